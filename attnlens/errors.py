@@ -1,0 +1,66 @@
+"""Everything attnlens raises on purpose.
+
+::
+
+    AttnlensError
+    ├── InputError            a file, a name or an option that cannot be used
+    │   ├── MatchFileError    a match file: what is wrong and on which line
+    │   ├── BallNotFoundError a ball, innings or label the match does not have
+    │   └── CheckpointError   model weights that cannot be loaded
+    └── RecordingError        a recording that would have been empty or wrong
+        └── NothingRecordedError
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class AttnlensError(Exception):
+    """The root of every error raised by attnlens on purpose."""
+
+
+class InputError(AttnlensError):
+    """Bad input: what is wrong, where, and what to do about it.
+
+    Its text is one line, ``FILE:LINE: what is wrong; what to do``, with the
+    parts that are not known left out.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.path = None if path is None else str(path)
+        self.line = line
+        self.remedy = remedy
+        place = "" if path is None else f"{path}:" if line is None else f"{path}:{line}:"
+        text = f"{place} {problem}" if place else problem
+        if remedy:
+            text = f"{text}; {remedy}"
+        super().__init__(" ".join(text.split()))
+
+
+class MatchFileError(InputError):
+    """A file that is not a match attnlens can read."""
+
+
+class BallNotFoundError(InputError):
+    """A ball, an innings or a label that the match does not have."""
+
+
+class CheckpointError(InputError):
+    """Model weights that are missing, damaged or of another kind."""
+
+
+class RecordingError(AttnlensError):
+    """A recording that cannot be made or used as asked."""
+
+
+class NothingRecordedError(RecordingError):
+    """The model ran (or did not) and no attention was seen."""
