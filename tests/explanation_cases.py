@@ -1,0 +1,424 @@
+"""A consistent explanation of an invented innings, at any ball of it, for tests.
+
+The players, the match and every figure are made up; what must agree does agree:
+contributions sum to the prediction minus the baseline, shares follow from the
+rows of attention, labels from the balls.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+from attnlens.explanation.summary import summarize_temporal_attention
+
+OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
+GROUPS = (
+    "venue and teams",
+    "striker's record",
+    "bowler's record",
+    "scoreboard",
+    "this over",
+    "this bowler to this batter",
+    "this bowler's earlier balls",
+    "this batter's earlier balls",
+    "other recent balls",
+    "earlier balls",
+)
+SCALES = {"micro": (6, 2), "short": (12, 3), "medium": (36, 6), "long": (0, 2)}
+QUESTIONS = {
+    "micro": "the current over",
+    "short": "recent momentum",
+    "medium": "longer patterns and bowling changes",
+    "long": "the shape of the innings",
+    "recency": "where is the momentum now",
+    "same_bowler": "how did this bowler's earlier balls go",
+    "same_batsman": "how is this batter going",
+}
+BATTERS = ("R Varela", "K Osei-Lund", "T Varela", "J Marchetti", "D Fenwick")
+BOWLERS = ("S Adeyemi", "H Lindqvist", "P Castellane", "N Brandt")
+NODES = {
+    "global": ("venue", "team_context", "match_importance"),
+    "match_state": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
+    "actor": (
+        "batsman_identity",
+        "batsman_state",
+        "bowler_identity",
+        "bowler_state",
+        "partnership",
+    ),
+    "dynamics": (
+        "batting_momentum",
+        "bowling_momentum",
+        "pressure_index",
+        "dot_ball_pressure",
+    ),
+}
+
+
+def shares_of(values: list[float]) -> list[float]:
+    """Values scaled to sum to 1, with six decimals."""
+    total = math.fsum(values) or 1.0
+    return [round(value / total, 6) for value in values]
+
+
+def ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
+def innings() -> list[dict[str, Any]]:
+    """Sixty deliveries: two wides, three wickets, bowlers in turns of one over."""
+    chance = random.Random(7)
+    balls: list[dict[str, Any]] = []
+    batters, waiting, over, in_over, score, wickets, legal = [0, 1], 2, 0, 0, 0, 0, 0
+    for index in range(1, 61):
+        runs = chance.choice((0, 0, 1, 1, 1, 2, 4, 0, 1, 6, 0, 1, 4))
+        outcome = {9: "wd", 14: "W", 23: "W", 39: "W", 31: "nb", 47: "4"}.get(index, str(runs))
+        bat = 4 if outcome == "nb" else int(outcome) if outcome.isdigit() else 0
+        total = bat + (outcome in ("wd", "nb"))
+        in_over += 1
+        balls.append(
+            {
+                "index": index,
+                "label": f"{over}.{in_over}",
+                "over": over,
+                "batter": BATTERS[batters[0]],
+                "non_striker": BATTERS[batters[1]],
+                "bowler": BOWLERS[(over % 2) * 2 + (over // 4) % 2],
+                "outcome": outcome,
+                "runs": total,
+                "runs_batter": bat,
+                "boundary": bat in (4, 6),
+                "wicket": outcome == "W",
+                "score": score,
+                "wickets": wickets,
+                "legal": legal,
+            }
+        )
+        score, wickets = score + total, wickets + (outcome == "W")
+        if outcome == "W":
+            batters[0], waiting = waiting, waiting + 1
+        elif bat % 2:
+            batters.reverse()
+        if outcome not in ("wd", "nb"):
+            legal += 1
+            if legal % 6 == 0:
+                over, in_over = over + 1, 0
+                batters.reverse()
+    return balls
+
+
+def relations(now: dict[str, Any], ball: dict[str, Any]) -> dict[str, bool]:
+    return {
+        "last_over": ball["over"] == now["over"],
+        "same_bowler": ball["bowler"] == now["bowler"],
+        "same_batsman": ball["batter"] == now["batter"],
+        "boundaries": ball["boundary"],
+    }
+
+
+def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dict[str, Any]:
+    """One scale's inner heat map, its rows from a fixed rule per head."""
+    size, heads = SCALES[scale]
+    long = scale == "long"
+    window = [ball for ball in past if ball["over"] < now["over"]] if long else past[1 - size :]
+    chance, rows, by_head = random.Random(len(past) + heads), [], {}
+    for head in range(heads):
+        pattern = ("recency", "same_bowler", "same_batsman", "free", "free", "free")[head]
+        scores = [
+            math.exp(
+                -0.12 * (now["index"] - ball["index"]) * (1 if head < 3 else 0.3)
+                + 1.6 * relations(now, ball).get(pattern, False)
+                + (1.8 if head == 3 and ball["boundary"] else 0)
+                + chance.uniform(0, 0.8)
+            )
+            for ball in window
+        ]
+        if long:
+            overs = sorted({ball["over"] for ball in window})
+            scores = [2.0 ** -(now["over"] - ball["over"]) * (1 + head) / 6 for ball in window]
+        *row, alone = shares_of([*scores, 0.9 + 0.1 * head])
+        rows.append(row)
+        fits = [relations(now, ball).get(pattern, True) for ball in window]
+        ranked = sorted(range(len(window)), key=lambda at: (-row[at], -window[at]["index"]))
+        listed = [at for at in ranked if fits[at]][:4]
+        name = {"same_bowler": {"bowler": now["bowler"]}}.get(pattern, {})
+        name = {"same_batsman": {"batsman": now["batter"]}}.get(pattern, name)
+        by_head[f"head_{head}_{pattern}"] = {
+            "pattern": "learned" if pattern == "free" else pattern,
+            "question": QUESTIONS.get(pattern),
+            **name,
+            "top_balls": [window[at]["index"] for at in listed],
+            "weights": [row[at] for at in listed],
+            "outcomes": [window[at]["outcome"] for at in listed],
+            "labels": [window[at]["label"] for at in listed],
+            "effects": [round(row[at] * 0.004, 9) for at in listed],
+            **(
+                {
+                    "top_overs": overs[::-1][:4],
+                    "top_over_weights": [
+                        round(sum(r for r, b in zip(row, window, strict=True) if b["over"] == o), 6)
+                        for o in overs[::-1][:4]
+                    ],
+                }
+                if long
+                else {}
+            ),
+            "top_any": [window[at]["index"] for at in ranked[:4]],
+            "top_any_weights": [row[at] for at in ranked[:4]],
+            "self_attention": alone,
+            "past_attention": round(1 - alone, 6) if window else 0.0,
+            "row": row,
+            "earned": {0: "recency", 2: "same_batsman", 3: "boundary"}.get(head, "unspecialised"),
+            "note": "all were boundaries"
+            if listed and all(window[at]["boundary"] for at in listed)
+            else None,
+            "bias_share": round(0.2 + 0.1 * head, 6) if head < 3 else None,
+        }
+    mean = shares_of([sum(column) for column in zip(*rows, strict=True)]) if window else []
+    aggregate = dict.fromkeys(("last_over", "same_bowler", "same_batsman", "boundaries"), 0.0)
+    aggregate["other"] = 0.0
+    whole = dict.fromkeys(("last_over", "same_bowler", "same_batsman", "boundaries"), 0.0)
+    count = dict.fromkeys(whole, 0)
+    for weight, ball in zip(mean, window, strict=True):
+        fits = [name for name, holds in relations(now, ball).items() if holds]
+        aggregate[fits[0] if fits else "other"] += weight
+        for name in fits:
+            whole[name] += weight
+            count[name] += 1
+    return {
+        "scale": scale,
+        "current_ball": now["index"],
+        "sequence_range": [window[0]["index"], window[-1]["index"] if long else now["index"]]
+        if window
+        else [now["index"], now["index"]],
+        "question": QUESTIONS[scale],
+        "attention_by_head": by_head,
+        "aggregate_attention": {name: round(value, 6) for name, value in aggregate.items()},
+        "shares": [
+            {
+                "relation": name,
+                "share": round(min(whole[name], 1.0), 6),
+                "uniform": round(count[name] / len(window), 6) if window else 0.0,
+                "ratio": round(whole[name] * len(window) / count[name], 6) if count[name] else None,
+            }
+            for name in whole
+        ],
+        "balls": [ball["index"] for ball in window],
+    }
+
+
+def points(moves: dict[str, float]) -> list[dict[str, Any]]:
+    return [{"outcome": name, "points": round(moves.get(name, 0.0), 6)} for name in OUTCOMES]
+
+
+def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
+    """Four claims, one with each verdict and one with too few control sets to judge."""
+    kept = (
+        ("head_2_same_batsman", -3.1, 0.02, "supported", None),
+        ("head_1_same_bowler", -0.9, 0.31, "not better than chance", "controls do as much"),
+        ("head_0_recency", 0.7, 0.97, "contradicted", None),
+        ("head_3_free", -1.2, None, None, "too few other sets of balls to compare with (12)"),
+    )
+    entries = []
+    for head, moved, q, verdict, reason in kept:
+        facts = medium["attention_by_head"][head]
+        removed = facts["top_balls"]
+        if not removed:
+            continue
+        few = len(medium["balls"]) < 5
+        entries.append(
+            {
+                "claim": f"{head.split('_', 2)[2].replace('_', ' ')} head: "
+                f"hiding its balls {', '.join(facts['labels'])} changes P(4)",
+                "scale": "medium",
+                "head": head,
+                "kind": "head",
+                "removed": removed,
+                "removed_from": "model",
+                "effect_nats": round(abs(moved) * 0.0006, 9),
+                "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
+                "top_change": {
+                    "outcome": "4",
+                    "points": moved,
+                    "before": before,
+                    "after": round(before + moved / 100, 6),
+                },
+                "control": "random sets with the same distances",
+                "controls": 12 if verdict is None or few else 999,
+                "control_median_nats": 0.000231,
+                "p": None if q is None or few else round(q / 2, 6),
+                "q": None if few else q,
+                "verdict": None if few else verdict,
+                "reason": "too few other sets of balls to compare with (12)" if few else reason,
+            }
+        )
+    return entries
+
+
+def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
+    """An explanation of this delivery, without its narrative.
+
+    Options: ``evidence=False``, ``super_over=True``, ``bowled=False`` (the ball
+    has not been bowled yet).
+    """
+    every = innings()
+    now, past = every[ball - 1], every[: ball - 1]
+    chance = random.Random(ball)
+    baseline = shares_of([37, 33, 6, 0.4, 12, 0.05, 4, 5, 1.9, 0.35, 0.3])
+    tilt = [-3.6, 0.8, 0.2, 0.0, 4.9, 0.0, 0.9, -2.4, -0.7, -0.05, -0.05]
+    probability = [round(b + t / 100, 6) for b, t in zip(baseline, tilt, strict=True)]
+    total = {
+        name: 100 * (p - b) for name, p, b in zip(OUTCOMES, probability, baseline, strict=True)
+    }
+    cut = [chance.uniform(-0.3, 0.6) for _ in GROUPS[:-2]]
+    if not past:
+        cut[4:] = [0.0] * len(cut[4:])
+    cut[1] += 1 - math.fsum(cut)
+    contributions = [
+        {
+            "group": group,
+            "points": points({name: value * part for name, value in total.items()}),
+        }
+        for group, part in zip(GROUPS, [*cut, 0.0, 0.0], strict=True)
+    ]
+    maps = {scale: heat_map(scale, now, past) for scale in SCALES}
+    evidence = options.get("evidence", True)
+    bowled = options.get("bowled", True)
+    super_over = options.get("super_over", False)
+    actual = now["outcome"] if bowled else None
+    seen = set(maps["medium"]["balls"]) | {
+        index
+        for one in maps.values()
+        for head in one["attention_by_head"].values()
+        for index in (*head["top_balls"], *head["top_any"])
+    }
+    history = [
+        {
+            **{
+                key: past_ball[key]
+                for key in ("index", "label", "over", "batter", "bowler", "outcome")
+            },
+            **{key: past_ball[key] for key in ("runs", "runs_batter", "boundary", "wicket")},
+            "attention": round(0.9 / (1 + now["index"] - past_ball["index"]), 6),
+            "effect_nats": round(0.002 / (now["index"] - past_ball["index"]), 9)
+            if evidence
+            else None,
+            "changes": points({"4": -0.3, "0": 0.3}) if evidence else [],
+        }
+        for past_ball in past
+        if past_ball["index"] in seen
+    ]
+    number = 3 if super_over else 1
+    overs, deliveries = (1, 7) if super_over else (20, 60)
+    legal = now["legal"] + 1
+    count = f"{now['index']} of {deliveries}" if bowled else f"{now['index']} (not yet bowled)"
+    flags = []
+    if len(past) < 6:
+        flags.append(("no_history", "No ball of this innings has been bowled yet."))
+    if 0 < len(past) < 6:
+        flags = [("short_history", f"Only {len(past)} of the 35 past balls it can see exist yet.")]
+    if super_over:
+        flags.append(("super_over", "A super over: the model was not trained on super overs."))
+    if not evidence:
+        flags.append(("evidence_skipped", "No claim was tested: evidence was switched off."))
+    data: dict[str, Any] = {
+        "schema_version": "1.0",
+        "model": {
+            "name": "bundled",
+            "sha256": "5f0c9d1e" * 8,
+            "trained_from": "2005-02-17",
+            "trained_until": "2025-02-03",
+            "ratings_until": "2025-02-03",
+            "match_types": ["T20", "IT20"],
+        },
+        "match": {
+            "match_id": "invented-1",
+            "match_type": "T20",
+            "gender": "female",
+            "dates": ["2025-06-14"],
+            "season": "2025",
+            "event": "Invented Cup, match 3",
+            "venue": "Tidewater Oval",
+            "city": "Tidewater",
+            "teams": ["Harbour Kings", "Valley Riders"],
+            "batting_team": "Harbour Kings",
+            "bowling_team": "Valley Riders",
+            "result": "Harbour Kings won by 9 runs",
+            "notes": [],
+        },
+        "ball": {
+            "innings": number,
+            "index": now["index"],
+            "deliveries": deliveries if bowled else len(past),
+            "over": now["over"],
+            "label": now["label"] if bowled else None,
+            "actual_delivery": f"{(legal - 1) // 6}.{(legal - 1) % 6 + 1}" if bowled else None,
+            "legal_number": legal if bowled else None,
+            "is_legal": now["outcome"] not in ("wd", "nb") if bowled else None,
+            "batter": now["batter"],
+            "non_striker": now["non_striker"],
+            "bowler": now["bowler"],
+            "score": now["score"],
+            "wickets": now["wickets"],
+            "target": None,
+            "balls_left": overs * 6 - now["legal"],
+            "runs_required": None,
+            "required_rate": None,
+            "run_rate": round(6 * now["score"] / now["legal"], 6) if now["legal"] else None,
+            "free_hit": False,
+            "super_over": super_over,
+            "echo": f"innings {number}, delivery {count} | label {now['label']} | legal ball "
+            f"{(legal - 1) // 6}.{(legal - 1) % 6 + 1} ({ordinal(legal)}) | {now['score']}/"
+            f"{now['wickets']} | {now['bowler']} to {now['batter']}",
+        },
+        "prediction": {
+            "outcomes": [
+                {"outcome": name, "probability": p, "baseline": b}
+                for name, p, b in zip(OUTCOMES, probability, baseline, strict=True)
+            ],
+            "top": OUTCOMES[probability.index(max(probability))],
+            "actual": actual,
+            "surprise_bits": None
+            if actual is None
+            else round(-math.log2(probability[OUTCOMES.index(actual)]), 6),
+        },
+        "contributions": contributions if evidence else [],
+        "within_ball": {
+            "layers": [
+                {
+                    "layer": layer,
+                    "weight": weight,
+                    "nodes": [
+                        {
+                            "node": node,
+                            "weight": share,
+                            "visible": len(past)
+                            if layer == "dynamics" or node in ("batsman_state", "bowler_state")
+                            else None,
+                        }
+                        for node, share in zip(
+                            nodes, shares_of([3 + at for at in range(len(nodes))]), strict=True
+                        )
+                    ],
+                }
+                for (layer, nodes), weight in zip(
+                    NODES.items(), (0.1, 0.38, 0.3, 0.22), strict=True
+                )
+            ]
+        },
+        "across_balls": maps,
+        "fusion_weights": dict(
+            zip(("within_ball", *SCALES), (0.41, 0.12, 0.15, 0.22, 0.1), strict=True)
+        ),
+        "history": history,
+        "evidence": claims(maps["medium"], probability[4]) if evidence else [],
+        "flags": [{"flag": flag, "text": text} for flag, text in flags],
+    }
+    data["summary"] = summarize_temporal_attention(
+        maps["medium"], {entry["index"]: entry for entry in history}
+    )
+    data["narrative"] = []
+    return data

@@ -1,0 +1,219 @@
+"""The explanation as data: exact, closed to anything unknown, and equal to its schema."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import explanation_cases
+import jsonschema
+import pydantic
+import pytest
+
+from attnlens import explanation
+from attnlens.cricket import outcomes
+from attnlens.errors import InputError
+from attnlens.explanation import Explanation, HeatmapDocument, json_schema, types
+
+EXAMPLE = Path(__file__).with_name("explanation_example.json")
+SHIPPED_SCHEMA = Path(types.__file__).with_name("schema.json")
+
+
+@pytest.fixture
+def example() -> dict[str, Any]:
+    return json.loads(EXAMPLE.read_text(encoding="utf-8"))
+
+
+def put(data: Any, pointer: str, value: Any) -> None:
+    *steps, last = pointer.strip("/").split("/")
+    for step in steps:
+        data = data[int(step) if isinstance(data, list) else step]
+    data[int(last) if isinstance(data, list) else last] = value
+
+
+def test_a_round_trip_is_exact(example: dict[str, Any]) -> None:
+    read = Explanation.from_dict(example)
+    assert read.to_dict() == example
+    assert json.loads(read.to_json()) == example
+    assert read.to_json(indent=2) == EXAMPLE.read_text(encoding="utf-8").rstrip("\n")
+    assert Explanation.from_json(read.to_json()) == read
+    assert Explanation.from_json(read.to_json().encode()).to_json() == read.to_json()
+    assert "\n" not in read.to_json()
+
+
+@pytest.mark.parametrize("options", [{}, {"evidence": False}, {"super_over": True, "ball": 3}])
+@pytest.mark.parametrize("ball", [1, 2, 7, 60])
+def test_any_ball_of_an_innings_has_a_round_trip(ball: int, options: dict[str, Any]) -> None:
+    data = explanation_cases.explanation(**{"ball": ball, **options})
+    assert Explanation.from_json(Explanation.from_dict(data).to_json()).to_dict() == data
+    jsonschema.Draft202012Validator(json_schema()).validate(data)
+
+
+def test_the_shipped_schema_is_the_types(example: dict[str, Any]) -> None:
+    shipped = json.loads(SHIPPED_SCHEMA.read_text(encoding="utf-8"))
+    assert shipped == json_schema()
+    assert shipped["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert shipped["$id"] == "urn:attnlens:explanation:1.0"
+    jsonschema.Draft202012Validator.check_schema(shipped)
+    jsonschema.Draft202012Validator(shipped).validate(example)
+
+
+def test_every_object_of_the_schema_is_closed_and_complete() -> None:
+    schema = json_schema()
+    objects = [schema, *schema["$defs"].values()]
+    for one in objects:
+        assert one["additionalProperties"] is False
+        assert sorted(one["required"]) == sorted(one["properties"])
+
+
+def test_keys_stand_in_the_order_of_the_contract(example: dict[str, Any]) -> None:
+    assert list(Explanation.from_dict(example).to_dict()) == [
+        "schema_version",
+        "model",
+        "match",
+        "ball",
+        "prediction",
+        "contributions",
+        "within_ball",
+        "across_balls",
+        "fusion_weights",
+        "history",
+        "evidence",
+        "flags",
+        "summary",
+        "narrative",
+    ]
+    read = Explanation.from_dict(example).to_dict()["across_balls"]
+    heads = read["medium"]["attention_by_head"]
+    assert list(heads["head_1_same_bowler"]) == [
+        "pattern",
+        "question",
+        "bowler",
+        "top_balls",
+        "weights",
+        "outcomes",
+        "labels",
+        "effects",
+        "top_any",
+        "top_any_weights",
+        "self_attention",
+        "past_attention",
+        "row",
+        "earned",
+        "note",
+        "bias_share",
+    ]
+    assert "bowler" not in heads["head_0_recency"]
+    assert "top_overs" not in heads["head_0_recency"]
+    assert list(read["long"]["attention_by_head"]["head_0_recency"])[7:9] == [
+        "top_overs",
+        "top_over_weights",
+    ]
+
+
+HEADS = "/across_balls/medium/attention_by_head"
+DAMAGE = {
+    "an unknown key": ("/ball/pitch", "dry"),
+    "text for a number": ("/ball/index", "47"),
+    "true for a number": ("/ball/index", True),
+    "a probability above one": ("/prediction/outcomes/0/probability", 1.2),
+    "an unknown outcome": ("/prediction/top", "7"),
+    "a head that is no head": (f"{HEADS}/bowler", {}),
+    "a bowler that is null": (f"{HEADS}/head_1_same_bowler/bowler", None),
+    "overs on a scale of balls": (f"{HEADS}/head_0_recency/top_overs", [1]),
+    "a verdict of our own": ("/evidence/0/verdict", "probably"),
+    "an unknown flag": ("/flags", [{"flag": "rain", "text": "It rained."}]),
+    "another version": ("/schema_version", "2.0"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_types_and_schema_refuse_the_same(damage: tuple[str, Any], example: dict[str, Any]) -> None:
+    put(example, *damage)
+    with pytest.raises(InputError) as refused:
+        Explanation.from_json(json.dumps(example))
+    assert "\n" not in str(refused.value)
+    assert not jsonschema.Draft202012Validator(json_schema()).is_valid(example)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "place", ["/evidence/0/effect_nats", "/ball/run_rate", "/history/0/attention"]
+)
+def test_what_is_not_a_number_is_refused(
+    number: float, place: str, example: dict[str, Any]
+) -> None:
+    put(example, place, number)
+    with pytest.raises(InputError):
+        Explanation.from_dict(example)
+    with pytest.raises(InputError):
+        Explanation.from_json(json.dumps(example))
+
+
+def test_what_disagrees_with_itself_is_refused(example: dict[str, Any]) -> None:
+    shuffled = copy.deepcopy(example)
+    shuffled["prediction"]["outcomes"].reverse()
+    with pytest.raises(InputError, match=r"/prediction/outcomes .*in the order 0 1 2 3 4 5 6 W"):
+        Explanation.from_dict(shuffled)
+    put(example, f"{HEADS}/head_0_recency/weights", [0.5])
+    with pytest.raises(InputError, match="weights has 1 entries, top_balls has 4"):
+        Explanation.from_dict(example)
+    put(
+        example,
+        f"{HEADS}/head_0_recency",
+        copy.deepcopy(example["across_balls"]["short"]["attention_by_head"]["head_0_recency"]),
+    )
+    with pytest.raises(InputError, match="head_0_recency: row has 11 entries, balls has 35"):
+        Explanation.from_dict(example)
+
+
+def test_a_refusal_is_one_line_that_names_the_place(example: dict[str, Any]) -> None:
+    put(example, "/ball/index", "47")
+    with pytest.raises(InputError) as refused:
+        Explanation.from_json(json.dumps(example))
+    assert str(refused.value) == (
+        "not an explanation: /ball/index Input should be a valid integer; write one with "
+        "`attnlens explain --format json`, check with `schema`"
+    )
+    with pytest.raises(InputError, match="Invalid JSON"):
+        Explanation.from_json("{")
+
+
+def test_an_explanation_does_not_change(example: dict[str, Any]) -> None:
+    read = Explanation.from_dict(example)
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        read.summary = "other"
+
+
+def test_a_heat_map_is_a_document_of_its_own(example: dict[str, Any]) -> None:
+    for scale in types.SCALES:
+        document = {"temporal_attention": example["across_balls"][scale]}
+        assert HeatmapDocument.model_validate(document).model_dump(mode="json") == document
+    swapped = copy.deepcopy(example)
+    swapped["across_balls"]["micro"] = example["across_balls"]["short"]
+    with pytest.raises(InputError, match="micro holds the scale short"):
+        Explanation.from_dict(swapped)
+
+
+def test_outcomes_are_those_of_the_cricket_package() -> None:
+    assert types.OUTCOMES == outcomes.OUTCOMES
+
+
+def test_the_summary_does_not_wait_for_pydantic_nor_the_types_for_torch() -> None:
+    code = (
+        "import sys; import attnlens.explanation.summary, attnlens.explanation as e;"
+        "assert 'pydantic' not in sys.modules; e.Explanation;"
+        "print(sorted({'pydantic', 'torch', 'numpy', 'attnlens.cricket'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['pydantic']"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'explain'"):
+        _ = explanation.explain

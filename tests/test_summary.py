@@ -1,0 +1,182 @@
+"""The summary: the reference sentence, its edges, and no heat map that breaks it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import explanation_cases
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlens.errors import InputError
+from attnlens.explanation import Explanation, HeatmapDocument
+from attnlens.explanation.summary import summarize_temporal_attention
+
+REFERENCE = json.loads("""
+{"temporal_attention": {
+  "scale": "medium", "current_ball": 47, "sequence_range": [12, 47],
+  "attention_by_head": {
+    "head_0_recency":      {"pattern": "recency", "top_balls": [46,45,44,43],
+                            "weights": [0.25,0.18,0.12,0.08]},
+    "head_1_same_bowler":  {"pattern": "same_bowler", "bowler": "J Bumrah",
+                            "top_balls": [43,37,31,25], "weights": [0.22,0.18,0.15,0.10],
+                            "outcomes": ["4","1","4","0"]},
+    "head_2_same_batsman": {"pattern": "same_batsman", "batsman": "V Kohli",
+                            "top_balls": [46,44,42,40], "weights": [0.20,0.15,0.12,0.10],
+                            "outcomes": ["1","2","0","4"]},
+    "head_3_boundary_context": {"pattern": "learned", "top_balls": [42,38,35],
+                            "weights": [0.15,0.12,0.10], "note": "all were boundaries"}},
+  "aggregate_attention": {"last_over": 0.35, "same_bowler": 0.25, "same_batsman": 0.20,
+                          "boundaries": 0.12, "other": 0.08}}}
+""")
+LAST_FOUR = {46: "1", 45: "0", 44: "2", 43: "4"}
+HISTORY = {index: {"outcome": outcome} for index, outcome in LAST_FOUR.items()}
+FOCUS = "Strong focus on current over (35%)"
+BOWLER = "Attended to J Bumrah's previous balls: 2/4 were boundaries"
+MOMENTUM = "Recent momentum: 7 runs in last 4 attended balls"
+
+
+def reference() -> dict[str, Any]:
+    return json.loads(json.dumps(REFERENCE["temporal_attention"]))
+
+
+def test_the_reference_heat_map_gives_the_reference_sentence() -> None:
+    expected = f"{FOCUS} | {BOWLER} | {MOMENTUM}"
+    whole = [{"outcome": LAST_FOUR.get(index, "0")} for index in range(1, 47)]
+    whole[36]["outcome"], whole[30]["outcome"] = "1", "4"
+    assert summarize_temporal_attention(REFERENCE, HISTORY) == expected
+    assert summarize_temporal_attention(reference(), HISTORY) == expected
+    assert summarize_temporal_attention(REFERENCE, whole) == expected
+    by_text = {str(index): entry for index, entry in HISTORY.items()}
+    assert summarize_temporal_attention(REFERENCE, by_text) == expected
+
+
+def test_runs_and_boundaries_as_recorded_come_before_the_outcome() -> None:
+    history = {
+        46: {"outcome": "nb", "runs": 7, "boundary": True},
+        45: {"outcome": "wd", "runs": 5, "boundary": False},
+        44: {"outcome": "W", "runs": 1, "boundary": False},
+        43: {"outcome": "4", "runs": 4, "boundary": False},
+        37: {"outcome": "nb", "runs": 7, "boundary": True},
+    }
+    summary = summarize_temporal_attention(REFERENCE, history)
+    assert summary.split(" | ")[1:] == [BOWLER, "Recent momentum: 17 runs in last 4 attended balls"]
+    history[43]["boundary"] = True
+    assert "3/4 were boundaries" in summarize_temporal_attention(REFERENCE, history)
+
+
+def test_an_outcome_without_a_digit_counts_no_run() -> None:
+    history = {
+        46: {"outcome": "W"},
+        45: {"outcome": "wd"},
+        44: {"outcome": "bye"},
+        43: {"outcome": "6"},
+    }
+    assert summarize_temporal_attention(REFERENCE, history).endswith(
+        "Recent momentum: 6 runs in last 4 attended balls"
+    )
+
+
+@pytest.mark.parametrize("history", [{}, [], None, {46: {"outcome": "1"}}, [{"outcome": "4"}] * 45])
+def test_a_part_whose_balls_are_not_known_is_left_out(history: Any) -> None:
+    assert summarize_temporal_attention(REFERENCE, history) == f"{FOCUS} | {BOWLER}"
+
+
+def test_a_boundary_nobody_knows_drops_its_part() -> None:
+    heatmap = reference()
+    del heatmap["attention_by_head"]["head_1_same_bowler"]["outcomes"]
+    assert summarize_temporal_attention(heatmap, HISTORY) == f"{FOCUS} | {MOMENTUM}"
+    known = HISTORY | {37: {"outcome": "1"}, 31: {"outcome": "6"}, 25: {"outcome": "5"}}
+    assert summarize_temporal_attention(heatmap, known) == f"{FOCUS} | {BOWLER} | {MOMENTUM}"
+
+
+def test_thresholds_are_strict() -> None:
+    heatmap = reference()
+    heatmap["aggregate_attention"]["last_over"] = 0.3
+    heatmap["attention_by_head"]["head_1_same_bowler"]["weights"] = [0.1, 0.1, 0.1, 0.1]
+    assert summarize_temporal_attention(heatmap, HISTORY) == MOMENTUM
+    heatmap["aggregate_attention"]["last_over"] = 0.300001
+    heatmap["attention_by_head"]["head_1_same_bowler"]["weights"] = [0.1, 0.1, 0.1, 0.100001]
+    assert summarize_temporal_attention(heatmap, HISTORY) == (
+        f"Strong focus on current over (30%) | {BOWLER} | {MOMENTUM}"
+    )
+
+
+def test_heads_are_known_by_their_pattern_not_by_their_place() -> None:
+    heatmap = reference()
+    heads = heatmap["attention_by_head"]
+    heatmap["attention_by_head"] = {
+        "head_0_free": heads["head_1_same_bowler"],
+        "head_1_same_bowler": heads["head_0_recency"],
+    }
+    assert summarize_temporal_attention(heatmap, HISTORY) == f"{FOCUS} | {BOWLER} | {MOMENTUM}"
+    heatmap["attention_by_head"] = {}
+    assert summarize_temporal_attention(heatmap, HISTORY) == FOCUS
+
+
+def test_the_number_of_balls_named_is_the_real_one() -> None:
+    heatmap = reference()
+    heads = heatmap["attention_by_head"]
+    heads["head_0_recency"] |= {"top_balls": [46], "weights": [0.6]}
+    heads["head_1_same_bowler"] |= {"top_balls": [43, 37], "outcomes": ["4", "1"]}
+    assert summarize_temporal_attention(heatmap, HISTORY).split(" | ")[1:] == [
+        "Attended to J Bumrah's previous balls: 1/2 were boundaries",
+        "Recent momentum: 1 run in last 1 attended ball",
+    ]
+    heads["head_0_recency"]["top_balls"] = [45, 44]
+    assert summarize_temporal_attention(heatmap, HISTORY).endswith(
+        "Recent momentum: 2 runs in last 2 attended balls"
+    )
+    heads["head_0_recency"]["top_balls"] = []
+    assert "momentum" not in summarize_temporal_attention(heatmap, HISTORY)
+
+
+def test_what_is_no_heat_map_is_refused() -> None:
+    with pytest.raises(InputError, match=r'a heat map is an object, this is str; give \{"temporal'):
+        summarize_temporal_attention("medium", HISTORY)
+
+
+def test_the_typed_heat_map_says_the_same() -> None:
+    data = explanation_cases.explanation(47)
+    history = {entry["index"]: entry for entry in data["history"]}
+    typed = Explanation.from_dict(data).across_balls.medium
+    document = HeatmapDocument(temporal_attention=typed)
+    assert data["summary"].endswith("attended balls")
+    assert summarize_temporal_attention(typed, history) == data["summary"]
+    assert summarize_temporal_attention(document, history) == data["summary"]
+
+
+OUTCOME = st.sampled_from(explanation_cases.OUTCOMES)
+ENTRY = st.none() | st.fixed_dictionaries(
+    {"outcome": OUTCOME},
+    optional={"runs": st.none() | st.integers(0, 8), "boundary": st.none() | st.booleans()},
+)
+HISTORIES = (
+    st.none()
+    | st.lists(ENTRY, max_size=60)
+    | st.dictionaries(st.integers(1, 60) | st.integers(1, 60).map(str), ENTRY)
+)
+
+
+@given(
+    ball=st.integers(1, 60),
+    scale=st.sampled_from(["micro", "short", "medium", "long"]),
+    history=HISTORIES,
+    dropped=st.sets(st.integers(0, 5)),
+)
+def test_no_valid_heat_map_raises(ball: int, scale: str, history: Any, dropped: set[int]) -> None:
+    heatmap = explanation_cases.explanation(ball)["across_balls"][scale]
+    heatmap["attention_by_head"] = {
+        name: head
+        for place, (name, head) in enumerate(heatmap["attention_by_head"].items())
+        if place not in dropped
+    }
+    HeatmapDocument.model_validate({"temporal_attention": heatmap})
+    parts = summarize_temporal_attention({"temporal_attention": heatmap}, history).split(" | ")
+    starts = ("Strong focus on current over (", "Attended to ", "Recent momentum: ")
+    said = [start for start in starts if any(part.startswith(start) for part in parts)]
+    assert parts == [""] or len(said) == len(parts)
+    if not history:
+        assert "Recent momentum: " not in said
