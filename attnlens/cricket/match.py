@@ -114,6 +114,8 @@ class Delivery:
         outcome: one of `attnlens.cricket.outcomes.OUTCOMES`.
         score_before: runs, with penalty runs already awarded.
         wickets_before, legal_balls_before: counted in this innings.
+        non_boundary: whether the file says that a four or a six was all run;
+            formats without the column leave it ``False``.
     """
 
     index: int
@@ -133,11 +135,12 @@ class Delivery:
     score_before: int
     wickets_before: int
     legal_balls_before: int
+    non_boundary: bool = False
 
     @property
     def boundary(self) -> bool:
-        """Whether the batter hit a four or a six, also off a no-ball."""
-        return self.runs_batter in (4, 6)
+        """Whether the batter hit a four or a six to the rope, also off a no-ball."""
+        return self.runs_batter in (4, 6) and not self.non_boundary
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +169,8 @@ class Innings:
     @property
     def total(self) -> int:
         """Runs: every delivery's, and the penalty runs before and after."""
-        return (
-            sum(ball.runs_total for ball in self.deliveries)
-            + self.penalty_runs.get("pre", 0)
-            + self.penalty_runs.get("post", 0)
-        )
+        penalties: int = self.penalty_runs.get("pre", 0) + self.penalty_runs.get("post", 0)
+        return sum(ball.runs_total for ball in self.deliveries) + penalties
 
     @property
     def wickets(self) -> int:

@@ -1,0 +1,201 @@
+"""From what a file said to a `Match`: the gaps that the rules of cricket can fill.
+
+Every gap filled and every oddity leaves a note.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from dataclasses import dataclass, field
+
+from attnlens.cricket.match import Facts, Match
+from attnlens.cricket.readers.deliveries import InningsDraft
+
+TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
+LIMITED_OVERS_TYPES = TWENTY_OVER_TYPES | {"ODI", "ODM"}
+UNLIMITED_TYPES = frozenset({"Test", "MDM"})
+
+_TWENTY = 20
+_MOST_LIMITED_OVERS = 60
+_ODDITIES_TOLD = 3
+
+
+@dataclass
+class MatchDraft:
+    """A match being read; ``None`` and empty mark what the format did not say.
+
+    ``method_known`` says whether a rain rule would be in ``outcome["method"]``,
+    and ``penalties_known`` whether the format carries penalty runs awarded
+    outside a delivery.
+    """
+
+    match_id: str
+    source: str
+    match_type: str | None = None
+    gender: str | None = None
+    dates: tuple[datetime.date, ...] = ()
+    season: str | None = None
+    event: Facts = field(default_factory=Facts)
+    venue: str | None = None
+    city: str | None = None
+    teams: tuple[str, ...] = ()
+    toss: Facts = field(default_factory=Facts)
+    outcome: Facts = field(default_factory=Facts)
+    overs: int | None = None
+    balls_per_over: int | None = None
+    innings: list[InningsDraft] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    method_known: bool = True
+    penalties_known: bool = True
+
+    def finished(self) -> Match:
+        """The match, its gaps filled where the rules allow."""
+        balls_per_over = self._balls_per_over()
+        self._settle_length(balls_per_over)
+        limited = self._limited()
+        self._settle_super_overs(limited, balls_per_over)
+        if limited:
+            self._settle_targets(balls_per_over)
+        if not self.penalties_known:
+            self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
+        for innings in self.innings:
+            self._tell_oddities(innings)
+        return Match(
+            match_id=self.match_id,
+            match_type=self.match_type,
+            gender=self.gender,
+            dates=self.dates,
+            season=self.season,
+            event=self.event,
+            venue=self.venue,
+            city=self.city,
+            teams=self.teams,
+            toss=self.toss,
+            outcome=self.outcome,
+            overs=self.overs,
+            balls_per_over=balls_per_over,
+            innings=tuple(innings.finished(balls_per_over) for innings in self.innings),
+            source=self.source,
+            notes=tuple(self.notes),
+        )
+
+    def _balls_per_over(self) -> int:
+        if self.balls_per_over is not None:
+            return self.balls_per_over
+        lengths: Counter[int] = Counter()
+        for innings in self.innings:
+            by_over = Counter(ball.over for ball in innings.deliveries if ball.is_legal)
+            # The last over may have been cut short.
+            by_over.pop(innings.last_over, None)
+            lengths.update(by_over.values())
+        usual = lengths.most_common(1)[0][0] if lengths else 6
+        self.notes.append(f"balls per over are not in the file: {usual} from the overs bowled")
+        return usual
+
+    def _main_innings(self) -> list[InningsDraft]:
+        return [innings for innings in self.innings if innings.number <= 2]
+
+    def _settle_length(self, balls_per_over: int) -> None:
+        if self.match_type in UNLIMITED_TYPES:
+            self.overs = None
+            return
+        if self.match_type is None and self.overs is None:
+            full = any(
+                innings.last_over == _TWENTY - 1 and innings.legal_balls >= _TWENTY * balls_per_over
+                for innings in self._main_innings()
+            )
+            if full and self._limited() and max(i.last_over for i in self.innings) < _TWENTY:
+                self.match_type = "T20"
+                self.overs = _TWENTY
+                self.notes.append(
+                    "match type is not in the file: T20, as an innings had 20 overs and none more"
+                )
+            else:
+                self.notes.append("match type and overs a side are not in the file")
+        elif self.match_type in TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
+            said = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
+            self.notes.append(
+                f"the file {said}: taken as {_TWENTY}, as its type is a twenty-over match"
+            )
+            self.overs = _TWENTY
+
+    def _limited(self) -> bool:
+        """Whether each side bats once, as far as can be told safely."""
+        if self.match_type in UNLIMITED_TYPES:
+            return False
+        if self.overs is not None or self.match_type in LIMITED_OVERS_TYPES:
+            return True
+        if any(innings.last_over >= _MOST_LIMITED_OVERS for innings in self.innings):
+            return False
+        if len(set(self.dates)) > 2 or self.outcome.get("result") == "draw":
+            return False
+        if "innings" in self.outcome.get("by", {}):
+            return False
+        if len(self.innings) <= 2:
+            return True
+        # More than two innings of a limited-overs match come of a tie.
+        totals = {innings.total for innings in self._main_innings()}
+        return len(totals) == 1 and all(
+            innings.overs_begun <= 1 for innings in self.innings if innings.number > 2
+        )
+
+    def _settle_super_overs(self, limited: bool, balls_per_over: int) -> None:
+        told_apart = False
+        for position, innings in enumerate(self.innings):
+            if innings.super_over is None:
+                innings.super_over = limited and innings.number > 2
+                told_apart = told_apart or innings.super_over
+            if not innings.super_over:
+                continue
+            if innings.target_balls is None and innings.number % 2 == 0:
+                innings.target_balls = balls_per_over
+            previous = self.innings[position - 1] if position else None
+            if innings.target is None and innings.number % 2 == 0 and previous is not None:
+                innings.target = previous.total + 1
+                self.notes.append(
+                    f"innings {innings.number} has no target in the file: "
+                    f"{innings.target}, one more than the super over before it"
+                )
+        if told_apart:
+            self.notes.append(
+                "super overs are not marked in the file: innings 3 and up are taken so"
+            )
+
+    def _settle_targets(self, balls_per_over: int) -> None:
+        first = next((innings for innings in self.innings if innings.number == 1), None)
+        second = next((innings for innings in self.innings if innings.number == 2), None)
+        if first is None or second is None:
+            return
+        method = self.outcome.get("method")
+        if second.target is None:
+            if method is not None:
+                self.notes.append(f"innings 2 has no target in the file ({method} changed it)")
+                return
+            second.target = first.total + 1
+            caution = "" if self.method_known else ", unless rain changed it"
+            self.notes.append(
+                f"innings 2 has no target in the file: {second.target}, "
+                f"one more than innings 1{caution}"
+            )
+        if second.target_balls is None and self.overs is not None and method is None:
+            second.target_balls = self.overs * balls_per_over
+
+    def _tell_oddities(self, innings: InningsDraft) -> None:
+        if not innings.oddities:
+            return
+        labels = Counter(ball.label for ball in innings.deliveries)
+        repeated = [label for label, count in labels.items() if count > 1]
+        if repeated:
+            self.notes.append(
+                f"innings {innings.number} uses a label for several balls "
+                f"({_some(repeated)}): a spreadsheet may have changed 0.10 to 0.1"
+            )
+        else:
+            self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
+
+
+def _some(items: list[str], separator: str = ", ") -> str:
+    told = separator.join(items[:_ODDITIES_TOLD])
+    rest = len(items) - _ODDITIES_TOLD
+    return f"{told} and {rest} more" if rest > 0 else told

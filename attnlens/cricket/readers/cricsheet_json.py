@@ -1,0 +1,493 @@
+"""Cricsheet JSON 1.x. Every word of that format stands in this file.
+
+Source: https://cricsheet.org/format/json/ (1.1.0), and 1.2.0, which adds
+``actual_delivery``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from attnlens.cricket.match import Facts, Match, Wicket
+from attnlens.cricket.readers.assembly import MatchDraft
+from attnlens.cricket.readers.deliveries import (
+    EXTRA_KINDS,
+    LAST_OVER,
+    MOST_RUNS,
+    InningsDraft,
+    People,
+)
+from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.json_position import line_of
+from attnlens.cricket.readers.text import decoded, shown
+from attnlens.errors import MatchFileError
+
+NEWEST_MINOR_KNOWN = 2
+
+_KEYS_OF_A_MATCH = ("meta", "info", "innings")
+_FEWEST_BYTES_PER_BRACKET = 8
+_SMALL = 2**18
+_OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
+
+Path = tuple[str | int, ...]
+
+
+class Wrong(Exception):
+    """What is wrong with the value at a path of the document."""
+
+    def __init__(self, problem: str, path: Path) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = path
+
+
+def recognises(file: MatchFile) -> bool:
+    """Whether the file is JSON at all; what kind is told when reading it."""
+    return file.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
+def matches(file: MatchFile) -> Iterator[Match]:
+    """The one match of a Cricsheet JSON file.
+
+    Raises:
+        MatchFileError: it is damaged, of another kind, or of version 2 and up.
+    """
+    text = decoded(file.data, file.display)
+    document = _parsed(text, file)
+    try:
+        yield _match(document, text, file)
+    except Wrong as wrong:
+        raise MatchFileError(
+            f"{_place(document, wrong.path)}{wrong.problem}",
+            path=file.display,
+            line=line_of(text, wrong.path) if wrong.path else None,
+        ) from None
+
+
+def _parsed(text: str, file: MatchFile) -> dict[str, Any]:
+    if len(text) > _SMALL and text.count("{") + text.count("[") > (
+        len(text) // _FEWEST_BYTES_PER_BRACKET
+    ):
+        # Nothing but brackets would unpack to many times its size in memory.
+        raise MatchFileError("is little but brackets, not a match", path=file.display)
+    try:
+        document = json.loads(text, parse_float=str, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        ended = error.pos >= len(text.rstrip())
+        problem = "the JSON ends too early" if ended else f"this is not valid JSON: {error.msg}"
+        raise MatchFileError(
+            problem,
+            path=file.display,
+            line=error.lineno,
+            remedy="the file may be cut short; get it again" if ended else "get the file again",
+        ) from None
+    except ValueError as error:
+        raise MatchFileError(f"this is not valid JSON: {error}", path=file.display) from None
+    except RecursionError:
+        raise MatchFileError("nested far deeper than a match", path=file.display) from None
+    if not isinstance(document, dict):
+        raise MatchFileError(
+            "a JSON list, not a Cricsheet match",
+            path=file.display,
+            remedy="give one match per file",
+        )
+    if not any(key in document for key in _KEYS_OF_A_MATCH):
+        keys = ", ".join(shown(key) for key in list(document)[:5]) or "no keys"
+        raise MatchFileError(
+            f"JSON, but not a cricket match: it has {keys} where a Cricsheet match has "
+            "meta, info and innings",
+            path=file.display,
+        )
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise MatchFileError(
+                "a \\u escape in it is half a character", path=file.display
+            ) from None
+    return document
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _place(document: dict[str, Any], path: Path) -> str:
+    """Where a path leads, in words: ``innings 2, over 14, delivery 3: runs.batter ``."""
+    words: list[str] = []
+    rest: list[str] = []
+    names = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
+    position = 0
+    node: Any = document
+    while position < len(path):
+        step = path[position]
+        following = path[position + 1] if position + 1 < len(path) else None
+        if step in names and isinstance(following, int) and not rest:
+            node = node[step][following]
+            number: Any = following + 1
+            if step == "overs" and isinstance(node, dict) and isinstance(node.get("over"), int):
+                number = node["over"]
+            words.append(f"{names[str(step)]} {number}")
+            position += 2
+            continue
+        rest.append(str(step))
+        position += 1
+    place = ", ".join(words)
+    field = ".".join(rest)
+    if place and field:
+        return f"{place}: {field} "
+    return f"{place}: " if place else f"{field} " if field else ""
+
+
+def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
+    notes = _version_notes(document)
+    info = _mapping(document, "info", ())
+    registry = _registry(info, notes)
+    people = People(registry)
+    draft = MatchDraft(
+        match_id=file.stem,
+        source=file.display,
+        match_type=_text(info, "match_type", ("info",)),
+        gender=_text(info, "gender", ("info",)),
+        dates=_dates(info),
+        season=_season(info),
+        event=_event(info),
+        venue=_text(info, "venue", ("info",)),
+        city=_text(info, "city", ("info",)),
+        teams=_teams(info),
+        toss=_toss(info),
+        outcome=_outcome(info),
+        overs=_positive(info, "overs", ("info",)),
+        balls_per_over=_positive(info, "balls_per_over", ("info",)),
+        notes=notes,
+    )
+    for missing in ("match_type", "dates", "teams"):
+        if not getattr(draft, missing):
+            notes.append(f"info.{missing} is missing")
+    if "innings" not in document:
+        raise Wrong("innings are missing; this may be only part of a match", ())
+    for position, innings in enumerate(_list(document, "innings", ())):
+        draft.innings.append(
+            _innings(innings, position, draft.teams, people, draft.balls_per_over or 6)
+        )
+    _refuse_duplicate_keys(text, document)
+    if people.unregistered:
+        notes.append(f"no registry id for {', '.join(people.unregistered[:5])}: known by name")
+    return draft.finished()
+
+
+def _version_notes(document: dict[str, Any]) -> list[str]:
+    meta = _mapping(document, "meta", ())
+    version = _text(meta, "data_version", ("meta",))
+    if version is None:
+        return ["the file does not say its data version: read as 1.x"]
+    major, _, rest = version.partition(".")
+    if major != "1":
+        raise Wrong(
+            f"is {shown(version)}; attnlens reads Cricsheet JSON 1.x",
+            ("meta", "data_version"),
+        )
+    minor = rest.partition(".")[0]
+    if minor.isascii() and minor.isdigit() and int(minor[:6]) > NEWEST_MINOR_KNOWN:
+        return [f"data version {version} is newer than 1.{NEWEST_MINOR_KNOWN}: read as that"]
+    return []
+
+
+def _mapping(parent: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    value = parent.get(key, {})
+    if not isinstance(value, dict):
+        raise Wrong(f"is {shown(value)}, not an object", (*path, key))
+    return value
+
+
+def _list(parent: dict[str, Any], key: str, path: Path) -> list[Any]:
+    value = parent.get(key, [])
+    if not isinstance(value, list):
+        raise Wrong(f"is {shown(value)}, not a list", (*path, key))
+    return value
+
+
+def _text(parent: dict[str, Any], key: str, path: Path) -> str | None:
+    value = parent.get(key)
+    if value is not None and not isinstance(value, str):
+        raise Wrong(f"is {shown(value)}, not text", (*path, key))
+    return value or None
+
+
+def _texts(parent: dict[str, Any], keys: Sequence[str], path: Path) -> dict[str, Any]:
+    values = {key: _text(parent, key, path) for key in keys}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _number(parent: dict[str, Any], key: str, path: Path) -> int | None:
+    value = parent.get(key)
+    if value is not None and (type(value) is not int or not 0 <= value < 10**6):
+        raise Wrong(f"is {shown(value)}, not a whole number from 0", (*path, key))
+    return value
+
+
+def _positive(parent: dict[str, Any], key: str, path: Path) -> int | None:
+    value = _number(parent, key, path)
+    if value == 0:
+        raise Wrong("is 0", (*path, key))
+    return value
+
+
+def _dates(info: dict[str, Any]) -> tuple[datetime.date, ...]:
+    dates = []
+    for position, text in enumerate(_list(info, "dates", ("info",))):
+        try:
+            dates.append(datetime.date.fromisoformat(text))
+        except (TypeError, ValueError):
+            raise Wrong(
+                f"is {shown(text)}, not a date (YYYY-MM-DD)", ("info", "dates", position)
+            ) from None
+    return tuple(dates)
+
+
+def _season(info: dict[str, Any]) -> str | None:
+    season = info.get("season")
+    if type(season) is int:
+        return str(season)
+    return _text(info, "season", ("info",))
+
+
+def _teams(info: dict[str, Any]) -> tuple[str, ...]:
+    teams = _list(info, "teams", ("info",))
+    for position, team in enumerate(teams):
+        if not isinstance(team, str) or not team.strip():
+            raise Wrong(f"is {shown(team)}, not a team's name", ("info", "teams", position))
+    return tuple(teams)
+
+
+def _registry(info: dict[str, Any], notes: list[str]) -> dict[str, str]:
+    people = _mapping(_mapping(info, "registry", ("info",)), "people", ("info", "registry"))
+    for name, identity in people.items():
+        if not isinstance(identity, str):
+            raise Wrong(f"is {shown(identity)}, not an id", ("info", "registry", "people", name))
+    if not people:
+        notes.append("the file has no registry of people: players are known by name")
+    return people
+
+
+def _event(info: dict[str, Any]) -> Facts:
+    event = _mapping(info, "event", ("info",))
+    path = ("info", "event")
+    facts: dict[str, Any] = {}
+    for key in ("name", "match_number", "group", "stage", "sub_name"):
+        value = event.get(key)
+        if value is not None:
+            # match_number and group are numbers in some files and text in others.
+            facts[key] = value if type(value) is int else _text(event, key, path)
+    return Facts(facts)
+
+
+def _toss(info: dict[str, Any]) -> Facts:
+    toss = _mapping(info, "toss", ("info",))
+    facts = _texts(toss, ("winner", "decision"), ("info", "toss"))
+    if toss.get("uncontested") is True:
+        facts["uncontested"] = True
+    return Facts(facts)
+
+
+def _outcome(info: dict[str, Any]) -> Facts:
+    outcome = _mapping(info, "outcome", ("info",))
+    path = ("info", "outcome")
+    facts = _texts(outcome, ("winner", "result", "eliminator", "bowl_out", "method"), path)
+    by = _mapping(outcome, "by", path)
+    margin = {
+        key: value
+        for key in ("innings", "runs", "wickets")
+        if (value := _number(by, key, (*path, "by"))) is not None
+    }
+    if margin:
+        facts["by"] = margin
+    return Facts(facts)
+
+
+def _innings(
+    innings: Any, position: int, teams: tuple[str, ...], people: People, balls_per_over: int
+) -> InningsDraft:
+    path: Path = ("innings", position)
+    if not isinstance(innings, dict):
+        raise Wrong(f"is {shown(innings)}, not an object", path)
+    team = _text(innings, "team", path)
+    if team is None or (teams and team not in teams):
+        known = ", ".join(teams) or "none named"
+        raise Wrong(f"is {shown(team)}; the teams are: {known}", (*path, "team"))
+    penalties = _mapping(innings, "penalty_runs", path)
+    target = _mapping(innings, "target", path)
+    draft = InningsDraft(
+        number=position + 1,
+        batting_team=team,
+        bowling_team=next((other for other in teams if other != team), ""),
+        penalty_before=_number(penalties, "pre", (*path, "penalty_runs")) or 0,
+        penalty_after=_number(penalties, "post", (*path, "penalty_runs")) or 0,
+        super_over=innings.get("super_over") is True,
+        target=_number(target, "runs", (*path, "target")),
+        target_balls=_target_balls(target, balls_per_over, (*path, "target", "overs")),
+        declared=innings.get("declared") is True,
+    )
+    for over_position, over in enumerate(_list(innings, "overs", path)):
+        _add_over(draft, over, people, (*path, "overs", over_position))
+    return draft
+
+
+def _target_balls(target: dict[str, Any], balls_per_over: int, path: Path) -> int | None:
+    """Balls for ``target.overs``, which is overs and balls: 8.1 is 49 balls, not 48.6."""
+    overs = target.get("overs")
+    if overs is None:
+        return None
+    match = None
+    if type(overs) is int or isinstance(overs, str):
+        match = _OVERS_AND_BALLS.fullmatch(str(overs))
+    if match is None:
+        raise Wrong(f"is {shown(overs)}, not overs such as 20 or 8.1", path)
+    return int(match[1]) * balls_per_over + int(match[2] or 0)
+
+
+def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> None:
+    if not isinstance(over, dict):
+        raise Wrong(f"is {shown(over)}, not an object", path)
+    number = over.get("over")
+    if type(number) is not int or not 0 <= number <= LAST_OVER:
+        raise Wrong(f"is {shown(number)}, not an over's number from 0", (*path, "over"))
+    # Most of the reading time is spent in this loop, so it tries first and asks
+    # what was wrong only when something was.
+    for position, delivery in enumerate(_list(over, "deliveries", path)):
+        try:
+            runs = delivery["runs"]
+            batter, extra, total = runs["batter"], runs["extras"], runs["total"]
+            if (
+                type(batter) is not int
+                or type(extra) is not int
+                or not 0 <= batter <= MOST_RUNS
+                or not 0 <= extra <= MOST_RUNS
+                or type(total) is not int
+                or batter + extra != total
+            ):
+                raise ValueError
+            extras = delivery.get("extras")
+            if extras is None:
+                if extra:
+                    raise ValueError
+            elif not _extras_add_up(extras, extra):
+                raise ValueError
+            striker = people[delivery["batter"]]
+            non_striker = people[delivery["non_striker"]]
+            bowler = people[delivery["bowler"]]
+            actual = delivery.get("actual_delivery")
+            if actual is not None and _OVERS_AND_BALLS.fullmatch(actual) is None:
+                raise ValueError
+            wickets = delivery.get("wickets")
+            fallen = () if wickets is None else _wickets(wickets, people)
+            all_run = "non_boundary" in runs and runs["non_boundary"] is True
+        except (KeyError, TypeError, ValueError, AttributeError):
+            _diagnose(delivery, (*path, "deliveries", position))
+        draft.add(
+            number,
+            striker,
+            non_striker,
+            bowler,
+            batter,
+            extra,
+            extras,
+            fallen,
+            None,
+            actual,
+            all_run,
+        )
+
+
+def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:
+    for kind, runs in extras.items():
+        if kind not in EXTRA_KINDS or type(runs) is not int or runs < 0:
+            return False
+    return sum(extras.values()) == total
+
+
+def _wickets(wickets: Sequence[dict[str, Any]], people: People) -> tuple[Wicket, ...]:
+    if not isinstance(wickets, list):
+        raise TypeError
+    fallen = []
+    for wicket in wickets:
+        kind = wicket["kind"]
+        fielders = wicket.get("fielders", [])
+        if not isinstance(kind, str) or not kind or not isinstance(fielders, list):
+            raise TypeError
+        # A fielder may be without a name; a substitute's name may be unknown.
+        names = [fielder["name"] for fielder in fielders if "name" in fielder]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError
+        fallen.append(Wicket(kind, people[wicket["player_out"]], tuple(names)))
+    return tuple(fallen)
+
+
+def _diagnose(delivery: Any, path: Path) -> NoReturn:
+    """Say what is wrong with a delivery that could not be read."""
+    if not isinstance(delivery, dict):
+        raise Wrong(f"is {shown(delivery)}, not an object", path)
+    for key in ("batter", "non_striker", "bowler"):
+        name = delivery.get(key)
+        if not isinstance(name, str) or not name.strip():
+            raise Wrong(f"is {shown(name)}, not a player's name", (*path, key))
+    runs = delivery.get("runs")
+    if not isinstance(runs, dict):
+        raise Wrong(f"is {shown(runs)}, not an object", (*path, "runs"))
+    for key in ("batter", "extras", "total"):
+        value = runs.get(key)
+        most = 2 * MOST_RUNS if key == "total" else MOST_RUNS
+        if type(value) is not int or not 0 <= value <= most:
+            raise Wrong(f"is {shown(value)}, not a number of runs", (*path, "runs", key))
+    if runs["batter"] + runs["extras"] != runs["total"]:
+        raise Wrong(
+            f"do not add up: {runs['batter']} + {runs['extras']} is not {runs['total']}",
+            (*path, "runs"),
+        )
+    extras = delivery.get("extras")
+    if extras is not None and not isinstance(extras, dict):
+        raise Wrong(f"is {shown(extras)}, not an object", (*path, "extras"))
+    for kind, value in (extras or {}).items():
+        if kind not in EXTRA_KINDS:
+            raise Wrong(
+                f"is not a kind of extra; known: {', '.join(EXTRA_KINDS)}", (*path, "extras", kind)
+            )
+        if type(value) is not int or value < 0:
+            raise Wrong(f"is {shown(value)}, not a number of runs", (*path, "extras", kind))
+    if sum((extras or {}).values()) != runs["extras"]:
+        raise Wrong(f"do not add up to runs.extras, {runs['extras']}", (*path, "extras"))
+    actual = delivery.get("actual_delivery")
+    if actual is not None and not (
+        isinstance(actual, str) and _OVERS_AND_BALLS.fullmatch(actual) is not None
+    ):
+        raise Wrong(f"is {shown(actual)}, not a ball such as 7.4", (*path, "actual_delivery"))
+    raise Wrong("are not a list of kind, player_out and fielders", (*path, "wickets"))
+
+
+def _refuse_duplicate_keys(text: str, document: dict[str, Any]) -> None:
+    """Of a key given twice the parser keeps the last and says nothing.
+
+    Looking for that costs more than parsing, so it is done only where a count
+    of the keys that every delivery has once shows that one came too often.
+    """
+    deliveries = sum(
+        len(over.get("deliveries", ()))
+        for innings in document["innings"]
+        for over in innings.get("overs", ())
+    )
+    if text.count('"total"') <= deliveries and text.count('"non_striker"') <= deliveries:
+        return
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        items = dict(pairs)
+        if len(items) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise Wrong(f"an object has the key {shown(twice)} twice", ())
+        return items
+
+    json.loads(text, object_pairs_hook=unique)

@@ -1,0 +1,204 @@
+"""Deliveries in the making: what the rules say of each ball, whatever file it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from attnlens.cricket.match import Delivery, Facts, Innings, Player, Wicket
+from attnlens.cricket.outcomes import classify
+
+EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
+
+LAST_OVER = 999
+"""The highest over label accepted; the longest innings on record ended in its 336th over."""
+
+MOST_RUNS = 99
+"""The most runs accepted on one delivery, by the bat or in extras."""
+
+NO_EXTRAS = Facts()
+_OFF_THE_BAT = tuple(
+    classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
+    for runs in range(MOST_RUNS + 1)
+)
+
+
+class People(dict[str, Player]):
+    """Players by the file's name for them, made on first use.
+
+    Raises:
+        TypeError: looked up by something that is not a name.
+    """
+
+    def __init__(self, registry: Mapping[str, str]) -> None:
+        super().__init__()
+        self._registry = registry
+        self.unregistered: list[str] = []
+
+    def __missing__(self, name: str) -> Player:
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError("not a name")
+        identity = self._registry.get(name)
+        if identity is None and self._registry:
+            self.unregistered.append(name)
+        player = self[name] = Player(name, identity)
+        return player
+
+
+@dataclass
+class InningsDraft:
+    """An innings being read; ``None`` marks what the format did not say.
+
+    `add` appends deliveries in file order and works out what the rules decide:
+    label, legality, the ball as television counts it, the outcome, the score.
+    """
+
+    number: int
+    batting_team: str
+    bowling_team: str
+    penalty_before: int = 0
+    penalty_after: int = 0
+    super_over: bool | None = None
+    target: int | None = None
+    target_balls: int | None = None
+    declared: bool | None = None
+    deliveries: list[Delivery] = field(default_factory=list)
+    oddities: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._score = self.penalty_before
+        self._wickets = 0
+        self._legal_balls = 0
+        self._over = -1
+        self._seen_overs: set[int] = set()
+        self._in_over = 0
+        self._legal_in_over = 0
+
+    def add(
+        self,
+        over: int,
+        batter: Player,
+        non_striker: Player,
+        bowler: Player,
+        runs_batter: int,
+        runs_extras: int,
+        extras: Mapping[str, int] | None = None,
+        wickets: tuple[Wicket, ...] = (),
+        label: str | None = None,
+        actual_delivery: str | None = None,
+        non_boundary: bool = False,
+    ) -> None:
+        """Append one delivery.
+
+        Args:
+            over: as the file labels it, from 0.
+            runs_batter, runs_extras: from 0 to `MOST_RUNS`.
+            extras: runs by kind, adding up to ``runs_extras``; zeros are allowed.
+            label, actual_delivery: the file's own, where it has them; they win
+                over what the rules give, and a difference is an oddity.
+        """
+        if over != self._over:
+            self._start_over(over)
+        self._in_over += 1
+        by_rule = f"{over}.{self._in_over}"
+        if label is None:
+            label = by_rule
+        elif label != by_rule:
+            self.oddities.append(f"ball {by_rule} by position is labelled {label}")
+        by_rule = f"{over}.{self._legal_in_over + 1}"
+        if actual_delivery is None:
+            actual_delivery = by_rule
+        elif actual_delivery != by_rule:
+            self.oddities.append(
+                f"ball {label} has actual_delivery {actual_delivery}; the rule gives {by_rule}"
+            )
+        legal = True
+        kinds = NO_EXTRAS
+        if extras or wickets:
+            occurred = {kind: runs for kind, runs in (extras or NO_EXTRAS).items() if runs}
+            kinds = Facts(occurred)
+            legal = "wides" not in occurred and "noballs" not in occurred
+            fallen = sum(wicket.counts for wicket in wickets)
+            outcome = classify(
+                runs_batter=runs_batter,
+                wides=occurred.get("wides", 0),
+                noballs=occurred.get("noballs", 0),
+                byes=occurred.get("byes", 0),
+                legbyes=occurred.get("legbyes", 0),
+                counted_wicket=fallen > 0,
+            )
+        else:
+            fallen = 0
+            outcome = _OFF_THE_BAT[runs_batter]
+        runs = runs_batter + runs_extras
+        self.deliveries.append(
+            Delivery(
+                len(self.deliveries) + 1,
+                over,
+                label,
+                actual_delivery,
+                legal,
+                batter,
+                non_striker,
+                bowler,
+                runs_batter,
+                runs_extras,
+                runs,
+                kinds,
+                wickets,
+                outcome,
+                self._score,
+                self._wickets,
+                self._legal_balls,
+                non_boundary,
+            )
+        )
+        self._score += runs
+        self._wickets += fallen
+        if legal:
+            self._legal_balls += 1
+            self._legal_in_over += 1
+
+    def _start_over(self, over: int) -> None:
+        if over in self._seen_overs:
+            self.oddities.append(f"over {over} comes back after another over")
+        elif over < self._over:
+            self.oddities.append(f"over {over} comes after over {self._over}")
+        self._seen_overs.add(over)
+        self._over = over
+        self._in_over = 0
+        self._legal_in_over = 0
+
+    @property
+    def total(self) -> int:
+        """Runs, with every penalty run known."""
+        return self._score + self.penalty_after
+
+    @property
+    def overs_begun(self) -> int:
+        """How many overs have at least one delivery."""
+        return len(self._seen_overs)
+
+    @property
+    def last_over(self) -> int:
+        """The highest over label, or -1 without deliveries."""
+        return max(self._seen_overs, default=-1)
+
+    @property
+    def legal_balls(self) -> int:
+        return self._legal_balls
+
+    def finished(self, balls_per_over: int) -> Innings:
+        """The innings as a frozen value."""
+        return Innings(
+            number=self.number,
+            batting_team=self.batting_team,
+            bowling_team=self.bowling_team,
+            deliveries=tuple(self.deliveries),
+            super_over=bool(self.super_over),
+            target=self.target,
+            target_balls=self.target_balls,
+            penalty_runs=Facts(pre=self.penalty_before, post=self.penalty_after),
+            declared=self.declared,
+            balls_per_over=balls_per_over,
+        )
