@@ -1,0 +1,337 @@
+"""The predictor: a multi-scale temporal encoder over balls that are graphs of nodes.
+
+The past reaches the prediction through attention alone: through seven *slots* inside the
+ball (this batter's balls, this bowler's, this stand's, the last twelve, ...) and through
+four temporal scales. Every one of those paths is masked by the same ``visible`` tensor, so
+a ball that is not visible to a query does not exist for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.models.relations import Balls, relate
+from attnlens.models.temporal import HEADS, SCALES, MultiScaleTemporalEncoder, RelationAttention
+from attnlens.models.within_ball import WithinBallEncoder
+from attnlens.probe import AttentionProbe
+
+FUSED: Final[tuple[str, ...]] = ("within_ball", *SCALES)
+"""What the fusion gates weigh, in order."""
+
+SLOTS: Final[dict[str, str]] = {
+    "batsman_state": "this batter's balls",
+    "bowler_state": "this bowler's balls",
+    "partnership": "this stand's balls",
+    "batting_momentum": "the last 12 balls",
+    "bowling_momentum": "this bowler's balls among the last 24",
+    "pressure_index": "the last 24 balls",
+    "dot_ball_pressure": "dot balls among the last 12",
+}
+"""Nodes that read past balls, and which ones they may read."""
+
+KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
+    "venue and teams": ("venue", "team_context", "match_importance"),
+    "striker's record": ("batsman_identity",),
+    "bowler's record": ("bowler_identity",),
+    "scoreboard": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
+}
+"""Groups of knowledge that can be taken away from a query, and the nodes they cover."""
+
+KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
+    "venue and teams": ("venue", "teams"),
+    "striker's record": ("striker",),
+    "bowler's record": ("bowler",),
+}
+"""The ratings that go with each group; the era's rating always stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Everything that fixes the predictor's shape.
+
+    Attributes:
+        graph: layer to node to number of features; 0 for a slot.
+        past_nodes: the nodes a past ball may tell.
+        outcomes: number of outcome classes.
+        happened: size of what a past ball tells of its outcome, without the surprise.
+        scoreboard: nodes whose features also skip to the outcome logits.
+        hidden_dim: width of everything.
+        slot_dim: columns of each slot's attention.
+        heads: heads per scale.
+        dropout: in training.
+    """
+
+    graph: Mapping[str, Mapping[str, int]]
+    past_nodes: tuple[str, ...]
+    outcomes: int
+    happened: int
+    scoreboard: tuple[str, ...]
+    hidden_dim: int = 48
+    slot_dim: int = 16
+    heads: Mapping[str, int] = field(default_factory=lambda: dict(HEADS))
+    dropout: float = 0.1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sizes:
+        known = dict(data)
+        known["past_nodes"] = tuple(known["past_nodes"])
+        known["scoreboard"] = tuple(known["scoreboard"])
+        return cls(**known)
+
+
+class PastSlots(nn.Module):
+    """Attention slots: one head per slot, each over the past balls of its relation."""
+
+    def __init__(self, hidden_dim: int, slot_dim: int) -> None:
+        super().__init__()
+        self.attention = RelationAttention(
+            hidden_dim, len(SLOTS), own=False, head_dim=slot_dim, project=False
+        )
+        nn.init.zeros_(self.attention.bias)
+        self.to_node = nn.ModuleDict(
+            {name: nn.Linear(slot_dim + 1, hidden_dim) for name in SLOTS}
+        )
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        now: Balls,
+        past: Balls,
+        visible: Tensor,
+        relations: Tensor,
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """Node vectors by slot, weights and counts.
+
+        Returns:
+            vectors ``(batch, query, hidden_dim)`` by slot name, weights
+            ``(batch, slot, query, key)`` and numbers of balls seen ``(batch, slot, query)``.
+        """
+        seen = slot_masks(now, past, visible)
+        mixed, weights = self.attention(query, key, relations, ~seen)
+        count = seen.sum(-1).to(mixed.dtype)
+        values = mixed.unflatten(-1, (len(SLOTS), -1))
+        nodes = {
+            name: self.to_node[name](
+                torch.cat([values[..., slot, :], torch.log1p(count[:, slot, :, None])], -1)
+            )
+            for slot, name in enumerate(SLOTS)
+        }
+        return nodes, weights, count
+
+
+def slot_masks(now: Balls, past: Balls, visible: Tensor) -> Tensor:
+    """Which visible past balls each slot may read, ``(batch, slot, query, key)``."""
+    if past.dot is None:
+        raise ValueError("past balls need the flag dot")
+    distance = now.index[:, :, None] - past.index[:, None, :]
+    batter = now.batter[:, :, None] == past.batter[:, None, :]
+    bowler = now.bowler[:, :, None] == past.bowler[:, None, :]
+    crossed = (now.batter[:, :, None] == past.non_striker[:, None, :]) & (
+        now.non_striker[:, :, None] == past.batter[:, None, :]
+    )
+    stand = crossed | (batter & (now.non_striker[:, :, None] == past.non_striker[:, None, :]))
+    recent, longer = distance <= 12, distance <= 24
+    kinds = {
+        "batsman_state": batter,
+        "bowler_state": bowler,
+        "partnership": stand,
+        "batting_momentum": recent,
+        "bowling_momentum": bowler & longer,
+        "pressure_index": longer,
+        "dot_ball_pressure": past.dot[:, None, :] & recent,
+    }
+    return torch.stack([kinds[name] for name in SLOTS], 1) & visible[:, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """What one pass gives.
+
+    Attributes:
+        logits: ``(batch, query, outcome)``.
+        gates: fusion weights over `FUSED`, ``(batch, query, 5)``.
+        scales: attention by scale ``(batch, head, query, key + 1)``, the query last.
+        slots: slot attention ``(batch, slot, query, key)``.
+        slot_counts: past balls each slot saw ``(batch, slot, query)``.
+        within: node weights by layer, and ``layers``.
+    """
+
+    logits: Tensor
+    gates: Tensor
+    scales: dict[str, Tensor]
+    slots: Tensor
+    slot_counts: Tensor
+    within: dict[str, Tensor]
+
+
+class FullModel(nn.Module):
+    """Within-ball graph, four temporal scales and fusion gates.
+
+    Args:
+        sizes: see `Sizes`.
+        prior: log-probabilities of the outcomes over all balls ``(outcome,)``, what the
+            scoreboard's expectation is replaced by when the scoreboard is taken away.
+    """
+
+    prior: Tensor
+
+    def __init__(self, sizes: Sizes, prior: Tensor | None = None) -> None:
+        super().__init__()
+        self.sizes = sizes
+        width, dropout = sizes.hidden_dim, sizes.dropout
+        self.within_ball = WithinBallEncoder(sizes.graph, width, dropout=dropout)
+        self.to_past = nn.Linear(sizes.happened + sizes.outcomes, width)
+        self.past_norm = nn.LayerNorm(width)
+        self.slots = PastSlots(width, sizes.slot_dim)
+        self.slot_question = nn.Linear(width, width)
+        self.temporal = MultiScaleTemporalEncoder(
+            width, width, heads=dict(sizes.heads), dropout=dropout
+        )
+        self.ball_norm = nn.LayerNorm(width)
+        self.gate = nn.Linear(width, len(FUSED))
+        self.fusion_probe = AttentionProbe(("batch", "query", "source"))
+        self.dropout = nn.Dropout(dropout)
+        self.to_outcome = nn.Linear(width, sizes.outcomes)
+        features = {name: n for nodes in sizes.graph.values() for name, n in nodes.items()}
+        self.skip = nn.Linear(sum(features[name] for name in sizes.scoreboard), sizes.outcomes)
+        self.trust = nn.Parameter(torch.ones(sizes.outcomes))
+        nn.init.zeros_(self.skip.weight)
+        nn.init.zeros_(self.skip.bias)
+        nn.init.normal_(self.to_outcome.weight, std=0.01)
+        nn.init.zeros_(self.to_outcome.bias)
+        start = torch.zeros(sizes.outcomes) if prior is None else prior
+        self.register_buffer("prior", start.clone())
+
+    def past(self, batch: Mapping[str, Any]) -> Tensor:
+        """Vectors of the past balls, ``(batch, key, hidden_dim)``."""
+        past, ratings = batch["past"], batch["past"]["ratings"]
+        striker_known, bowler_known = past.get("striker_known"), past.get("bowler_known")
+        striker, bowler = ratings["striker"], ratings["bowler"]
+        if striker_known is not None:
+            striker = striker * striker_known[..., None]
+        if bowler_known is not None:
+            bowler = bowler * bowler_known[..., None]
+        expected = (past["prior"] + striker + bowler + ratings["era"]).softmax(-1)
+        classes = self.sizes.outcomes
+        surprise = past["happened"][..., :classes] - expected
+        known = {"batsman_identity": striker_known, "bowler_identity": bowler_known}
+        nodes = {
+            name: self.within_ball.node(name, past["nodes"][name], known.get(name))
+            for name in self.sizes.past_nodes
+        }
+        vector, _ = self.within_ball(nodes)
+        told = self.to_past(torch.cat([past["happened"], surprise], -1))
+        result: Tensor = self.past_norm(vector + told)
+        return self.dropout(result)
+
+    def predict(self, batch: Mapping[str, Any]) -> Prediction:
+        """One pass.
+
+        Args:
+            batch: ``graph_data``: ``nodes`` (features by node ``(batch, query, size)``),
+                ``base`` (log-probabilities ``(batch, query, outcome)``), ``ratings``
+                (vectors by name, same shape), and optionally ``known`` (group of
+                `KNOWLEDGE` to boolean ``(batch, query)``).
+                ``sequence``: ``now`` and ``past`` (`Balls`), ``visible``
+                ``(batch, query, key)``, ``overs``, and optionally ``shared``
+                ``(batch, key)``; ``past`` holds the past side's tensors.
+        """
+        graph, sequence = batch["graph_data"], batch["sequence"]
+        known: Mapping[str, Tensor] = graph.get("known") or {}
+        now, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
+        key = self.past(sequence)
+        relations = relate(now, before, visible)
+
+        group_of = {node: group for group, nodes in KNOWLEDGE.items() for node in nodes}
+        nodes = {
+            name: self.within_ball.node(name, features, known.get(group_of[name]))
+            for name, features in graph["nodes"].items()
+        }
+        # What the slots ask depends on the state of the game, not on other slots.
+        state, _ = self.within_ball(nodes, layers=("global", "match_state"))
+        question = self.slot_question(state)
+        slots, slot_weights, counts = self.slots(question, key, now, before, visible, relations)
+        ball, within = self.within_ball({**nodes, **slots})
+        ball = self.ball_norm(ball)
+        vectors, scales = self.temporal.read(
+            self.dropout(ball),
+            key,
+            now,
+            before,
+            visible,
+            relations,
+            shared=sequence.get("shared"),
+            overs=sequence["overs"],
+        )
+        gates = self.fusion_probe(self.gate(ball).softmax(-1))
+        parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)
+        fused = (gates[..., None, :] @ parts)[..., 0, :]
+        logits = self.to_outcome(self.dropout(fused)) + self.expected(graph, known)
+        return Prediction(logits, gates, scales, slot_weights, counts, within)
+
+    def expected(self, graph: Mapping[str, Any], known: Mapping[str, Tensor]) -> Tensor:
+        """Logits from scoreboard and ratings alone, the skip past the attention."""
+        base = graph["base"]
+        board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
+        scoreboard = known.get("scoreboard")
+        skip = self.skip(board)
+        if scoreboard is not None:
+            base = torch.where(scoreboard[..., None], base, self.prior)
+            skip = skip * scoreboard[..., None]
+        logits = base
+        kept = {
+            rating: known.get(group)
+            for group, ratings in KNOWLEDGE_RATINGS.items()
+            for rating in ratings
+        }
+        for name, rating in graph["ratings"].items():
+            mask = kept.get(name)
+            logits = logits + (rating if mask is None else rating * mask[..., None])
+        return logits.log_softmax(-1) * self.trust + skip
+
+    def forward(self, batch: Mapping[str, Any]) -> Tensor:
+        """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``."""
+        return self.predict(batch).logits
+
+    def get_full_attention_profile(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Where attention went, as plain shares.
+
+        Returns:
+            ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node",
+            "weight"}]}]}``; ``across_balls``: scale to weights ``(head, key + 1)`` as
+            nested lists, the query itself last; ``fusion_weights``. All for the last query of
+            the first row.
+        """
+        with torch.no_grad():
+            result = self.predict(batch)
+        shares = result.within["layers"][0, -1].tolist()
+        return {
+            "within_ball": {
+                "layers": [
+                    {
+                        "layer": layer,
+                        "weight": shares[number],
+                        "nodes": [
+                            {"node": node, "weight": weight}
+                            for node, weight in zip(
+                                names, result.within[layer][0, -1].tolist(), strict=True
+                            )
+                        ],
+                    }
+                    for number, (layer, names) in enumerate(self.within_ball.graph.items())
+                ]
+            },
+            "across_balls": {
+                scale: weights[0, :, -1].tolist() for scale, weights in result.scales.items()
+            },
+            "fusion_weights": dict(zip(FUSED, result.gates[0, -1].tolist(), strict=True)),
+        }

@@ -1,0 +1,129 @@
+"""How a past ball stands to the current one, as numbers that heads can have biases for.
+
+Every relation is computed over *visible* balls only: a ball is next to a wicket only if
+the wicket is visible, a boundary is in a cluster only if its neighbours are. So hiding a
+ball also hides what it would have told about the balls around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+RELATIONS: Final[tuple[str, ...]] = (
+    "recency",
+    "same_bowler",
+    "same_batsman",
+    "same_over",
+    "over_boundary",
+    "wicket_adjacent",
+    "boundary_cluster",
+    "boundary",
+    "same_matchup",
+)
+"""The order of the relation axis everywhere."""
+
+RECENCY: Final = RELATIONS.index("recency")
+CLUSTER_REACH: Final = 3
+"""A boundary is in a cluster when another lies within this many balls."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Balls:
+    """Who and what a run of balls is, as integers and flags, each ``(batch, ball)``.
+
+    Attributes:
+        index: position in the innings; consecutive balls differ by 1.
+        over, ball_in_over: the over from 0, the delivery within it from 1.
+        batter, non_striker, bowler: numbers that are equal for the same player.
+        wicket, boundary, dot: what happened (for past balls only).
+        last_in_over: whether it is the last delivery of its over so far as told by
+            the next delivery's over (for past balls only).
+    """
+
+    index: Tensor
+    over: Tensor
+    ball_in_over: Tensor
+    batter: Tensor
+    non_striker: Tensor
+    bowler: Tensor
+    wicket: Tensor | None = None
+    boundary: Tensor | None = None
+    dot: Tensor | None = None
+    last_in_over: Tensor | None = None
+
+
+def neighbours(flags: Tensor, reach: int) -> Tensor:
+    """Whether a flag is set within ``reach`` places, itself not counted.
+
+    ``flags`` is ``(..., ball)`` boolean with consecutive balls beside each other.
+    """
+    near = torch.zeros_like(flags)
+    for step in range(1, reach + 1):
+        near[..., step:] |= flags[..., :-step]
+        near[..., :-step] |= flags[..., step:]
+    return near
+
+
+def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
+    """The relations of every visible past ball to every query ball.
+
+    Args:
+        query: current balls ``(batch, query)``.
+        key: past balls ``(batch, key)`` in the order of the innings.
+        visible: boolean ``(batch, query, key)``.
+
+    Returns:
+        ``(batch, query, key, len(RELATIONS))`` floats: recency is minus the distance in
+        deliveries, the others are 0 or 1; all 0 where the key is not visible.
+    """
+    if key.wicket is None or key.boundary is None or key.last_in_over is None:
+        raise ValueError("key balls need the flags wicket, boundary and last_in_over")
+
+    def same(name: str) -> Tensor:
+        return getattr(query, name)[:, :, None] == getattr(key, name)[:, None, :]  # type: ignore[no-any-return]  # tensors compare to tensors
+
+    same_bowler, same_batsman = same("bowler"), same("batter")
+    wicket = visible & key.wicket[:, None, :]
+    boundary = visible & key.boundary[:, None, :]
+    edge = ((key.ball_in_over == 1) | key.last_in_over)[:, None, :]
+    columns = (
+        (key.index[:, None, :] - query.index[:, :, None]),
+        same_bowler,
+        same_batsman,
+        same("over"),
+        edge,
+        wicket | neighbours(wicket, 1),
+        boundary & neighbours(boundary, CLUSTER_REACH),
+        boundary,
+        same_bowler & same_batsman,
+    )
+    shape = visible.shape
+    table = torch.stack([column.expand(shape).to(torch.float32) for column in columns], -1)
+    return table * visible[..., None]
+
+
+def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
+    """The relations of every earlier over to every query ball.
+
+    An over's relation is the share of its visible balls that have it; recency is minus
+    the distance in overs.
+
+    Args:
+        table: `relate`'s result, ``(batch, query, key, relation)``.
+        visible: ``(batch, query, key)``.
+        membership: which over each past ball is in, one-hot ``(batch, key, over)``.
+        query_over: the over of each query, ``(batch, query)``.
+
+    Returns:
+        ``(batch, query, over, relation)``.
+    """
+    counted = torch.einsum("bqkr,bko->bqor", table, membership)
+    balls = torch.einsum("bqk,bko->bqo", visible.to(table.dtype), membership)
+    shares = counted / balls.clamp(min=1)[..., None]
+    overs = torch.arange(membership.shape[-1], device=table.device)
+    distance = (overs - query_over[..., None]).to(table.dtype) * (balls > 0)
+    return torch.cat([distance[..., None], shares[..., 1:]], -1)

@@ -1,0 +1,576 @@
+"""Temporal encoders whose heads have built-in biases towards kinds of past balls.
+
+One attention layer serves all of them, `RelationAttention`:
+
+    logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)
+
+with ``B`` the head-by-relation table of biases. Queries are the current balls, keys are
+the balls before them, and every query may also look at itself: the option "nothing in the
+past matters".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.models.attention import hidden_softmax, join_heads, split_heads
+from attnlens.models.relations import RECENCY, RELATIONS, Balls, relate, relate_overs
+from attnlens.probe import AttentionProbe
+
+SCALES: Final[dict[str, int]] = {"micro": 6, "short": 12, "medium": 36, "long": 20}
+"""Scale to window: deliveries, the current one included; for ``long``, earlier overs."""
+
+HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2}
+
+STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
+"""What heads 0, 1 and 2 start as; further heads start free."""
+
+RECENCY_START: Final = 0.1
+SAME_PLAYER_START: Final = 2.0
+
+
+def starting_table(heads: int) -> Tensor:
+    """The bias table ``(heads, relations)`` that training starts from."""
+    table = torch.zeros(heads, len(RELATIONS))
+    for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
+        start = RECENCY_START if pattern == "recency" else SAME_PLAYER_START
+        table[head, RELATIONS.index(pattern)] = start
+    return table
+
+
+class RelationAttention(nn.Module):
+    """Multi-head attention with a learnable head-by-relation table of biases.
+
+    Args:
+        hidden_dim: width of queries, keys and output.
+        num_heads: heads; each has ``max(1, hidden_dim // num_heads)`` columns.
+        reach: how many distances have a position vector of their own (0: none).
+        own: whether a query may look at itself, as the last key.
+        head_dim: columns per head, where the default does not suit.
+    """
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        num_heads: int,
+        *,
+        reach: int = 0,
+        own: bool = True,
+        head_dim: int | None = None,
+        project: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.own = own
+        width = num_heads * (head_dim or max(1, hidden_dim // num_heads))
+        self.to_query = nn.Linear(hidden_dim, width, bias=False)
+        self.to_key = nn.Linear(hidden_dim, width, bias=False)
+        self.to_value = nn.Linear(hidden_dim, width, bias=False)
+        self.to_output = nn.Linear(width, hidden_dim, bias=False) if project else nn.Identity()
+        self.bias = nn.Parameter(starting_table(num_heads))
+        self.position = nn.Parameter(torch.zeros(num_heads, reach, width // num_heads))
+        self.probe = AttentionProbe()
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        relations: Tensor,
+        hidden: Tensor,
+        distance: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend.
+
+        Args:
+            query: ``(batch, query, hidden_dim)``.
+            key: ``(batch, key, hidden_dim)``, the past only.
+            relations: ``(batch, query, key, relation)``.
+            hidden: boolean, broadcastable to ``(batch, head, query, key)``.
+            distance: how far back each key lies, from 1, ``(batch, query, key)``;
+                needed where there are position vectors.
+
+        Returns:
+            the output ``(batch, query, hidden_dim)`` and the weights
+            ``(batch, head, query, key)``, with one more key at the end, the query
+            itself, where ``own`` is set.
+        """
+        heads = self.num_heads
+        q, k, v = (
+            split_heads(project(source), heads)
+            for project, source in (
+                (self.to_query, query),
+                (self.to_key, key),
+                (self.to_value, key),
+            )
+        )
+        scale = q.shape[-1] ** -0.5
+        content = q @ k.transpose(-1, -2)
+        if distance is not None and self.position.shape[1]:
+            by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
+            place = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
+            content = content + by_distance.gather(-1, place.expand(-1, heads, -1, -1))
+        content = content * scale
+        bias = torch.einsum("bqkr,hr->bhqk", relations, self.bias)
+        hidden = hidden.expand(content.shape)
+        own_value = None
+        if self.own:
+            own_key = split_heads(self.to_key(query), heads)
+            own_value = split_heads(self.to_value(query), heads)
+            own_logit = (q * own_key).sum(-1, keepdim=True) * scale
+            content = torch.cat([content, own_logit], -1)
+            bias = torch.cat([bias, torch.zeros_like(own_logit)], -1)
+            hidden = torch.cat([hidden, torch.zeros_like(own_logit, dtype=torch.bool)], -1)
+        weights = self.probe(hidden_softmax(content + bias, hidden), content, bias)
+        if own_value is None:
+            mixed = weights @ v
+        else:
+            mixed = weights[..., :-1] @ v + weights[..., -1:] * own_value
+        return self.to_output(join_heads(mixed)), weights
+
+
+class RelationBlock(nn.Module):
+    """Attention, then a feed-forward layer, each added to what came in (pre-norm)."""
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        num_heads: int,
+        *,
+        reach: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.query_norm = nn.LayerNorm(hidden_dim)
+        self.attention = RelationAttention(hidden_dim, num_heads, reach=reach)
+        self.feed_norm = nn.LayerNorm(hidden_dim)
+        self.feed = nn.Sequential(
+            nn.Linear(hidden_dim, 2 * hidden_dim),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(2 * hidden_dim, hidden_dim),
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        relations: Tensor,
+        hidden: Tensor,
+        distance: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """As `RelationAttention`; ``query`` and ``key`` are normalised here."""
+        mixed, weights = self.attention(
+            self.query_norm(query), self.query_norm(key), relations, hidden, distance
+        )
+        value = query + self.dropout(mixed)
+        return value + self.dropout(self.feed(self.feed_norm(value))), weights
+
+
+class TemporalEncoder(nn.Module):
+    """A window of balls, read by the last of them.
+
+    Args:
+        ball_dim: size of a ball vector.
+        hidden_dim: width of the encoder.
+        num_heads: attention heads; 0, 1 and 2 start as recency, same bowler and same
+            batsman, the rest free.
+        num_layers: attention layers. With one, the last ball looks at balls that have
+            not mixed, so a weight belongs to one ball.
+        max_seq_len: deliveries in the window, the current one included.
+        dropout: in training.
+    """
+
+    def __init__(
+        self,
+        ball_dim: int,
+        hidden_dim: int,
+        num_heads: int = 6,
+        num_layers: int = 2,
+        max_seq_len: int = 36,
+        *,
+        max_over: int = 50,
+        max_ball_in_over: int = 20,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.max_seq_len = max_seq_len
+        self.to_hidden = nn.Linear(ball_dim, hidden_dim)
+        self.over = nn.Embedding(max_over + 1, hidden_dim)
+        self.ball_in_over = nn.Embedding(max_ball_in_over + 1, hidden_dim)
+        nn.init.normal_(self.over.weight, std=0.02)
+        nn.init.normal_(self.ball_in_over.weight, std=0.02)
+        self.layers = nn.ModuleList(
+            RelationBlock(hidden_dim, num_heads, reach=max_seq_len, dropout=dropout)
+            for _ in range(num_layers)
+        )
+
+    def place(self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor) -> Tensor:
+        """Ball vectors at the encoder's width, with over and ball-in-over embedded.
+
+        Overs and deliveries beyond the embedded range share the last embedding.
+        """
+        over = overs.clamp(0, self.over.num_embeddings - 1)
+        ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
+        return self.to_hidden(vectors) + self.over(over) + self.ball_in_over(ball)
+
+    def read(
+        self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """One layer over past balls that have not mixed; see `RelationBlock`.
+
+        Raises:
+            ValueError: where the encoder has several layers, which mix the past.
+        """
+        if len(self.layers) != 1:
+            raise ValueError("only an encoder with one layer reads balls that have not mixed")
+        result: tuple[Tensor, Tensor] = self.layers[0](query, key, relations, hidden, distance)
+        return result
+
+    def sequence(
+        self, vectors: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """All layers over a whole sequence at once.
+
+        Args:
+            vectors: placed ball vectors ``(batch, ball, hidden_dim)``.
+            relations: ``(batch, ball, ball, relation)``.
+            hidden: ``(batch, ball, ball)`` or broadcastable to ``(batch, head, ball, ball)``;
+                a ball itself and all later ones must be hidden from it.
+            distance: ``(batch, ball, ball)``.
+
+        Returns:
+            ``(batch, ball, hidden_dim)`` and the last layer's weights
+            ``(batch, head, ball, ball + 1)``, the ball itself last.
+        """
+        if hidden.dim() == 3:
+            hidden = hidden[:, None]
+        weights = vectors.new_zeros(0)
+        for layer in self.layers:
+            vectors, weights = layer(vectors, vectors, relations, hidden, distance)
+        return vectors, weights
+
+    def forward(
+        self,
+        ball_sequence: Tensor,
+        positions: Tensor,
+        overs: Tensor,
+        balls_in_over: Tensor,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """The last position's vector, ``(batch, hidden_dim)``.
+
+        Args:
+            ball_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
+            positions: place within the window, ``(batch, ball)`` or ``(ball,)``.
+            overs: over of each ball from 0, same shapes.
+            balls_in_over: delivery within its over, any count, same shapes.
+            mask: boolean ``(batch, ball)``, true where a ball is hidden (padding, say).
+        """
+        positions, overs, balls_in_over = (
+            torch.as_tensor(place, device=ball_sequence.device).expand(ball_sequence.shape[:2])
+            for place in (positions, overs, balls_in_over)
+        )
+        distance = positions[:, :, None] - positions[:, None, :]
+        hidden = causal(ball_sequence.shape[1], ball_sequence.device).expand(distance.shape)
+        hidden = hidden | (distance >= self.max_seq_len)
+        if mask is not None:
+            hidden = hidden | mask[:, None, :]
+        relations = ball_sequence.new_zeros(*distance.shape, len(RELATIONS))
+        relations[..., RECENCY] = -distance.to(relations.dtype)
+        relations[..., RELATIONS.index("same_over")] = (
+            overs[:, :, None] == overs[:, None, :]
+        ).to(relations.dtype)
+        relations = relations * ~hidden[..., None]
+        placed = self.place(ball_sequence, overs, balls_in_over)
+        vectors, _ = self.sequence(placed, relations, hidden, distance)
+        return vectors[:, -1]
+
+
+def causal(length: int, device: torch.device | None = None) -> Tensor:
+    """``(length, length)``, true where the key is the query itself or comes after it."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).triu()
+
+
+class SpecializedTemporalAttention(nn.Module):
+    """Causal self-attention whose first heads lean to recent balls, bowler and batsman.
+
+    Head 0 adds ``-0.1`` per ball of distance, head 1 adds ``2.0`` to balls by the same
+    bowler, head 2 adds ``2.0`` to balls faced by the same batsman; all learnable.
+
+    Args:
+        hidden_dim: width of the input and the output.
+        num_heads: attention heads.
+    """
+
+    def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
+        super().__init__()
+        self.attention = RelationAttention(hidden_dim, num_heads)
+
+    def forward(
+        self, x: Tensor, same_bowler_mask: Tensor, same_batsman_mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Attend.
+
+        Args:
+            x: ``(batch, ball, hidden_dim)``, oldest first.
+            same_bowler_mask: boolean or 0/1, ``(batch, query, key)`` or ``(query, key)``,
+                true where the two balls have the same bowler.
+            same_batsman_mask: likewise for the batsman.
+
+        Returns:
+            output ``(batch, ball, hidden_dim)`` and attn_weights
+            ``(batch, head, ball, ball)``; a ball's weight on itself is on the diagonal.
+        """
+        batch, length, _ = x.shape
+        hidden = causal(length, x.device).expand(batch, length, length)
+        place = torch.arange(length, device=x.device)
+        relations = x.new_zeros(batch, length, length, len(RELATIONS))
+        relations[..., RECENCY] = (place[None, :] - place[:, None]).to(x.dtype)
+        for name, mask in (
+            ("same_bowler", same_bowler_mask),
+            ("same_batsman", same_batsman_mask),
+        ):
+            relations[..., RELATIONS.index(name)] = mask.to(x.dtype)
+        relations = relations * ~hidden[..., None]
+        output, weights = self.attention(x, x, relations, hidden[:, None])
+        return output, weights[..., :-1] + torch.diag_embed(weights[..., -1])
+
+
+class MultiScaleTemporalEncoder(nn.Module):
+    """The past at four scales: six balls, twelve, thirty-six, and whole overs.
+
+    Args:
+        ball_dim: size of a ball vector.
+        hidden_dim: width of every scale and of the result.
+        heads: scale to number of heads.
+        num_layers: layers per ball scale; with one, attention reads balls that have not
+            mixed, which is what makes a weight belong to a ball.
+        dropout: in training.
+    """
+
+    def __init__(
+        self,
+        ball_dim: int,
+        hidden_dim: int,
+        *,
+        heads: dict[str, int] | None = None,
+        num_layers: int = 1,
+        max_overs: int = 50,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        heads = {**HEADS, **(heads or {})}
+        self.hidden_dim = hidden_dim
+        self.scales = nn.ModuleDict(
+            {
+                scale: TemporalEncoder(
+                    ball_dim,
+                    hidden_dim,
+                    heads[scale],
+                    num_layers if scale != "long" else 1,
+                    SCALES[scale] if scale != "long" else max_overs + 1,
+                    max_over=max_overs,
+                    dropout=dropout,
+                )
+                for scale in SCALES
+            }
+        )
+        self.summarise = nn.GRU(hidden_dim, hidden_dim, batch_first=True)
+        self.gate = nn.Linear(hidden_dim, len(SCALES))
+        self.output_norms = nn.ModuleDict({scale: nn.LayerNorm(hidden_dim) for scale in SCALES})
+
+    def encoder(self, scale: str) -> TemporalEncoder:
+        module = self.scales[scale]
+        assert isinstance(module, TemporalEncoder)
+        return module
+
+    def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
+        """A GRU's last state over each over's visible balls.
+
+        Args:
+            vectors: past ball vectors ``(batch, key, ball_dim)``.
+            balls: who they are.
+            visible: ``(batch, query, key)``; with a query axis of 1 the summaries are
+                shared by all queries.
+            overs: how many overs to summarise, from over 0.
+
+        Returns:
+            ``(batch, query, over, hidden_dim)``; zero for an over with no visible ball.
+            Hidden balls are skipped, not blanked: they do not move the state.
+        """
+        batch, queries, keys = visible.shape
+        long = self.encoder("long")
+        placed = long.place(vectors, balls.over, balls.ball_in_over)
+        # Most masks leave most overs as they are, so each distinct sight of an over
+        # (which of its balls are visible) is run through the GRU once.
+        slots = int(balls.ball_in_over.max()) if keys else 1
+        seat = balls.ball_in_over - 1
+        home = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
+        # A key that belongs to no over (padding) sits in the spare over, which is cut off.
+        flat = torch.zeros(batch, overs + 1, slots, dtype=torch.long, device=vectors.device)
+        row = torch.arange(batch, device=vectors.device)[:, None].expand(batch, keys)
+        key_number = torch.arange(keys, device=vectors.device).expand(batch, keys)
+        flat[row, home, seat] = key_number
+        present = torch.zeros(
+            batch, queries, overs + 1, slots, dtype=torch.bool, device=vectors.device
+        )
+        every = torch.arange(queries, device=vectors.device)
+        present[row[:, None], every[None, :, None], home[:, None], seat[:, None]] = visible
+        flat, present = flat[:, :overs], present[:, :, :overs]
+        code = (present.long() << torch.arange(slots, device=vectors.device)).sum(-1)
+        where = torch.arange(batch, device=vectors.device)[:, None, None] * overs
+        where = where + torch.arange(overs, device=vectors.device)
+        sights, back = torch.stack([where.expand(code.shape), code], -1).flatten(0, 2).unique(
+            dim=0, return_inverse=True
+        )
+        place, seen = sights.unbind(-1)
+        source = (place // overs)[:, None], flat[place // overs, place % overs]
+        balls_of_sight = placed[source]
+        seen_balls = (seen[:, None] >> torch.arange(slots, device=vectors.device)) & 1
+        state = self._run(balls_of_sight, seen_balls.bool())
+        return state[back].unflatten(0, (batch, queries, overs))
+
+    def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
+        """The GRU's last state over the visible steps, ``(row, step, width) -> (row, width)``."""
+        # Visible steps first, in order: then the state after as many steps as are visible
+        # is the state that skipped the hidden ones.
+        order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
+        states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
+        count = visible.sum(1)
+        last = (count - 1).clamp(min=0)[:, None, None].expand(-1, 1, states.shape[-1])
+        return states.gather(1, last)[:, 0] * (count > 0)[:, None]
+
+    def read(
+        self,
+        query: Tensor,
+        key: Tensor,
+        now: Balls,
+        past: Balls,
+        visible: Tensor,
+        relations: Tensor,
+        *,
+        shared: Tensor | None = None,
+        overs: int,
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Every scale's vector and weights for every query.
+
+        Args:
+            query: current ball vectors ``(batch, query, ball_dim)``.
+            key: past ball vectors ``(batch, key, ball_dim)``.
+            now, past: who those balls are.
+            visible: ``(batch, query, key)``.
+            relations: `relate`'s table.
+            shared: ``(batch, key)`` where visibility differs between queries only by
+                what is past for them; saves summarising each over once per query.
+            overs: earlier overs to summarise.
+
+        Returns:
+            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``
+            by scale; for ``long`` the keys are overs. The query itself is the last key.
+        """
+        distance = now.index[:, :, None] - past.index[:, None, :]
+        vectors, weights = {}, {}
+        for scale, window in SCALES.items():
+            encoder = self.encoder(scale)
+            asking = encoder.place(query, now.over, now.ball_in_over)
+            if scale == "long":
+                membership = (
+                    past.over[..., None] == torch.arange(overs, device=query.device)
+                ).to(query.dtype)
+                earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
+                table = relate_overs(relations, earlier, membership, now.over)
+                told = torch.einsum("bqk,bko->bqo", earlier.to(query.dtype), membership) > 0
+                hidden = ~told
+                gap = now.over[..., None] - torch.arange(overs, device=query.device)
+                if shared is not None:
+                    summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
+                    vector, weight = encoder.read(asking, summaries, table, hidden[:, None], gap)
+                else:
+                    # One row per query: each has its own summaries.
+                    summaries = self.over_summaries(key, past, earlier, overs)
+                    batch, queries = summaries.shape[:2]
+                    vector, weight = encoder.read(
+                        asking.flatten(0, 1)[:, None],
+                        summaries.flatten(0, 1),
+                        table.flatten(0, 1)[:, None],
+                        hidden.flatten(0, 1)[:, None, None],
+                        gap.flatten(0, 1)[:, None],
+                    )
+                    vector = vector.unflatten(0, (batch, queries))[:, :, 0]
+                    weight = weight.unflatten(0, (batch, queries))[:, :, :, 0].transpose(1, 2)
+            else:
+                hidden = ~visible | (distance >= window)
+                placed = encoder.place(key, past.over, past.ball_in_over)
+                vector, weight = encoder.read(
+                    asking, placed, relations, hidden[:, None], distance
+                )
+            norm = self.output_norms[scale]
+            vectors[scale], weights[scale] = norm(vector), weight
+        return vectors, weights
+
+    def forward(
+        self, full_sequence: Tensor, current_over_start: int | Tensor, over_summaries: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The temporal vector of the last ball of a sequence.
+
+        Args:
+            full_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
+            current_over_start: position in the sequence of the first ball of the current
+                over, one number or ``(batch,)``. Balls before it are taken as overs of six.
+            over_summaries: ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``,
+                the earlier overs, oldest first; the over axis may be empty.
+
+        Returns:
+            h_temporal ``(batch, hidden_dim)`` and the weights of the last ball by scale:
+            ``{"micro", "short", "medium", "long"}``, each ``(batch, head, key)`` with the
+            window's balls (or the overs) oldest first and the ball itself last.
+        """
+        batch, length, _ = full_sequence.shape
+        device = full_sequence.device
+        start = torch.as_tensor(current_over_start, device=device).expand(batch)[:, None]
+        place = torch.arange(length, device=device).expand(batch, length)
+        overs_back = torch.div(start - place + 5, 6, rounding_mode="floor").clamp(min=0)
+        over = (over_summaries.shape[1] - overs_back).clamp(min=0)
+        ball = torch.where(place >= start, place - start, (place - start) % 6) + 1
+        vectors, weights = {}, {}
+        for scale, window in SCALES.items():
+            encoder = self.encoder(scale)
+            if scale == "long":
+                asking = encoder.place(full_sequence[:, -1:], over[:, -1:], ball[:, -1:])
+                summaries = over_summaries
+                if summaries.shape[-1] != self.hidden_dim:
+                    summaries = encoder.to_hidden(summaries)
+                count = summaries.shape[1]
+                gap = torch.arange(count, 0, -1, device=device).expand(batch, 1, count)
+                table = full_sequence.new_zeros(batch, 1, count, len(RELATIONS))
+                table[..., RECENCY] = -gap.to(table.dtype)
+                hidden = torch.zeros(batch, 1, 1, count, dtype=torch.bool, device=device)
+                vector, weight = encoder.read(asking, summaries, table, hidden, gap)
+            else:
+                tail = slice(max(0, length - window), length)
+                placed = encoder.place(full_sequence, over, ball)[:, tail]
+                size = placed.shape[1]
+                distance = place[:, tail, None] - place[:, None, tail]
+                hidden = causal(size, device).expand(batch, size, size)
+                table = full_sequence.new_zeros(batch, size, size, len(RELATIONS))
+                table[..., RECENCY] = -distance.to(table.dtype)
+                table[..., RELATIONS.index("same_over")] = (
+                    over[:, tail, None] == over[:, None, tail]
+                ).to(table.dtype)
+                vector, weight = encoder.sequence(
+                    placed, table * ~hidden[..., None], hidden, distance
+                )
+                vector, weight = vector[:, -1:], weight[:, :, -1:]
+                # The last ball is hidden from itself as a key; its own place is the last.
+                weight = torch.cat([weight[..., : size - 1], weight[..., size:]], -1)
+            vectors[scale] = self.output_norms[scale](vector[:, 0])
+            weights[scale] = weight[:, :, 0]
+        stacked = torch.stack([vectors[scale] for scale in SCALES], 1)
+        shares = self.gate(vectors["medium"]).softmax(-1)
+        return (shares[..., None] * stacked).sum(1), weights
+
+

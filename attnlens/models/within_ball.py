@@ -1,0 +1,140 @@
+"""Attention inside one ball: named nodes in layers, read from the top down.
+
+Each layer asks its nodes one question, put by the layers above it; the answer is a
+softmax-weighted mean of the nodes. The ball's vector is the softmax-weighted sum of its
+layers. Both sets of weights depend on the ball and are part of the explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.models.attention import hidden_softmax
+from attnlens.probe import AttentionProbe
+
+
+class LayerAttention(nn.Module):
+    """One layer of the ball graph: a question from above, an answer from the nodes.
+
+    Args:
+        hidden_dim: width of node vectors and of the answer.
+        nodes: names of the layer's nodes, in order.
+    """
+
+    def __init__(self, hidden_dim: int, nodes: tuple[str, ...], dropout: float) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.question = nn.Parameter(torch.randn(hidden_dim) * hidden_dim**-0.5)
+        self.from_above = nn.Linear(hidden_dim, hidden_dim, bias=False)
+        self.to_key = nn.Linear(hidden_dim, hidden_dim, bias=False)
+        self.to_value = nn.Linear(hidden_dim, hidden_dim, bias=False)
+        self.norm = nn.LayerNorm(hidden_dim)
+        self.feed = nn.Sequential(
+            nn.Linear(hidden_dim, 2 * hidden_dim),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(2 * hidden_dim, hidden_dim),
+        )
+        self.probe = AttentionProbe(("batch", "query", "node"))
+
+    def forward(self, nodes: Tensor, above: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """``nodes (..., node, hidden_dim)``, ``above (..., hidden_dim)``, ``hidden (node,)``.
+
+        Returns the answer ``(..., hidden_dim)`` and the weights ``(..., node)``.
+        """
+        query = self.question + self.from_above(above)
+        logits = (self.to_key(nodes) @ query[..., None])[..., 0] * query.shape[-1] ** -0.5
+        weights = self.probe(hidden_softmax(logits, hidden))
+        mixed = (weights[..., None, :] @ self.to_value(nodes))[..., 0, :] + above
+        return mixed + self.feed(self.norm(mixed)), weights
+
+
+class WithinBallEncoder(nn.Module):
+    """The ball graph.
+
+    Args:
+        graph: layer to node to number of features; a node with none is given as a vector
+            (an attention slot over past balls).
+        hidden_dim: width of every vector.
+        dropout: in training.
+    """
+
+    def __init__(
+        self,
+        graph: Mapping[str, Mapping[str, int]],
+        hidden_dim: int,
+        *,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.graph = {layer: tuple(nodes) for layer, nodes in graph.items()}
+        sizes = {name: size for nodes in graph.values() for name, size in nodes.items()}
+        self.features = nn.ModuleDict(
+            {name: nn.Linear(size, hidden_dim) for name, size in sizes.items() if size}
+        )
+        self.names = nn.ParameterDict(
+            {name: nn.Parameter(torch.randn(hidden_dim) * 0.1) for name in sizes}
+        )
+        self.unknown = nn.ParameterDict(
+            {name: nn.Parameter(torch.zeros(hidden_dim)) for name, size in sizes.items() if size}
+        )
+        self.node_norm = nn.LayerNorm(hidden_dim)
+        self.layers = nn.ModuleDict(
+            {layer: LayerAttention(hidden_dim, nodes, dropout) for layer, nodes in self.graph.items()}
+        )
+        self.layer_norm = nn.LayerNorm(hidden_dim)
+        self.layer_score = nn.Linear(hidden_dim, 1)
+        self.layer_probe = AttentionProbe(("batch", "query", "layer"))
+
+    def node(self, name: str, features: Tensor, known: Tensor | None = None) -> Tensor:
+        """A node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
+
+        Where ``known`` ``(...)`` is false the learnt vector for "unknown" stands in.
+        """
+        value: Tensor = self.features[name](features)
+        if known is not None:
+            value = torch.where(known[..., None], value, self.unknown[name])
+        return value
+
+    def forward(
+        self, nodes: Mapping[str, Tensor], layers: tuple[str, ...] | None = None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The ball's vector.
+
+        Args:
+            nodes: vectors ``(..., hidden_dim)`` by node; missing nodes are hidden.
+            layers: the layers to read, all unless given.
+
+        Returns:
+            ``(..., hidden_dim)`` and the weights: ``layers (..., layer)`` and one entry
+            ``(..., node)`` per layer. A layer without a given node has weight 0.
+        """
+        shape = next(iter(nodes.values()))
+        above = torch.zeros_like(shape)
+        empty = torch.zeros_like(shape)
+        answers, weights, told = [], {}, []
+        for layer, names in self.graph.items():
+            given = [name in nodes for name in names]
+            told.append(any(given) and (layers is None or layer in layers))
+            if not told[-1]:
+                answers.append(empty)
+                weights[layer] = shape.new_zeros(*shape.shape[:-1], len(names))
+                continue
+            stacked = torch.stack(
+                [
+                    self.node_norm(nodes[name]) + self.names[name] if name in nodes else empty
+                    for name in names
+                ],
+                -2,
+            )
+            hidden = ~torch.tensor(given, device=shape.device)
+            above, weights[layer] = self.layers[layer](stacked, above, hidden)
+            answers.append(self.layer_norm(above))
+        table = torch.stack(answers, -2)
+        absent = ~torch.tensor(told, device=shape.device)
+        shares = self.layer_probe(hidden_softmax(self.layer_score(table)[..., 0], absent))
+        weights["layers"] = shares
+        return (shares[..., None, :] @ table)[..., 0, :], weights

@@ -1,0 +1,41 @@
+"""Where a model says: this is attention, and these are its axes.
+
+A model that wants to be seen passes its attention weights through an `AttentionProbe`.
+The probe is an identity with a name (its path in ``named_modules()``), so a forward hook
+on it sees the weights and the model cannot tell whether anyone looks.
+"""
+
+from __future__ import annotations
+
+
+from torch import Tensor, nn
+
+
+
+class AttentionProbe(nn.Module):
+    """Returns the attention weights it is given.
+
+    Args:
+        axes: the name of each dimension of the weights, first to last, such as
+            ``("batch", "head", "query", "key")``.
+    """
+
+    def __init__(self, axes: tuple[str, ...] = ("batch", "head", "query", "key")) -> None:
+        super().__init__()
+        self.axes = axes
+
+    def forward(
+        self, weights: Tensor, content: Tensor | None = None, bias: Tensor | None = None
+    ) -> Tensor:
+        """``weights`` unchanged.
+
+        Args:
+            weights: shares that sum to 1 along the last axis (or are all 0).
+            content: the part of the logits from query times key, same shape, if told.
+            bias: the part of the logits from built-in biases, same shape, if told.
+        """
+        del content, bias  # for the hooks
+        return weights
+
+    def extra_repr(self) -> str:
+        return ", ".join(self.axes)

@@ -1,0 +1,144 @@
+"""From matches to training innings: the base model, ratings date by date, and arrays."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnlens.cricket.match import Innings, Match
+from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.ratings import Ratings, by_date
+from attnlens.cricket.tensors import (
+    OVER_CLASSES,
+    SCOREBOARD_SIZE,
+    BaseModel,
+    Floats,
+    InningsArrays,
+    base_inputs,
+    encode_innings,
+    scoreboard,
+)
+
+BASE_WIDTH = 64
+BASE_EPOCHS = 4
+BASE_BATCH = 2048
+TABLE_SMOOTHING = 200.0
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingInnings:
+    """One innings ready for training, and when it was played."""
+
+    match_id: str
+    innings: int
+    date: datetime.date
+    arrays: InningsArrays
+
+
+def ordinary(match: Match) -> list[Innings]:
+    """Innings to learn from: not a super over, and not empty."""
+    return [side for side in match.innings if side.deliveries and not side.super_over]
+
+
+def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
+    """Fit what the scoreboard alone expects, on all balls of ``matches``."""
+    inputs, outcomes, places = [], [], []
+    for match in matches:
+        for side in ordinary(match):
+            nodes = scoreboard(match, side)
+            inputs.append(base_inputs(nodes))
+            outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
+            over = nodes["phase_state"][:, 6:].argmax(1)
+            places.append((side.number + 1) % 2 * OVER_CLASSES + over)
+    x = torch.from_numpy(np.concatenate(inputs))
+    y = torch.tensor(outcomes)
+    everything, prior = outcome_tables(np.array(outcomes), np.concatenate(places))
+
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        nn.Linear(SCOREBOARD_SIZE, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, len(OUTCOMES)),
+    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.02)
+    steps = BASE_EPOCHS * -(-len(y) // BASE_BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
+    for _ in range(BASE_EPOCHS):
+        order = torch.randperm(len(y), generator=generator)
+        for rows in order.split(BASE_BATCH):
+            loss = nn.functional.cross_entropy(network(x[rows]), y[rows])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+    weights: list[Floats] = []
+    for layer in network:
+        if isinstance(layer, nn.Linear):
+            weights += [layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy()]
+    return BaseModel(tuple(weights), prior, everything)
+
+
+def outcome_tables(
+    outcomes: np.ndarray[tuple[int], np.dtype[np.int64]],
+    places: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> tuple[Floats, Floats]:
+    """Log-shares over all balls ``(11,)`` and by innings and over ``(2, 20, 11)``, smoothed."""
+    share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
+    share = share / share.sum()
+    counts = np.zeros((2 * OVER_CLASSES, len(OUTCOMES)))
+    np.add.at(counts, (places, outcomes), 1)
+    table = (counts + TABLE_SMOOTHING * share) / (
+        counts.sum(1, keepdims=True) + TABLE_SMOOTHING
+    )
+    everything: Floats = np.log(share).astype(np.float32)
+    prior: Floats = np.log(table).astype(np.float32).reshape(2, OVER_CLASSES, len(OUTCOMES))
+    return everything, prior
+
+
+def rate_and_encode(
+    matches: Sequence[Match],
+    base: BaseModel,
+    ratings: Ratings,
+    *,
+    keep: Callable[[Match], bool] = lambda _: True,
+    progress: Progress | None = None,
+) -> list[TrainingInnings]:
+    """Encode every innings with the ratings of the day before, then learn from that day.
+
+    ``ratings`` is brought up to date in place. Days up to ``ratings.until`` are encoded
+    with the ratings as they are and teach nothing.
+    """
+    encoded: list[TrainingInnings] = []
+    for day, played in by_date(matches):
+        known = ratings.until is not None and day <= ratings.until
+        lessons = []
+        for match in played:
+            for side in ordinary(match):
+                if known and not keep(match):
+                    continue
+                arrays = encode_innings(match, side, ratings, base)
+                if keep(match):
+                    encoded.append(TrainingInnings(match.match_id, side.number, day, arrays))
+                lessons.append((match, side, arrays))
+        if known or not lessons:
+            continue
+        rows = [ratings.learning_rows(match, side) for match, side, _ in lessons]
+        ratings.learn(
+            np.concatenate(rows),
+            np.concatenate([arrays.base for _, _, arrays in lessons]),
+            np.concatenate([arrays.outcome for _, _, arrays in lessons]),
+        )
+        ratings.until = day
+        if progress:
+            progress(f"ratings up to {day}")
+    return encoded
