@@ -57,6 +57,9 @@ class MatchDraft:
         self._settle_super_overs(limited, balls_per_over)
         if limited:
             self._settle_targets(balls_per_over)
+            for innings in self.innings:
+                # Where each side bats once there is nothing to declare.
+                innings.declared = bool(innings.declared)
         if not self.penalties_known:
             self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
         for innings in self.innings:

@@ -31,6 +31,7 @@ NEWEST_MINOR_KNOWN = 2
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _FEWEST_BYTES_PER_BRACKET = 8
 _SMALL = 2**18
+_KEYS_OF_A_PLAIN_DELIVERY = 4
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 
 Path = tuple[str | int, ...]
@@ -102,7 +103,7 @@ def _parsed(text: str, file: MatchFile) -> dict[str, Any]:
             "meta, info and innings",
             path=file.display,
         )
-    if "\\ud" in text or "\\uD" in text:
+    if "\\" in text:
         try:
             json.dumps(document, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -371,20 +372,20 @@ def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> Non
                 or batter + extra != total
             ):
                 raise ValueError
-            extras = delivery.get("extras")
-            if extras is None:
-                if extra:
-                    raise ValueError
-            elif not _extras_add_up(extras, extra):
-                raise ValueError
             striker = people[delivery["batter"]]
             non_striker = people[delivery["non_striker"]]
             bowler = people[delivery["bowler"]]
-            actual = delivery.get("actual_delivery")
-            if actual is not None and _OVERS_AND_BALLS.fullmatch(actual) is None:
+            extras = actual = None
+            fallen: tuple[Wicket, ...] = ()
+            if len(delivery) > _KEYS_OF_A_PLAIN_DELIVERY:
+                extras = delivery.get("extras")
+                actual = delivery.get("actual_delivery")
+                if actual is not None and _OVERS_AND_BALLS.fullmatch(actual) is None:
+                    raise ValueError
+                if "wickets" in delivery:
+                    fallen = _wickets(delivery["wickets"], people)
+            if extra if extras is None else not _extras_add_up(extras, extra):
                 raise ValueError
-            wickets = delivery.get("wickets")
-            fallen = () if wickets is None else _wickets(wickets, people)
             all_run = "non_boundary" in runs and runs["non_boundary"] is True
         except (KeyError, TypeError, ValueError, AttributeError):
             _diagnose(delivery, (*path, "deliveries", position))
@@ -471,15 +472,15 @@ def _diagnose(delivery: Any, path: Path) -> NoReturn:
 def _refuse_duplicate_keys(text: str, document: dict[str, Any]) -> None:
     """Of a key given twice the parser keeps the last and says nothing.
 
-    Looking for that costs more than parsing, so it is done only where a count
-    of the keys that every delivery has once shows that one came too often.
+    Looking for that costs more than parsing, so it is done only where the key
+    that every delivery's runs have once comes too often.
     """
     deliveries = sum(
         len(over.get("deliveries", ()))
         for innings in document["innings"]
         for over in innings.get("overs", ())
     )
-    if text.count('"total"') <= deliveries and text.count('"non_striker"') <= deliveries:
+    if text.count('"total"') <= deliveries:
         return
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from attnlens.cricket.match import Delivery, Facts, Innings, Player, Wicket
 from attnlens.cricket.outcomes import classify
@@ -21,6 +21,30 @@ _OFF_THE_BAT = tuple(
     classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
     for runs in range(MOST_RUNS + 1)
 )
+
+# A frozen dataclass sets each field through object.__setattr__, which takes half
+# the time of reading a match. These are the slots that it would set.
+_new = object.__new__
+(
+    _set_index,
+    _set_over,
+    _set_label,
+    _set_actual_delivery,
+    _set_is_legal,
+    _set_batter,
+    _set_non_striker,
+    _set_bowler,
+    _set_runs_batter,
+    _set_runs_extras,
+    _set_runs_total,
+    _set_extras,
+    _set_wickets,
+    _set_outcome,
+    _set_score_before,
+    _set_wickets_before,
+    _set_legal_balls_before,
+    _set_non_boundary,
+) = (getattr(Delivery, field.name).__set__ for field in fields(Delivery))
 
 
 class People(dict[str, Player]):
@@ -99,21 +123,20 @@ class InningsDraft:
         """
         if over != self._over:
             self._start_over(over)
-        self._in_over += 1
-        by_rule = f"{over}.{self._in_over}"
+        self._in_over = in_over = self._in_over + 1
+        legal_number = self._legal_in_over + 1
+        label_by_rule = f"{over}.{in_over}"
+        actual_by_rule = label_by_rule if legal_number == in_over else f"{over}.{legal_number}"
         if label is None:
-            label = by_rule
-        elif label != by_rule:
-            self.oddities.append(f"ball {by_rule} by position is labelled {label}")
-        by_rule = f"{over}.{self._legal_in_over + 1}"
+            label = label_by_rule
+        elif label != label_by_rule:
+            self.oddities.append(f"ball {label_by_rule} by position is labelled {label}")
         if actual_delivery is None:
-            actual_delivery = by_rule
-        elif actual_delivery != by_rule:
+            actual_delivery = actual_by_rule
+        elif actual_delivery != actual_by_rule:
             self.oddities.append(
-                f"ball {label} has actual_delivery {actual_delivery}; the rule gives {by_rule}"
+                f"ball {label} has actual_delivery {actual_delivery}, by rule {actual_by_rule}"
             )
-        legal = True
-        kinds = NO_EXTRAS
         if extras or wickets:
             occurred = {kind: runs for kind, runs in (extras or NO_EXTRAS).items() if runs}
             kinds = Facts(occurred)
@@ -128,31 +151,31 @@ class InningsDraft:
                 counted_wicket=fallen > 0,
             )
         else:
+            kinds = NO_EXTRAS
+            legal = True
             fallen = 0
             outcome = _OFF_THE_BAT[runs_batter]
         runs = runs_batter + runs_extras
-        self.deliveries.append(
-            Delivery(
-                len(self.deliveries) + 1,
-                over,
-                label,
-                actual_delivery,
-                legal,
-                batter,
-                non_striker,
-                bowler,
-                runs_batter,
-                runs_extras,
-                runs,
-                kinds,
-                wickets,
-                outcome,
-                self._score,
-                self._wickets,
-                self._legal_balls,
-                non_boundary,
-            )
-        )
+        delivery: Delivery = _new(Delivery)
+        _set_index(delivery, len(self.deliveries) + 1)
+        _set_over(delivery, over)
+        _set_label(delivery, label)
+        _set_actual_delivery(delivery, actual_delivery)
+        _set_is_legal(delivery, legal)
+        _set_batter(delivery, batter)
+        _set_non_striker(delivery, non_striker)
+        _set_bowler(delivery, bowler)
+        _set_runs_batter(delivery, runs_batter)
+        _set_runs_extras(delivery, runs_extras)
+        _set_runs_total(delivery, runs)
+        _set_extras(delivery, kinds)
+        _set_wickets(delivery, wickets)
+        _set_outcome(delivery, outcome)
+        _set_score_before(delivery, self._score)
+        _set_wickets_before(delivery, self._wickets)
+        _set_legal_balls_before(delivery, self._legal_balls)
+        _set_non_boundary(delivery, non_boundary)
+        self.deliveries.append(delivery)
         self._score += runs
         self._wickets += fallen
         if legal:

@@ -78,14 +78,14 @@ def open_one(source: str | os.PathLike[str]) -> MatchFile:
     path, member = _split(source)
     if member is not None:
         return _open_member(path, member)
-    _require(path)
-    if path.is_dir():
+    mode = _mode(path)
+    if stat.S_ISDIR(mode):
         raise MatchFileError(
             "this is a folder, not a match file",
             path=path,
             remedy="name a file in it, or read them all with read_matches",
         )
-    if _is_zip(path):
+    if stat.S_ISREG(mode) and _is_zip(path):
         return _only_member(path)
     return _open_path(path)
 
@@ -112,8 +112,8 @@ def is_collection(source: str | os.PathLike[str]) -> bool:
     path, member = _split(source)
     if member is not None:
         return False
-    _require(path)
-    return path.is_dir() or _is_zip(path)
+    mode = _mode(path)
+    return stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and _is_zip(path))
 
 
 def candidates(source: str | os.PathLike[str]) -> Iterator[Candidate]:
@@ -148,9 +148,9 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _require(path: Path) -> None:
+def _mode(path: Path) -> int:
     try:
-        path.stat()
+        return path.stat().st_mode
     except FileNotFoundError:
         raise MatchFileError("no such file", path=path, remedy="check the path") from None
     except OSError as error:
@@ -185,15 +185,16 @@ def _sibling_path(path: Path, name: str) -> tuple[str, bytes] | None:
 
 def _read_path(path: Path) -> bytes:
     try:
+        about = path.stat()
         # A pipe or a device would be waited for, perhaps for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
+        if not stat.S_ISREG(about.st_mode):
             raise MatchFileError("not a regular file", path=path)
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        if about.st_size > MAX_BYTES:
+            raise _too_large(path)
+        with path.open("rb", buffering=0) as stream:
+            data = stream.readall()
     except OSError as error:
         raise _unreadable(path, error) from None
-    if len(data) > MAX_BYTES:
-        raise _too_large(path)
     return data
 
 
@@ -228,16 +229,15 @@ def _in_folder(folder: Path) -> Iterator[Candidate]:
 
 def _is_zip(path: Path) -> bool:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return False
-        with path.open("rb") as stream:
+        with path.open("rb", buffering=0) as stream:
             return stream.read(4) in _ZIP_MAGIC
     except OSError as error:
         raise _unreadable(path, error) from None
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:
-    _require(path)
+    if not stat.S_ISREG(_mode(path)):
+        raise MatchFileError("not a zip", path=path)
     try:
         return zipfile.ZipFile(path)
     except OSError as error:
