@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlens.explanation.narrative import narrate
     from attnlens.explanation.summary import summarize_temporal_attention
     from attnlens.explanation.types import Explanation, HeatmapDocument, json_schema
 
@@ -17,6 +18,7 @@ __all__ = [
     "Explanation",
     "HeatmapDocument",
     "json_schema",
+    "narrate",
     "summarize_temporal_attention",
 ]
 
@@ -24,6 +26,7 @@ _HOMES = {
     "Explanation": "types",
     "HeatmapDocument": "types",
     "json_schema": "types",
+    "narrate": "narrative",
     "summarize_temporal_attention": "summary",
 }
 
