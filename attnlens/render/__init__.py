@@ -1,0 +1,1 @@
+"""Explanations for people: pages made from plain data, without asking the model anything."""

@@ -1,0 +1,313 @@
+"""The middle of the page: the balls each head looked at, what hiding them does, and the strip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from typing import Any
+
+from attnlens.render.canvas import Glyphs, Line, Page, Span, display_width, pad, pad_line, width_of
+from attnlens.render.outcomes import percent
+
+COLUMNS = 100
+"""Columns from which effect, chance and verdict stand beside the head's name."""
+
+NAME, EFFECT, CHANCE, VERDICT = 15, 16, 5, 24
+MARKS: Mapping[str, str] = {
+    "supported": "supported",
+    "not better than chance": "chance",
+    "contradicted": "contradicted",
+}
+SIGNS: Mapping[str, str] = {"W": "W", "wd": "w", "nb": "n", "bye": "b"}
+NAMED = frozenset({"recency", "same_bowler", "same_batsman"})
+
+
+class Balls:
+    """The past balls by index, with names short enough for a line."""
+
+    def __init__(self, data: Mapping[str, Any], names: Mapping[str, str]) -> None:
+        self.by_index = {entry["index"]: entry for entry in data["history"]}
+        self.names = names
+
+    def told(self, index: int, weight: float | None, glyphs: Glyphs, *, who: bool = True) -> Line:
+        """``7.1 Zampa→Rahul 4 (22%)``."""
+        ball = self.by_index.get(index)
+        share: Line = [] if weight is None else [(f" ({percent(weight)})", "quiet")]
+        if ball is None:
+            return [(f"delivery {index}", ""), *share]
+        bowler, batter = self.names[ball["bowler"]], self.names[ball["batter"]]
+        style = "wicket" if ball["wicket"] else "boundary" if ball["boundary"] else "name"
+        players = f"{bowler}{glyphs.arrow}{batter} " if who else ""
+        return [
+            (f"{ball['label']} {players}", ""),
+            (ball["outcome"], style),
+            *share,
+        ]
+
+
+def head_name(key: str, head: Mapping[str, Any]) -> str:
+    """The pattern it started with in plain words, or its number."""
+    pattern = head["pattern"]
+    return pattern.replace("_", " ") if pattern in NAMED else f"head {key.split('_')[1]}"
+
+
+def question(head: Mapping[str, Any]) -> str:
+    if head["question"]:
+        return str(head["question"]).rstrip("?") + "?"
+    earned = head["earned"]
+    return (
+        "free to look anywhere"
+        if earned == "unspecialised"
+        else f"free; looks at: {earned.replace('_', ' ')}"
+    )
+
+
+def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, balls: Balls) -> None:
+    """One block per head of the scale, then the claims that belong to no head."""
+    inner = data["across_balls"][scale]
+    count = len(inner["balls"])
+    over = "over" if scale == "long" else "ball"
+    past = f"{count} past {'ball' if count == 1 else 'balls'}"
+    heading = f"what it looked at ({scale} scale, {past})"
+    if not count:
+        page.add((f"  {heading}", "heading"))
+        place = "in an earlier over" if over == "over" else "before this one"
+        page.paragraph(f"nothing: no ball of this innings was bowled {place}", "quiet", indent=4)
+        page.blank()
+        return
+    line: Line = [(f"  {heading}", "heading")]
+    if page.width >= COLUMNS:
+        line = pad_line(line, page.width - EFFECT - CHANCE - VERDICT)
+        line += [
+            (pad("hiding them", EFFECT, ""), "quiet"),
+            (pad("q", CHANCE, ""), "quiet"),
+            ("verdict", "quiet"),
+        ]
+    page.add(*line)
+    test = _tester(data, outcome, page.glyphs)
+    for key, head in inner["attention_by_head"].items():
+        claims = [c for c in data["evidence"] if c["head"] == key and c["scale"] == scale]
+        _add_title(page, head_name(key, head), question(head), claims[:1], test)
+        for claim in claims[1:]:
+            _add_title(page, "", f"hidden from {claim['removed_from']}", [claim], test)
+        _add_balls(page, head, claims, balls)
+    for claim in data["evidence"]:
+        if claim["head"] is None and claim["scale"] in (scale, None):
+            _add_title(page, claim["kind"], "", [claim], test)
+            told = [balls.told(index, None, page.glyphs) for index in claim["removed"][:6]]
+            more = len(claim["removed"]) - len(told)
+            told += [[(f"and {more} more", "quiet")]] if more else []
+            page.flow(told, indent=4, gap=3)
+            _add_remarks(page, claim["reason"])
+    page.blank()
+
+
+def _add_title(
+    page: Page, name: str, asks: str, claims: list[Mapping[str, Any]], test: _Test
+) -> None:
+    title: Span = (pad(f"  {name}", NAME, page.glyphs.ellipsis), "name")
+    effect, chance, verdict = test(claims[0] if claims else None)
+    if page.width >= COLUMNS:
+        room = page.width - EFFECT - CHANCE - VERDICT
+        line: Line = [title, (pad(asks, room - NAME, page.glyphs.ellipsis), "")]
+        page.add(*line, effect, chance, verdict)
+        return
+    page.flow([[(word, "")] for word in asks.split()], indent=NAME, gap=1, lead=[title])
+    pieces: list[Line] = []
+    if effect[0].strip():
+        pieces.append([(f"hidden: {effect[0].strip()}", effect[1])])
+    if chance[0].strip():
+        pieces.append([(f"q {chance[0].strip()}", chance[1])])
+    page.flow([*pieces, [verdict]], indent=4, gap=3)
+
+
+_Test = Callable[[Mapping[str, Any] | None], tuple[Span, Span, Span]]
+
+
+def _tester(data: Mapping[str, Any], outcome: str, glyphs: Glyphs) -> _Test:
+    """What makes effect, chance and verdict of a claim, as wide as their columns."""
+    now = {entry["outcome"]: entry["probability"] for entry in data["prediction"]["outcomes"]}
+
+    def before_after(claim: Mapping[str, Any]) -> tuple[str, float, float]:
+        """For the outcome asked for, else for the one that moves most."""
+        top = claim["top_change"]
+        if outcome in ("", top["outcome"]):
+            return top["outcome"], top["before"], top["after"]
+        points = next(c["points"] for c in claim["changes"] if c["outcome"] == outcome)
+        return outcome, now[outcome], min(1.0, max(0.0, now[outcome] + points / 100))
+
+    def test(claim: Mapping[str, Any] | None) -> tuple[Span, Span, Span]:
+        picture: Span = (f"{glyphs.picture} picture only", "quiet")
+        if claim is None:
+            return (" " * EFFECT, ""), (" " * CHANCE, ""), picture
+        effect = _change(*before_after(claim), glyphs)
+        q = claim["q"]
+        chance = "" if q is None else f"{q:.2f}" if q >= 0.005 else "<.01"
+        verdict = claim["verdict"]
+        mark = MARKS.get(verdict, "")
+        return (
+            (pad(effect, EFFECT, ""), ""),
+            (pad(chance, CHANCE, ""), "quiet"),
+            (f"{getattr(glyphs, mark)} {verdict}", mark) if mark else picture,
+        )
+
+    return test
+
+
+def _change(outcome: str, before: float, after: float, glyphs: Glyphs) -> str:
+    """``P(4) 17 → 14%``, with a decimal where whole percent would look alike."""
+    one, two = f"{100 * before:.0f}", f"{100 * after:.0f}"
+    if one == two:
+        one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
+    airy = f"P({outcome}) {one} {glyphs.arrow} {two}%"
+    return airy if len(airy) < EFFECT else f"P({outcome}) {one}{glyphs.arrow}{two}%"
+
+
+def _add_remarks(page: Page, *remarks: str | None) -> None:
+    for remark in filter(None, remarks):
+        page.paragraph(remark, "quiet", indent=4)
+
+
+def _add_balls(
+    page: Page, head: Mapping[str, Any], claims: list[Mapping[str, Any]], balls: Balls
+) -> None:
+    """The balls a head lists; of a head that nothing is claimed of, one line."""
+    listed = list(zip(head["top_balls"], head["weights"], strict=True))
+    if not listed:
+        page.paragraph("no such ball yet", "quiet", indent=4)
+        return
+    items = [balls.told(index, weight, page.glyphs) for index, weight in listed]
+    if not claims:
+        while len(items) > 1 and sum(width_of(item) + 3 for item in items) + 1 > page.width:
+            items.pop()
+        page.flow(items, indent=4, gap=3)
+        return
+    cover = f"= {percent(sum(head['weights']))} of its attention"
+    items.append([(f"{cover}; {percent(head['self_attention'])} on this ball itself", "quiet")])
+    page.flow(items, indent=4, gap=3)
+    _add_remarks(page, head["note"], *(claim["reason"] for claim in claims))
+
+
+def add_strip(page: Page, data: Mapping[str, Any], scale: str, balls: Balls) -> None:
+    """A row of shades per head over the balls of the window, overs apart."""
+    inner = data["across_balls"][scale]
+    window = [balls.by_index.get(index) for index in inner["balls"]]
+    if not window or any(ball is None for ball in window):
+        return
+    known = [ball for ball in window if ball is not None]
+    room = page.width - NAME
+    cell = 2 if 2 * len(known) + _overs(known) - 1 <= room else 1
+    first = 0
+    while cell * (len(known) - first) + _overs(known[first:]) - 1 > room:
+        first += 1
+    shown = known[first:]
+    groups = [list(group) for _, group in groupby(shown, key=lambda ball: ball["over"])]
+    heads = inner["attention_by_head"]
+    most = max((weight for head in heads.values() for weight in head["row"]), default=0.0)
+    title = "ball by ball" if not first else f"the last {len(shown)}, ball by ball"
+    dot = page.glyphs.dot
+    page.flow(
+        [
+            [(f"{page.glyphs.full} {percent(most)} of a head's attention", "quiet")],
+            [(f"{dot} dot, 4 6 boundary, W wicket", "quiet")],
+        ],
+        indent=4,
+        gap=3,
+        lead=[(f"  {title}   ", "heading")],
+    )
+    page.add(
+        *_strip_line(
+            "over", [[(_over(group, cell, balls, page.glyphs), "quiet")] for group in groups], page
+        )
+    )
+    marks = [[_mark(ball, cell, page.glyphs) for ball in group] for group in groups]
+    page.add(*_strip_line("outcome", marks, page))
+    for key, head in heads.items():
+        weights = dict(zip(inner["balls"], head["row"], strict=True))
+        row = [
+            [_shade(weights[ball["index"]], most, cell, page.glyphs) for ball in group]
+            for group in groups
+        ]
+        page.add(*_strip_line(head_name(key, head), row, page))
+    page.blank()
+
+
+def _overs(balls: list[Any]) -> int:
+    return len({ball["over"] for ball in balls})
+
+
+def _strip_line(name: str, groups: list[Line], page: Page) -> Line:
+    line: Line = [(pad(f"  {name}", NAME, page.glyphs.ellipsis), "")]
+    for at, group in enumerate(groups):
+        line += [*([(page.glyphs.separator, "quiet")] if at else []), *group]
+    return line
+
+
+def _over(group: list[Any], cell: int, balls: Balls, glyphs: Glyphs) -> str:
+    """The over's number and its bowler, as far as the over is wide."""
+    width = cell * len(group)
+    number = str(group[0]["over"])
+    named = f"{number} {balls.names[group[0]['bowler']]}"
+    if display_width(named) <= width or width >= 10:
+        return pad(named, width, glyphs.ellipsis)
+    return pad(number, width, "")
+
+
+def _mark(ball: Mapping[str, Any], cell: int, glyphs: Glyphs) -> tuple[str, str]:
+    if ball["wicket"]:
+        return pad("W", cell, ""), "wicket"
+    if ball["boundary"]:
+        return pad(str(ball["runs_batter"]), cell, ""), "boundary"
+    sign = glyphs.dot if ball["outcome"] == "0" else SIGNS.get(ball["outcome"], ball["outcome"])
+    return pad(sign, cell, ""), ""
+
+
+def _shade(weight: float, most: float, cell: int, glyphs: Glyphs) -> tuple[str, str]:
+    level = min(7, int(8 * weight / most)) if most > 0 else 0
+    return glyphs.shades[level] * cell, f"shade{level + 1}"
+
+
+def add_other_scales(page: Page, data: Mapping[str, Any], scale: str, balls: Balls) -> None:
+    """One line for each other scale: what it is for, its weight, its top balls."""
+    wide = page.width >= COLUMNS
+    page.add(("  the other scales", "heading"))
+    for name, inner in data["across_balls"].items():
+        if name == scale:
+            continue
+        weight = percent(data["fusion_weights"][name])
+        start: Line = [
+            (pad(f"  {name}", 9, ""), "name"),
+            (f"{weight:>4} of the prediction   " if wide else f"{weight:>4}   ", ""),
+        ]
+        room = page.width - width_of(start)
+        tops = _top_overs(inner) if name == "long" else _top_balls(inner, balls, page, who=wide)
+        line: Line = []
+        for top in tops or [[("nothing to look at yet", "quiet")]]:
+            if line and width_of(line) + 3 + width_of(top) > room:
+                break
+            line += [*([("   ", "")] if line else []), *top]
+        page.add(*start, *line)
+    page.blank()
+
+
+def _mean_row(inner: Mapping[str, Any]) -> dict[int, float]:
+    rows = [head["row"] for head in inner["attention_by_head"].values()]
+    sums = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    return dict(zip(inner["balls"], sums, strict=False))
+
+
+def _top_balls(inner: Mapping[str, Any], balls: Balls, page: Page, *, who: bool) -> list[Line]:
+    mean = _mean_row(inner)
+    ranked = sorted(mean, key=lambda index: (-mean[index], -index))[:4]
+    return [balls.told(index, mean[index], page.glyphs, who=who) for index in ranked]
+
+
+def _top_overs(inner: Mapping[str, Any]) -> list[Line]:
+    """Earlier overs by the mean over heads of what the heads list."""
+    rows = list(inner["attention_by_head"].values())
+    mean: dict[int, float] = {}
+    for head in rows:
+        for over, weight in zip(head["top_overs"], head["top_over_weights"], strict=True):
+            mean[over] = mean.get(over, 0.0) + weight / len(rows)
+    ranked = sorted(mean, key=lambda over: (-mean[over], -over))[:4]
+    return [[(f"over {over} ", ""), (f"({percent(mean[over])})", "quiet")] for over in ranked]
