@@ -23,27 +23,28 @@ from attnlens.cricket.readers.deliveries import (
 )
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.json_position import line_of
+from attnlens.cricket.readers.json_values import (
+    Path,
+    Wrong,
+    list_at,
+    mapping_at,
+    number_at,
+    place_in_words,
+    positive_at,
+    text_at,
+    texts_at,
+)
 from attnlens.cricket.readers.text import decoded, shown
 from attnlens.errors import MatchFileError
 
 NEWEST_MINOR_KNOWN = 2
 
+_NOUNS = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _FEWEST_BYTES_PER_BRACKET = 8
 _SMALL = 2**18
 _KEYS_OF_A_PLAIN_DELIVERY = 4
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
-
-Path = tuple[str | int, ...]
-
-
-class Wrong(Exception):
-    """What is wrong with the value at a path of the document."""
-
-    def __init__(self, problem: str, path: Path) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.path = path
 
 
 def recognises(file: MatchFile) -> bool:
@@ -61,9 +62,11 @@ def matches(file: MatchFile) -> Iterator[Match]:
     document = _parsed(text, file)
     try:
         yield _match(document, text, file)
+    except RecursionError:
+        raise MatchFileError("nested far deeper than a match", path=file.display) from None
     except Wrong as wrong:
         raise MatchFileError(
-            f"{_place(document, wrong.path)}{wrong.problem}",
+            f"{place_in_words(document, wrong.path, _NOUNS)}{wrong.problem}",
             path=file.display,
             line=line_of(text, wrong.path) if wrong.path else None,
         ) from None
@@ -117,53 +120,26 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _place(document: dict[str, Any], path: Path) -> str:
-    """Where a path leads, in words: ``innings 2, over 14, delivery 3: runs.batter ``."""
-    words: list[str] = []
-    rest: list[str] = []
-    names = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
-    position = 0
-    node: Any = document
-    while position < len(path):
-        step = path[position]
-        following = path[position + 1] if position + 1 < len(path) else None
-        if step in names and isinstance(following, int) and not rest:
-            node = node[step][following]
-            number: Any = following + 1
-            if step == "overs" and isinstance(node, dict) and isinstance(node.get("over"), int):
-                number = node["over"]
-            words.append(f"{names[str(step)]} {number}")
-            position += 2
-            continue
-        rest.append(str(step))
-        position += 1
-    place = ", ".join(words)
-    field = ".".join(rest)
-    if place and field:
-        return f"{place}: {field} "
-    return f"{place}: " if place else f"{field} " if field else ""
-
-
 def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
     notes = _version_notes(document)
-    info = _mapping(document, "info", ())
+    info = mapping_at(document, "info", ())
     registry = _registry(info, notes)
     people = People(registry)
     draft = MatchDraft(
         match_id=file.stem,
         source=file.display,
-        match_type=_text(info, "match_type", ("info",)),
-        gender=_text(info, "gender", ("info",)),
+        match_type=text_at(info, "match_type", ("info",)),
+        gender=text_at(info, "gender", ("info",)),
         dates=_dates(info),
         season=_season(info),
         event=_event(info),
-        venue=_text(info, "venue", ("info",)),
-        city=_text(info, "city", ("info",)),
+        venue=text_at(info, "venue", ("info",)),
+        city=text_at(info, "city", ("info",)),
         teams=_teams(info),
         toss=_toss(info),
         outcome=_outcome(info),
-        overs=_positive(info, "overs", ("info",)),
-        balls_per_over=_positive(info, "balls_per_over", ("info",)),
+        overs=positive_at(info, "overs", ("info",)),
+        balls_per_over=positive_at(info, "balls_per_over", ("info",)),
         notes=notes,
     )
     for missing in ("match_type", "dates", "teams"):
@@ -171,7 +147,7 @@ def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
             notes.append(f"info.{missing} is missing")
     if "innings" not in document:
         raise Wrong("innings are missing; this may be only part of a match", ())
-    for position, innings in enumerate(_list(document, "innings", ())):
+    for position, innings in enumerate(list_at(document, "innings", ())):
         draft.innings.append(
             _innings(innings, position, draft.teams, people, draft.balls_per_over or 6)
         )
@@ -182,8 +158,8 @@ def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
 
 
 def _version_notes(document: dict[str, Any]) -> list[str]:
-    meta = _mapping(document, "meta", ())
-    version = _text(meta, "data_version", ("meta",))
+    meta = mapping_at(document, "meta", ())
+    version = text_at(meta, "data_version", ("meta",))
     if version is None:
         return ["the file does not say its data version: read as 1.x"]
     major, _, rest = version.partition(".")
@@ -198,49 +174,9 @@ def _version_notes(document: dict[str, Any]) -> list[str]:
     return []
 
 
-def _mapping(parent: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
-    value = parent.get(key, {})
-    if not isinstance(value, dict):
-        raise Wrong(f"is {shown(value)}, not an object", (*path, key))
-    return value
-
-
-def _list(parent: dict[str, Any], key: str, path: Path) -> list[Any]:
-    value = parent.get(key, [])
-    if not isinstance(value, list):
-        raise Wrong(f"is {shown(value)}, not a list", (*path, key))
-    return value
-
-
-def _text(parent: dict[str, Any], key: str, path: Path) -> str | None:
-    value = parent.get(key)
-    if value is not None and not isinstance(value, str):
-        raise Wrong(f"is {shown(value)}, not text", (*path, key))
-    return value or None
-
-
-def _texts(parent: dict[str, Any], keys: Sequence[str], path: Path) -> dict[str, Any]:
-    values = {key: _text(parent, key, path) for key in keys}
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _number(parent: dict[str, Any], key: str, path: Path) -> int | None:
-    value = parent.get(key)
-    if value is not None and (type(value) is not int or not 0 <= value < 10**6):
-        raise Wrong(f"is {shown(value)}, not a whole number from 0", (*path, key))
-    return value
-
-
-def _positive(parent: dict[str, Any], key: str, path: Path) -> int | None:
-    value = _number(parent, key, path)
-    if value == 0:
-        raise Wrong("is 0", (*path, key))
-    return value
-
-
 def _dates(info: dict[str, Any]) -> tuple[datetime.date, ...]:
     dates = []
-    for position, text in enumerate(_list(info, "dates", ("info",))):
+    for position, text in enumerate(list_at(info, "dates", ("info",))):
         try:
             dates.append(datetime.date.fromisoformat(text))
         except (TypeError, ValueError):
@@ -254,11 +190,11 @@ def _season(info: dict[str, Any]) -> str | None:
     season = info.get("season")
     if type(season) is int:
         return str(season)
-    return _text(info, "season", ("info",))
+    return text_at(info, "season", ("info",))
 
 
 def _teams(info: dict[str, Any]) -> tuple[str, ...]:
-    teams = _list(info, "teams", ("info",))
+    teams = list_at(info, "teams", ("info",))
     for position, team in enumerate(teams):
         if not isinstance(team, str) or not team.strip():
             raise Wrong(f"is {shown(team)}, not a team's name", ("info", "teams", position))
@@ -266,7 +202,7 @@ def _teams(info: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _registry(info: dict[str, Any], notes: list[str]) -> dict[str, str]:
-    people = _mapping(_mapping(info, "registry", ("info",)), "people", ("info", "registry"))
+    people = mapping_at(mapping_at(info, "registry", ("info",)), "people", ("info", "registry"))
     for name, identity in people.items():
         if not isinstance(identity, str):
             raise Wrong(f"is {shown(identity)}, not an id", ("info", "registry", "people", name))
@@ -276,34 +212,34 @@ def _registry(info: dict[str, Any], notes: list[str]) -> dict[str, str]:
 
 
 def _event(info: dict[str, Any]) -> Facts:
-    event = _mapping(info, "event", ("info",))
+    event = mapping_at(info, "event", ("info",))
     path = ("info", "event")
     facts: dict[str, Any] = {}
     for key in ("name", "match_number", "group", "stage", "sub_name"):
         value = event.get(key)
         if value is not None:
             # match_number and group are numbers in some files and text in others.
-            facts[key] = value if type(value) is int else _text(event, key, path)
+            facts[key] = value if type(value) is int else text_at(event, key, path)
     return Facts(facts)
 
 
 def _toss(info: dict[str, Any]) -> Facts:
-    toss = _mapping(info, "toss", ("info",))
-    facts = _texts(toss, ("winner", "decision"), ("info", "toss"))
+    toss = mapping_at(info, "toss", ("info",))
+    facts = texts_at(toss, ("winner", "decision"), ("info", "toss"))
     if toss.get("uncontested") is True:
         facts["uncontested"] = True
     return Facts(facts)
 
 
 def _outcome(info: dict[str, Any]) -> Facts:
-    outcome = _mapping(info, "outcome", ("info",))
+    outcome = mapping_at(info, "outcome", ("info",))
     path = ("info", "outcome")
-    facts = _texts(outcome, ("winner", "result", "eliminator", "bowl_out", "method"), path)
-    by = _mapping(outcome, "by", path)
+    facts = texts_at(outcome, ("winner", "result", "eliminator", "bowl_out", "method"), path)
+    by = mapping_at(outcome, "by", path)
     margin = {
         key: value
         for key in ("innings", "runs", "wickets")
-        if (value := _number(by, key, (*path, "by"))) is not None
+        if (value := number_at(by, key, (*path, "by"))) is not None
     }
     if margin:
         facts["by"] = margin
@@ -316,24 +252,24 @@ def _innings(
     path: Path = ("innings", position)
     if not isinstance(innings, dict):
         raise Wrong(f"is {shown(innings)}, not an object", path)
-    team = _text(innings, "team", path)
+    team = text_at(innings, "team", path)
     if team is None or (teams and team not in teams):
         known = ", ".join(teams) or "none named"
         raise Wrong(f"is {shown(team)}; the teams are: {known}", (*path, "team"))
-    penalties = _mapping(innings, "penalty_runs", path)
-    target = _mapping(innings, "target", path)
+    penalties = mapping_at(innings, "penalty_runs", path)
+    target = mapping_at(innings, "target", path)
     draft = InningsDraft(
         number=position + 1,
         batting_team=team,
         bowling_team=next((other for other in teams if other != team), ""),
-        penalty_before=_number(penalties, "pre", (*path, "penalty_runs")) or 0,
-        penalty_after=_number(penalties, "post", (*path, "penalty_runs")) or 0,
+        penalty_before=number_at(penalties, "pre", (*path, "penalty_runs")) or 0,
+        penalty_after=number_at(penalties, "post", (*path, "penalty_runs")) or 0,
         super_over=innings.get("super_over") is True,
-        target=_number(target, "runs", (*path, "target")),
+        target=number_at(target, "runs", (*path, "target")),
         target_balls=_target_balls(target, balls_per_over, (*path, "target", "overs")),
         declared=innings.get("declared") is True,
     )
-    for over_position, over in enumerate(_list(innings, "overs", path)):
+    for over_position, over in enumerate(list_at(innings, "overs", path)):
         _add_over(draft, over, people, (*path, "overs", over_position))
     return draft
 
@@ -359,7 +295,7 @@ def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> Non
         raise Wrong(f"is {shown(number)}, not an over's number from 0", (*path, "over"))
     # Most of the reading time is spent in this loop, so it tries first and asks
     # what was wrong only when something was.
-    for position, delivery in enumerate(_list(over, "deliveries", path)):
+    for position, delivery in enumerate(list_at(over, "deliveries", path)):
         try:
             runs = delivery["runs"]
             batter, extra, total = runs["batter"], runs["extras"], runs["total"]
