@@ -243,7 +243,9 @@ class FullModel(nn.Module):
                 `KNOWLEDGE` to boolean ``(batch, query)``).
                 ``sequence``: ``now`` and ``past`` (`Balls`), ``visible``
                 ``(batch, query, key)``, ``overs``, and optionally ``shared``
-                ``(batch, key)``; ``past`` holds the past side's tensors.
+                ``(batch, key)``; ``past`` holds the past side's tensors. Where
+                ``graph_data`` has one query and ``visible`` has many, the one is asked
+                under each mask.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         known: Mapping[str, Tensor] = graph.get("known") or {}
@@ -259,6 +261,12 @@ class FullModel(nn.Module):
         # What the slots ask depends on the state of the game, not on other slots.
         state, _ = self.within_ball(nodes, layers=("global", "match_state"))
         question = self.slot_question(state)
+        queries = visible.shape[1]
+        if queries > question.shape[1]:
+            # One ball under many masks: what no mask changes was worked out once.
+            shape = (question.shape[0], queries, question.shape[2])
+            question = question.expand(shape)
+            nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
         slots, slot_weights, counts = self.slots(question, key, now, before, visible, relations)
         ball, within = self.within_ball({**nodes, **slots})
         ball = self.ball_norm(ball)
@@ -269,8 +277,9 @@ class FullModel(nn.Module):
             before,
             visible,
             relations,
-            shared=sequence.get("shared"),
             overs=sequence["overs"],
+            shared=sequence.get("shared"),
+            place_known=known.get("scoreboard"),
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
         parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)

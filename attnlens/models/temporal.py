@@ -208,14 +208,20 @@ class TemporalEncoder(nn.Module):
             for _ in range(num_layers)
         )
 
-    def place(self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor) -> Tensor:
+    def place(
+        self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, known: Tensor | None = None
+    ) -> Tensor:
         """Ball vectors at the encoder's width, with over and ball-in-over embedded.
 
-        Overs and deliveries beyond the embedded range share the last embedding.
+        Overs and deliveries beyond the embedded range share the last embedding; where
+        ``known`` is false the place is not told.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
-        return self.to_hidden(vectors) + self.over(over) + self.ball_in_over(ball)
+        place = self.over(over) + self.ball_in_over(ball)
+        if known is not None:
+            place = place * known[..., None]
+        return self.to_hidden(vectors) + place
 
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
@@ -403,11 +409,13 @@ class MultiScaleTemporalEncoder(nn.Module):
             Hidden balls are skipped, not blanked: they do not move the state.
         """
         batch, queries, keys = visible.shape
+        if not keys:
+            return vectors.new_zeros(batch, queries, overs, self.hidden_dim)
         long = self.encoder("long")
         placed = long.place(vectors, balls.over, balls.ball_in_over)
         # Most masks leave most overs as they are, so each distinct sight of an over
         # (which of its balls are visible) is run through the GRU once.
-        slots = int(balls.ball_in_over.max()) if keys else 1
+        slots = int(balls.ball_in_over.max())
         seat = balls.ball_in_over - 1
         home = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
         # A key that belongs to no over (padding) sits in the spare over, which is cut off.
@@ -424,10 +432,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         code = (present.long() << torch.arange(slots, device=vectors.device)).sum(-1)
         where = torch.arange(batch, device=vectors.device)[:, None, None] * overs
         where = where + torch.arange(overs, device=vectors.device)
-        sights, back = torch.stack([where.expand(code.shape), code], -1).flatten(0, 2).unique(
-            dim=0, return_inverse=True
-        )
-        place, seen = sights.unbind(-1)
+        sights, back = ((where << slots) + code).flatten().unique(return_inverse=True)
+        place, seen = sights >> slots, sights & ((1 << slots) - 1)
         source = (place // overs)[:, None], flat[place // overs, place % overs]
         balls_of_sight = placed[source]
         seen_balls = (seen[:, None] >> torch.arange(slots, device=vectors.device)) & 1
@@ -453,8 +459,9 @@ class MultiScaleTemporalEncoder(nn.Module):
         visible: Tensor,
         relations: Tensor,
         *,
-        shared: Tensor | None = None,
         overs: int,
+        shared: Tensor | None = None,
+        place_known: Tensor | None = None,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Every scale's vector and weights for every query.
 
@@ -464,19 +471,21 @@ class MultiScaleTemporalEncoder(nn.Module):
             now, past: who those balls are.
             visible: ``(batch, query, key)``.
             relations: `relate`'s table.
+            overs: earlier overs to summarise.
             shared: ``(batch, key)`` where visibility differs between queries only by
                 what is past for them; saves summarising each over once per query.
-            overs: earlier overs to summarise.
+            place_known: ``(batch, query)``, false where a query may not know its over.
 
         Returns:
             vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``
-            by scale; for ``long`` the keys are overs. The query itself is the last key.
+            by scale. The query itself is the last key; before it come the past balls from
+            the first that any query's window reaches, or for ``long`` the overs.
         """
         distance = now.index[:, :, None] - past.index[:, None, :]
         vectors, weights = {}, {}
         for scale, window in SCALES.items():
             encoder = self.encoder(scale)
-            asking = encoder.place(query, now.over, now.ball_in_over)
+            asking = encoder.place(query, now.over, now.ball_in_over, place_known)
             if scale == "long":
                 membership = (
                     past.over[..., None] == torch.arange(overs, device=query.device)
@@ -503,10 +512,17 @@ class MultiScaleTemporalEncoder(nn.Module):
                     vector = vector.unflatten(0, (batch, queries))[:, :, 0]
                     weight = weight.unflatten(0, (batch, queries))[:, :, :, 0].transpose(1, 2)
             else:
+                # Keys that no query's window reaches are left out, not only hidden.
+                reached = (distance < window).flatten(0, 1).any(0).nonzero()[:, 0]
+                first = int(reached[0]) if len(reached) else visible.shape[-1]
                 hidden = ~visible | (distance >= window)
                 placed = encoder.place(key, past.over, past.ball_in_over)
                 vector, weight = encoder.read(
-                    asking, placed, relations, hidden[:, None], distance
+                    asking,
+                    placed[:, first:],
+                    relations[:, :, first:],
+                    hidden[:, None, :, first:],
+                    distance[:, :, first:],
                 )
             norm = self.output_norms[scale]
             vectors[scale], weights[scale] = norm(vector), weight

@@ -1,0 +1,169 @@
+"""A trained predictor: the network, what it knows of players and venues, and its card."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.resources
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.ratings import KINDS, Ratings
+from attnlens.cricket.tensors import NODES, BaseModel
+from attnlens.errors import CheckpointError
+from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.models.predictor import FullModel, Sizes
+
+KIND: Final = "temporal"
+FORMAT: Final = 1
+BUNDLED: Final[tuple[str, ...]] = ("bundled", "measured")
+"""Checkpoints that come with attnlens, by name."""
+
+
+@dataclass
+class TrainedPredictor:
+    """Everything needed to predict.
+
+    Attributes:
+        name: ``bundled``, ``measured``, or the file's stem.
+        sha256: of the file.
+        card: training dates, match types, figures, as plain data.
+    """
+
+    name: str
+    sha256: str
+    model: FullModel
+    base: BaseModel
+    ratings: Ratings
+    card: dict[str, Any] = field(default_factory=dict)
+
+    def date(self, key: str) -> datetime.date | None:
+        """A date of the card, such as ``trained_until``."""
+        value = self.card.get(key)
+        return None if value is None else datetime.date.fromisoformat(value)
+
+    def earned(self, scale: str) -> list[str]:
+        """The name each head of a scale has earned."""
+        heads = self.model.sizes.heads[scale]
+        names = self.card.get("earned", {}).get(scale, [])
+        return [*names, *["unspecialised"] * heads][:heads]
+
+
+def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) -> None:
+    """Write a predictor to one safetensors file."""
+    tensors: dict[str, Tensor] = {
+        f"model.{name}": value for name, value in predictor.model.state_dict().items()
+    }
+    for number, weight in enumerate(predictor.base.weights):
+        tensors[f"base.{number}"] = torch.from_numpy(weight)
+    tensors["base.prior"] = torch.from_numpy(predictor.base.prior)
+    tensors["base.everything"] = torch.from_numpy(predictor.base.everything)
+    for name, table in predictor.ratings.tables.items():
+        rows = len(table.keys)
+        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
+        # The precision is kept as a variance: it fits sixteen bits, the precision does not.
+        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
+        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
+        tensors[f"ratings.{name}.keys"] = _words(list(table.keys))
+    aliases = predictor.ratings.aliases
+    tensors["ratings.alias_names"] = _words(list(aliases))
+    tensors["ratings.alias_keys"] = _words(list(aliases.values()))
+    until = predictor.ratings.until
+    about = {
+        "kind": KIND,
+        "format": FORMAT,
+        "outcomes": list(OUTCOMES),
+        "sizes": predictor.model.sizes.to_dict(),
+        "ratings_until": None if until is None else until.isoformat(),
+        "card": predictor.card,
+    }
+    write_checkpoint(path, tensors, about)
+
+
+def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredictor:
+    """A predictor by name (``bundled``, ``measured``) or file; the bundled one by default.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, or of another kind or version.
+    """
+    name = "bundled" if model is None else str(model)
+    if name in BUNDLED:
+        path = Path(str(importlib.resources.files("attnlens.models.weights"))) / f"{name}.safetensors"
+    else:
+        path = Path(name)
+        name = path.stem
+    checkpoint = read_checkpoint(path, KIND)
+    about, tensors = checkpoint.about, checkpoint.tensors
+    if about.get("format") != FORMAT or tuple(about.get("outcomes", ())) != OUTCOMES:
+        raise CheckpointError(
+            f"has format {about.get('format')}, this attnlens reads {FORMAT}",
+            path=path,
+            remedy="train it again",
+        )
+    try:
+        sizes = Sizes.from_dict(about["sizes"])
+        if {k: dict(v) for k, v in sizes.graph.items()} != NODES:
+            raise CheckpointError(
+                "was trained on other features", path=path, remedy="train it again"
+            )
+        network = FullModel(sizes)
+        network.load_state_dict(
+            {
+                name.removeprefix("model."): value
+                for name, value in tensors.items()
+                if name.startswith("model.")
+            }
+        )
+        weights = []
+        while f"base.{len(weights)}" in tensors:
+            weights.append(tensors[f"base.{len(weights)}"].numpy())
+        base = BaseModel(
+            tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
+        )
+        ratings = _ratings(tensors, about["ratings_until"])
+        card = dict(about["card"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"is damaged ({' '.join(str(error).split())[:120]})", path=path, remedy="train it again"
+        ) from error
+    network.eval()
+    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card)
+
+
+def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:
+    ratings = Ratings()
+    for kind in KINDS:
+        table = ratings.tables[kind.name]
+        table.keys = {
+            key: row for row, key in enumerate(_split(tensors[f"ratings.{kind.name}.keys"]))
+        }
+        table.rating = tensors[f"ratings.{kind.name}.rating"].float().numpy()
+        variance = tensors[f"ratings.{kind.name}.variance"].float().numpy()
+        table.precision = 1 / np.maximum(variance, np.float32(1e-7))
+        table.balls = tensors[f"ratings.{kind.name}.balls"].float().numpy()
+    ratings.aliases = dict(
+        zip(
+            _split(tensors["ratings.alias_names"]),
+            _split(tensors["ratings.alias_keys"]),
+            strict=True,
+        )
+    )
+    ratings.until = None if until is None else datetime.date.fromisoformat(until)
+    return ratings
+
+
+def _words(words: list[str]) -> Tensor:
+    """Words as the bytes of one text, a line each."""
+    data = "\n".join(word.replace("\n", " ") for word in words).encode()
+    return torch.tensor(list(data), dtype=torch.uint8)
+
+
+def _split(data: Tensor) -> list[str]:
+    text = data.numpy().tobytes().decode()
+    return text.split("\n") if text else []

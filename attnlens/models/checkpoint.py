@@ -1,0 +1,95 @@
+"""Weights on disk: safetensors only, written beside and renamed, checked when read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from attnlens.errors import CheckpointError
+
+LARGEST = 512 * 2**20
+_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """Tensors, what the file says of itself, and the SHA-256 of its bytes."""
+
+    tensors: dict[str, Tensor]
+    about: dict[str, Any]
+    sha256: str
+    path: str
+
+
+def write_checkpoint(
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Mapping[str, Any]
+) -> None:
+    """Write tensors and ``about`` (plain JSON data) to one safetensors file.
+
+    Raises:
+        CheckpointError: the folder does not exist or cannot be written to.
+    """
+    from safetensors.torch import save_file
+
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    try:
+        save_file(
+            {name: tensor.contiguous() for name, tensor in tensors.items()},
+            part,
+            {"about": json.dumps(about, sort_keys=True)},
+        )
+        os.replace(part, target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"cannot be written ({error.strerror or error})", path=path
+        ) from error
+
+
+def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
+    """A file written by `write_checkpoint`.
+
+    Args:
+        kind: what its ``about`` must give as ``kind``.
+
+    Raises:
+        CheckpointError: missing, not safetensors, or a checkpoint of another kind.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    remedy = "give a file that `attnlens train` wrote, or leave --model out"
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise CheckpointError("no such checkpoint", path=path, remedy=remedy) from None
+    except IsADirectoryError:
+        raise CheckpointError("is a directory, not a checkpoint", path=path, remedy=remedy) from None
+    except OSError as error:
+        raise CheckpointError(f"cannot be read ({error.strerror})", path=path) from None
+    if len(data) > LARGEST:
+        raise CheckpointError("is larger than any checkpoint of ours", path=path, remedy=remedy)
+    try:
+        tensors = load(data)
+        (length,) = struct.unpack("<Q", data[:_LENGTH])
+        header = json.loads(data[_LENGTH : _LENGTH + length])
+    except (SafetensorError, struct.error, ValueError):
+        raise CheckpointError("is not a safetensors checkpoint", path=path, remedy=remedy) from None
+    try:
+        about = json.loads(header["__metadata__"]["about"])
+        found = about["kind"]
+    except (KeyError, TypeError, ValueError):
+        raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None
+    if found != kind:
+        raise CheckpointError(f"holds a {found!r}, not a {kind!r}", path=path, remedy=remedy)
+    return Checkpoint(tensors, about, hashlib.sha256(data).hexdigest(), str(path))
