@@ -196,7 +196,9 @@ def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dic
         else [now["index"], now["index"]],
         "question": QUESTIONS[scale],
         "attention_by_head": by_head,
-        "aggregate_attention": {name: round(value, 6) for name, value in aggregate.items()},
+        "aggregate_attention": {
+            name: round(min(value, 1.0), 6) for name, value in aggregate.items()
+        },
         "shares": [
             {
                 "relation": name,

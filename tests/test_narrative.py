@@ -64,11 +64,11 @@ def test_the_whole_story_of_a_ball() -> None:
         "Its same-batsman head focused on J Marchetti's earlier balls 7.1, 6.4, 5.5 and 5.4; "
         "hiding them from the whole model (the scoreboard stays) lowers the chance of a four from "
         "17% to 14%, which is supported (q 0.02).",
-        "Its same-bowler head focused on N Brandt's earlier balls 7.2, 7.1, 5.6 and 5.5, but "
+        "Its same-bowler head focused on N Brandt's earlier balls 7.2, 7.1, 5.6 and 5.4, but "
         "hiding them from the whole model (the scoreboard stays) lowers the chance of a four from "
         "17% to 16%, which is not better than chance (q 0.31; controls do as much).",
-        "What adds most to a four is the striker's record (+3.9 points); what takes most away is "
-        "this bowler to this batter (-0.8 points).",
+        "What adds most to a four is the striker's record (+4.1 points); what takes most away is "
+        "this bowler's earlier balls (-1.3 points).",
         "The ball brought a four, to which the model had given 17%, a surprise of 2.6 bits.",
     ]
 

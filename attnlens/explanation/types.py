@@ -1,58 +1,43 @@
 """The explanation as typed, frozen data, and the JSON Schema that follows from it.
 
-Each class lists its keys in the order in which they are written. Keys that only
-some heads have (``bowler``, ``batsman``, ``top_overs``) make classes of their
-own, so that on every other head they are absent, not null.
+Each class lists its keys in the order in which they are written.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    StringConstraints,
-    Tag,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidationError
 
 from attnlens.errors import InputError
+from attnlens.explanation.attention_types import (
+    OUTCOMES,
+    SCALES,
+    AcrossBalls,
+    Ball,
+    Count,
+    Finite,
+    Flag,
+    FusionWeights,
+    HeadKey,
+    HeatmapDocument,
+    Integer,
+    Outcome,
+    Plain,
+    Positive,
+    Scale,
+    Share,
+    WithinBall,
+)
+
+__all__ = ["OUTCOMES", "SCALES", "Explanation", "HeatmapDocument", "json_schema"]
 
 SCHEMA_VERSION = "1.0"
 SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
 
-Outcome = Literal["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"]
-OUTCOMES: tuple[Outcome, ...] = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 
-Integer = Annotated[int, Field(strict=True)]
-Ball = Annotated[int, Field(strict=True, ge=1)]
-Count = Annotated[int, Field(strict=True, ge=0)]
-Flag = Annotated[bool, Field(strict=True)]
-Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-HeadKey = Annotated[str, StringConstraints(pattern=r"^head_[0-9]+_[a-z][a-z_]*$")]
-Scale = Literal["micro", "short", "medium", "long"]
-SCALES: tuple[Scale, ...] = ("micro", "short", "medium", "long")
-
-
-class _Plain(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        # Without it, fields with defaults would be missing from "required".
-        json_schema_serialization_defaults_required=True,
-        protected_namespaces=(),
-    )
-
-
-class Model(_Plain):
+class Model(Plain):
     """Which weights answered, and what they had seen."""
 
     name: str
@@ -63,7 +48,7 @@ class Model(_Plain):
     match_types: tuple[str, ...]
 
 
-class MatchFacts(_Plain):
+class MatchFacts(Plain):
     """The match, as the file tells it."""
 
     match_id: str
@@ -81,7 +66,7 @@ class MatchFacts(_Plain):
     notes: tuple[str, ...]
 
 
-class BallFacts(_Plain):
+class BallFacts(Plain):
     """The ball explained and the scoreboard as it stood before it was bowled."""
 
     innings: Ball
@@ -107,13 +92,13 @@ class BallFacts(_Plain):
     echo: str
 
 
-class OutcomeProbability(_Plain):
+class OutcomeProbability(Plain):
     outcome: Outcome
     probability: Share
     baseline: Share
 
 
-class OutcomePoints(_Plain):
+class OutcomePoints(Plain):
     """A change of one outcome's probability, in percentage points."""
 
     outcome: Outcome
@@ -134,7 +119,7 @@ EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order)]
 EveryOutcomeOrNone = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order_or_empty)]
 
 
-class Prediction(_Plain):
+class Prediction(Plain):
     """What the model expects, beside the baseline that knows nothing of this ball."""
 
     outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(_in_order)]
@@ -143,221 +128,14 @@ class Prediction(_Plain):
     surprise_bits: Positive | None
 
 
-class Contribution(_Plain):
+class Contribution(Plain):
     """What one group of inputs adds to each outcome (Shapley values)."""
 
     group: str
     points: EveryOutcome
 
 
-class Node(_Plain):
-    node: str
-    weight: Share
-    visible: Count | None
-
-
-class Layer(_Plain):
-    layer: Literal["global", "match_state", "actor", "dynamics"]
-    weight: Share
-    nodes: tuple[Node, ...]
-
-
-class WithinBall(_Plain):
-    layers: tuple[Layer, ...]
-
-
-class _Pattern(_Plain):
-    pattern: str
-    question: str | None
-
-
-class _NamesBowler(_Plain):
-    bowler: str
-
-
-class _NamesBatsman(_Plain):
-    batsman: str
-
-
-class _TopBalls(_Plain):
-    top_balls: Annotated[tuple[Ball, ...], Field(max_length=4)]
-    weights: tuple[Share, ...]
-    outcomes: tuple[Outcome, ...]
-    labels: tuple[str, ...]
-    effects: tuple[Finite | None, ...]
-
-
-class _TopOvers(_Plain):
-    top_overs: tuple[Count, ...]
-    top_over_weights: tuple[Share, ...]
-
-
-class _WholeRow(_Plain):
-    top_any: Annotated[tuple[Ball, ...], Field(max_length=4)]
-    top_any_weights: tuple[Share, ...]
-    self_attention: Share
-    past_attention: Share
-    row: tuple[Share, ...]
-    earned: str
-    note: str | None
-    bias_share: Share | None
-
-
-# Fields come in the order of the bases from last to first.
-class Head(_WholeRow, _TopBalls, _Pattern):
-    """One head's row of attention, from the current ball to the past."""
-
-    @model_validator(mode="after")
-    def _parallel(self) -> Self:
-        _same_lengths(self, "top_balls", "weights", "outcomes", "labels", "effects")
-        _same_lengths(self, "top_any", "top_any_weights")
-        return self
-
-
-class BowlerHead(Head, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
-    """A head that started on the bowler's earlier balls."""
-
-
-class BatsmanHead(Head, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
-    """A head that started on the batter's earlier balls."""
-
-
-class LongHead(Head, _WholeRow, _TopOvers, _TopBalls, _Pattern):
-    """A head over summaries of earlier overs."""
-
-    @model_validator(mode="after")
-    def _parallel_overs(self) -> Self:
-        _same_lengths(self, "top_overs", "top_over_weights")
-        return self
-
-
-class LongBowlerHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBowler, _Pattern):
-    """A head over earlier overs that started on the bowler's."""
-
-
-class LongBatsmanHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBatsman, _Pattern):
-    """A head over earlier overs that started on the batter's."""
-
-
-def _same_lengths(holder: BaseModel, first: str, *others: str) -> None:
-    length = len(getattr(holder, first))
-    for other in others:
-        if len(getattr(holder, other)) != length:
-            raise ValueError(
-                f"{other} has {len(getattr(holder, other))} entries, {first} has {length}"
-            )
-
-
-def _kind_of_head(head: Any) -> str:
-    keys = head if isinstance(head, dict) else type(head).model_fields
-    return "bowler" if "bowler" in keys else "batsman" if "batsman" in keys else "plain"
-
-
-AnyHead = Annotated[
-    Annotated[Head, Tag("plain")]
-    | Annotated[BowlerHead, Tag("bowler")]
-    | Annotated[BatsmanHead, Tag("batsman")],
-    Discriminator(_kind_of_head),
-]
-AnyLongHead = Annotated[
-    Annotated[LongHead, Tag("plain")]
-    | Annotated[LongBowlerHead, Tag("bowler")]
-    | Annotated[LongBatsmanHead, Tag("batsman")],
-    Discriminator(_kind_of_head),
-]
-
-
-class AggregateAttention(_Plain):
-    """The mean over heads, each past ball counted once, under the first that fits."""
-
-    last_over: Share
-    same_bowler: Share
-    same_batsman: Share
-    boundaries: Share
-    other: Share
-
-
-class RelationShare(_Plain):
-    """The share of past attention on one relation beside what uniform attention gives."""
-
-    relation: str
-    share: Share
-    uniform: Share
-    ratio: Positive | None
-
-
-class _HeatMap(_Plain):
-    current_ball: Ball
-    sequence_range: tuple[Integer, Integer]
-    question: str
-    attention_by_head: dict[HeadKey, Any]
-    aggregate_attention: AggregateAttention
-    shares: tuple[RelationShare, ...]
-    balls: tuple[Ball, ...]
-
-    @model_validator(mode="after")
-    def _rows_cover_the_balls(self) -> Self:
-        for name, head in self.attention_by_head.items():
-            if len(head.row) != len(self.balls):
-                raise ValueError(
-                    f"{name}: row has {len(head.row)} entries, balls has {len(self.balls)}"
-                )
-        return self
-
-
-class _BallScale(_Plain):
-    scale: Literal["micro", "short", "medium"]
-
-
-class _OverScale(_Plain):
-    scale: Literal["long"]
-
-
-# Without it the schema would let any other key through beside the heads.
-_ONLY_HEADS = Field(json_schema_extra={"additionalProperties": False})
-
-
-class HeatMap(_HeatMap, _BallScale):
-    """Where attention went among the balls of a window."""
-
-    attention_by_head: Annotated[dict[HeadKey, AnyHead], _ONLY_HEADS]
-
-
-class LongHeatMap(_HeatMap, _OverScale):
-    """Where attention went among earlier overs; an over's weight is split over its balls."""
-
-    attention_by_head: Annotated[dict[HeadKey, AnyLongHead], _ONLY_HEADS]
-
-
-class HeatmapDocument(_Plain):
-    """What ``--format heatmap`` prints."""
-
-    temporal_attention: Annotated[HeatMap | LongHeatMap, Field(discriminator="scale")]
-
-
-class AcrossBalls(_Plain):
-    micro: HeatMap
-    short: HeatMap
-    medium: HeatMap
-    long: LongHeatMap
-
-    @model_validator(mode="after")
-    def _named_for_their_scale(self) -> Self:
-        for scale in SCALES:
-            if getattr(self, scale).scale != scale:
-                raise ValueError(f"{scale} holds the scale {getattr(self, scale).scale}")
-        return self
-
-
-class FusionWeights(_Plain):
-    within_ball: Share
-    micro: Share
-    short: Share
-    medium: Share
-    long: Share
-
-
-class PastBall(_Plain):
+class PastBall(Plain):
     """A ball before this one: what happened, and what it does to the prediction."""
 
     index: Ball
@@ -375,7 +153,7 @@ class PastBall(_Plain):
     changes: EveryOutcomeOrNone
 
 
-class TopChange(_Plain):
+class TopChange(Plain):
     """The outcome that moves most: points, and its probability before and after."""
 
     outcome: Outcome
@@ -384,7 +162,7 @@ class TopChange(_Plain):
     after: Share
 
 
-class Evidence(_Plain):
+class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict."""
 
     claim: str
@@ -424,26 +202,26 @@ FlagName = Literal[
 ]
 
 
-class Caution(_Plain):
+class Caution(Plain):
     """Something a reader should know before trusting the figures."""
 
     flag: FlagName
     text: str
 
 
-class Fact(_Plain):
+class Fact(Plain):
     """A number or a name in a sentence, and where in the explanation it comes from."""
 
     text: str
     pointer: str
 
 
-class Sentence(_Plain):
+class Sentence(Plain):
     text: str
     facts: tuple[Fact, ...]
 
 
-class Explanation(_Plain):
+class Explanation(Plain):
     """Why the model expects what it expects of one ball, with what was tested.
 
     Plain JSON types all through; `to_json` and `from_json` are exact inverses.

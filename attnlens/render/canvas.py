@@ -32,7 +32,7 @@ STYLES: Mapping[str, str] = {
     "chance": "38;5;245",
     "contradicted": "1;38;5;208",
     "flag": "38;5;178",
-    "shade1": "38;5;239",
+    "shade1": "38;5;243",
     "shade2": "38;5;24",
     "shade3": "38;5;31",
     "shade4": "38;5;74",
@@ -241,11 +241,12 @@ class Page:
 
 
 def _written(line: Line, color: bool) -> str:
-    if not color:
-        return "".join(text for text, _ in line).rstrip()
     while line and not line[-1][0].strip():
         line = line[:-1]
+    if not line:
+        return ""
+    line = [*line[:-1], (line[-1][0].rstrip(), line[-1][1])]
     return "".join(
-        f"\x1b[{STYLES[style]}m{text}\x1b[0m" if style and text.strip() else text
+        f"\x1b[{STYLES[style]}m{text}\x1b[0m" if color and style and text.strip() else text
         for text, style in line
     )

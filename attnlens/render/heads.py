@@ -159,6 +159,8 @@ def _change(outcome: str, before: float, after: float, glyphs: Glyphs) -> str:
     one, two = f"{100 * before:.0f}", f"{100 * after:.0f}"
     if one == two:
         one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
+    if one == two:
+        return f"P({outcome}) {one}%, same"
     airy = f"P({outcome}) {one} {glyphs.arrow} {two}%"
     return airy if len(airy) < EFFECT else f"P({outcome}) {one}{glyphs.arrow}{two}%"
 
@@ -220,7 +222,9 @@ def add_strip(page: Page, data: Mapping[str, Any], scale: str, balls: Balls) -> 
             "over", [[(_over(group, cell, balls, page.glyphs), "quiet")] for group in groups], page
         )
     )
-    marks = [[_mark(ball, cell, page.glyphs) for ball in group] for group in groups]
+    marks = [
+        [span for ball in group for span in _mark(ball, cell, page.glyphs)] for group in groups
+    ]
     page.add(*_strip_line("outcome", marks, page))
     for key, head in heads.items():
         weights = dict(zip(inner["balls"], head["row"], strict=True))
@@ -253,13 +257,14 @@ def _over(group: list[Any], cell: int, balls: Balls, glyphs: Glyphs) -> str:
     return pad(number, width, "")
 
 
-def _mark(ball: Mapping[str, Any], cell: int, glyphs: Glyphs) -> tuple[str, str]:
+def _mark(ball: Mapping[str, Any], cell: int, glyphs: Glyphs) -> Line:
+    space: Span = (" " * (cell - 1), "")
     if ball["wicket"]:
-        return pad("W", cell, ""), "wicket"
+        return [("W", "wicket"), space]
     if ball["boundary"]:
-        return pad(str(ball["runs_batter"]), cell, ""), "boundary"
+        return [(str(ball["runs_batter"]), "boundary"), space]
     sign = glyphs.dot if ball["outcome"] == "0" else SIGNS.get(ball["outcome"], ball["outcome"])
-    return pad(sign, cell, ""), ""
+    return [(sign, ""), space]
 
 
 def _shade(weight: float, most: float, cell: int, glyphs: Glyphs) -> tuple[str, str]:
