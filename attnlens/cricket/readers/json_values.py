@@ -20,6 +20,7 @@ class Wrong(Exception):
 
 
 def mapping_at(parent: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    """The object at a key, empty where there is none."""
     value = parent.get(key, {})
     if not isinstance(value, dict):
         raise Wrong(f"is {shown(value)}, not an object", (*path, key))
@@ -27,6 +28,7 @@ def mapping_at(parent: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
 
 
 def list_at(parent: dict[str, Any], key: str, path: Path) -> list[Any]:
+    """The list at a key, empty where there is none."""
     value = parent.get(key, [])
     if not isinstance(value, list):
         raise Wrong(f"is {shown(value)}, not a list", (*path, key))
@@ -34,6 +36,7 @@ def list_at(parent: dict[str, Any], key: str, path: Path) -> list[Any]:
 
 
 def text_at(parent: dict[str, Any], key: str, path: Path) -> str | None:
+    """The text at a key; ``None`` where there is none or it is empty."""
     value = parent.get(key)
     if value is not None and not isinstance(value, str):
         raise Wrong(f"is {shown(value)}, not text", (*path, key))
@@ -41,11 +44,13 @@ def text_at(parent: dict[str, Any], key: str, path: Path) -> str | None:
 
 
 def texts_at(parent: dict[str, Any], keys: Sequence[str], path: Path) -> dict[str, Any]:
+    """The texts at those of the keys that have one."""
     values = {key: text_at(parent, key, path) for key in keys}
     return {key: value for key, value in values.items() if value is not None}
 
 
 def number_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
+    """The whole number from 0 at a key, ``None`` where there is none."""
     value = parent.get(key)
     if value is not None and (type(value) is not int or not 0 <= value < 10**6):
         raise Wrong(f"is {shown(value)}, not a whole number from 0", (*path, key))
@@ -53,6 +58,7 @@ def number_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
 
 
 def positive_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
+    """The whole number from 1 at a key, ``None`` where there is none."""
     value = number_at(parent, key, path)
     if value == 0:
         raise Wrong("is 0", (*path, key))
@@ -77,7 +83,7 @@ def place_in_words(document: dict[str, Any], path: Path, nouns: Mapping[str, str
             node = node[step][following]
             number: Any = following + 1
             noun = nouns[str(step)]
-            if isinstance(node, dict) and isinstance(node.get(noun), int):
+            if isinstance(node, dict) and type(node.get(noun)) is int:
                 number = node[noun]
             words.append(f"{noun} {number}")
             position += 2

@@ -1,0 +1,24 @@
+"""Fixtures that several tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real matches, which are not part of the repository."""
+    if not (SHARED_DATA / "torture.json").is_file():
+        pytest.skip(f"real matches are not here: looked for {SHARED_DATA / 'torture.json'}")
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def sample_match_path() -> Path:
+    """The simulated match that ships with the repository."""
+    return REPOSITORY / "sample_data" / "match.csv"

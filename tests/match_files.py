@@ -1,0 +1,85 @@
+"""A small Cricsheet JSON match, made by hand so that every figure can be checked by eye."""
+
+from __future__ import annotations
+
+from typing import Any
+
+REGISTRY = {"Ana": "aaaaaaaa", "Bea": "bbbbbbbb", "Cem": "cccccccc", "Dov": "dddddddd"}
+
+
+def delivery(
+    batter: str = "Ana",
+    non_striker: str = "Bea",
+    bowler: str = "Cem",
+    runs: int = 0,
+    extras: dict[str, int] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """One delivery; ``runs`` off the bat, the extras by kind."""
+    extra = sum((extras or {}).values())
+    row: dict[str, Any] = {
+        "batter": batter,
+        "bowler": bowler,
+        "non_striker": non_striker,
+        "runs": {"batter": runs, "extras": extra, "total": runs + extra},
+    }
+    if extras is not None:
+        row["extras"] = extras
+    return {**row, **more}
+
+
+def document() -> dict[str, Any]:
+    """Reds 16/1, five of them a penalty before the first ball; Blues 3/1 chasing 17."""
+    reds = [
+        delivery(runs=4),
+        delivery(extras={"wides": 1}),
+        delivery(runs=1),
+        delivery(
+            "Bea",
+            "Ana",
+            wickets=[
+                {
+                    "kind": "caught",
+                    "player_out": "Bea",
+                    "fielders": [{"name": "Dov"}, {"substitute": True}],
+                }
+            ],
+        ),
+        delivery("Eli", "Ana", runs=2, extras={"noballs": 1}),
+        delivery("Eli", "Ana", extras={"legbyes": 2}),
+    ]
+    blues = [
+        delivery("Cem", "Dov", "Ana", runs=3),
+        delivery("Dov", "Cem", "Ana", wickets=[{"kind": "retired hurt", "player_out": "Dov"}]),
+        delivery("Fay", "Cem", "Ana", wickets=[{"kind": "run out", "player_out": "Cem"}]),
+    ]
+    return {
+        "meta": {"data_version": "1.1.0", "created": "2024-05-01", "revision": 1},
+        "info": {
+            "balls_per_over": 6,
+            "city": "Port Amber",
+            "dates": ["2024-05-01"],
+            "event": {"name": "Cup", "match_number": 3},
+            "gender": "female",
+            "match_type": "T20",
+            "outcome": {"winner": "Reds", "by": {"runs": 13}},
+            "overs": 20,
+            "registry": {"people": dict(REGISTRY)},
+            "season": 2024,
+            "teams": ["Reds", "Blues"],
+            "toss": {"decision": "bat", "winner": "Reds"},
+            "venue": "Harbour Park, North End",
+        },
+        "innings": [
+            {
+                "team": "Reds",
+                "penalty_runs": {"pre": 5},
+                "overs": [{"over": 0, "deliveries": reds}],
+            },
+            {
+                "team": "Blues",
+                "overs": [{"over": 0, "deliveries": blues}],
+                "target": {"runs": 17, "overs": "8.1"},
+            },
+        ],
+    }
