@@ -103,7 +103,7 @@ def test_a_head_tells_its_question_its_balls_the_effect_and_the_verdict() -> Non
         "  same batsman how is this batter going?               P(4) 17 → 14%   0.02 ✓ supported",
         "    7.1 Brandt→Marchetti 1 (19%)   6.4 Lindqvist→Marchetti 1 (18%)   "
         "5.5 Brandt→Marchetti 1 (9%)",
-        "    5.4 Brandt→Marchetti 0 (5%)   = 52% of its attention; 4% on this ball itself",
+        "    5.4 Brandt→Marchetti 0 (5%)   = 52% of its attention   4% on this ball itself",
     ]
     verdicts = {line[:14].strip(): line[76:] for line in lines if line[76:77] in set("✓–✗○")}
     assert verdicts == {
@@ -209,6 +209,15 @@ def test_without_a_past_the_page_says_so() -> None:
     assert any(
         line.startswith("  what it looked at (medium scale, 1 past ball)") for line in page(2)
     )
+
+
+@pytest.mark.parametrize("ball", [2, 47])
+def test_ordinary_names_are_never_cut(ball: int) -> None:
+    for width in range(40, 201):
+        text = "\n".join(page(ball, width=width))
+        assert "…" not in text, (width, text)
+        moves = re.findall(r"^.*(?:record|teams|over|balls|batter|groups) +[+−]?\d\.\d", text, re.M)
+        assert len(moves) == 6, (width, text)
 
 
 NASTY = (

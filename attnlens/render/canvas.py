@@ -222,22 +222,27 @@ class Page:
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:
-        """Items side by side, as many on a line as go."""
+        """Items side by side, as many on a line as go; one too wide is told word by word."""
         line: Line = pad_line(list(lead or []), indent)
-        used, fresh = width_of(line), True
+        fresh, room = True, self.width - indent
         for item in items:
-            need = width_of(item) + (0 if fresh else gap)
-            if not fresh and used + need > self.width:
-                self.add(*line)
-                line, used, fresh = [(" " * indent, "")], indent, True
-                need = width_of(item)
-            line += [*([] if fresh else [(" " * gap, "")]), *item]
-            used, fresh = used + need, False
+            between = 0 if fresh else gap
+            for piece in [item] if width_of(item) <= room else _words(item):
+                used, need = width_of(line), width_of(piece)
+                if used > indent and used + between + need > self.width:
+                    self.add(*line)
+                    line, between = [(" " * indent, "")], 0
+                line = [*line, (" " * between, ""), *piece]
+                fresh, between = False, 1
         self.add(*line)
 
     def text(self, *, color: bool) -> str:
         """The page as one string without a final line break."""
         return "\n".join(_written(line, color) for line in self.lines)
+
+
+def _words(item: Line) -> list[Line]:
+    return [[(word, style)] for text, style in item for word in text.split()]
 
 
 def _written(line: Line, color: bool) -> str:

@@ -70,7 +70,7 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
     past = f"{count} past {'ball' if count == 1 else 'balls'}"
     heading = f"what it looked at ({scale} scale, {past})"
     if not count:
-        page.add((f"  {heading}", "heading"))
+        page.paragraph(heading, "heading")
         place = "in an earlier over" if over == "over" else "before this one"
         page.paragraph(f"nothing: no ball of this innings was bowled {place}", "quiet", indent=4)
         page.blank()
@@ -83,7 +83,9 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
             (pad("q", CHANCE, ""), "quiet"),
             ("verdict", "quiet"),
         ]
-    page.add(*line)
+        page.add(*line)
+    else:
+        page.paragraph(heading, "heading")
     test = _tester(data, outcome, page.glyphs)
     for key, head in inner["attention_by_head"].items():
         claims = [c for c in data["evidence"] if c["head"] == key and c["scale"] == scale]
@@ -184,8 +186,8 @@ def _add_balls(
             items.pop()
         page.flow(items, indent=4, gap=3)
         return
-    cover = f"= {percent(sum(head['weights']))} of its attention"
-    items.append([(f"{cover}; {percent(head['self_attention'])} on this ball itself", "quiet")])
+    items.append([(f"= {percent(sum(head['weights']))} of its attention", "quiet")])
+    items.append([(f"{percent(head['self_attention'])} on this ball itself", "quiet")])
     page.flow(items, indent=4, gap=3)
     _add_remarks(page, head["note"], *(claim["reason"] for claim in claims))
 

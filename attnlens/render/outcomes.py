@@ -150,9 +150,11 @@ def _contributions(
     shown = felt if len(felt) <= rows - 1 else felt[: max(1, rows - 2)]
     rest = moves[len(shown) :]
     heading = f"what moves P({outcome}) from {base} to {now}"
+    if len(heading) > width - POINTS - 3:
+        heading = f"what moves P({outcome})"
     lines: list[Line] = [
         [
-            (pad(f"  {heading}", LABELS, glyphs.ellipsis), "heading"),
+            (pad(f"  {heading}", min(LABELS, width - POINTS), glyphs.ellipsis), "heading"),
             (f"{'points':>{POINTS}}", "quiet"),
         ]
     ]
@@ -170,8 +172,12 @@ def _move(group: str, points: float, most: float, width: int, glyphs: Glyphs) ->
     size = min(bar, int(abs(points) / most * bar + 0.5)) if most else 0
     tone = "more" if points >= FELT else "less" if points <= -FELT else "quiet"
     sign = glyphs.full if points > 0 else glyphs.lost
-    label = pad(f"  {group}", LABELS, glyphs.ellipsis)
-    return [(label, ""), (f"{signed(points, glyphs):>{POINTS}}", tone), (f" {sign * size}", tone)]
+    label = pad(f"  {group}", min(LABELS, width - POINTS), glyphs.ellipsis)
+    return [
+        (label, ""),
+        (f"{signed(points, glyphs):>{POINTS}}", tone),
+        (f" {sign * size}" if size else "", tone),
+    ]
 
 
 def _add_what_happened(page: Page, data: Mapping[str, Any]) -> None:
