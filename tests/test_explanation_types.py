@@ -155,6 +155,12 @@ def test_what_is_not_a_number_is_refused(
         Explanation.from_json(json.dumps(example))
 
 
+def test_text_that_cannot_be_written_is_refused(example: dict[str, Any]) -> None:
+    put(example, "/history/2/batter", "\ud800 Half")
+    with pytest.raises(InputError, match=r"/history/2/batter .*half of a surrogate pair"):
+        Explanation.from_dict(example)
+
+
 def test_what_disagrees_with_itself_is_refused(example: dict[str, Any]) -> None:
     shuffled = copy.deepcopy(example)
     shuffled["prediction"]["outcomes"].reverse()
@@ -180,6 +186,10 @@ def test_a_refusal_is_one_line_that_names_the_place(example: dict[str, Any]) -> 
         "not an explanation: /ball/index Input should be a valid integer; write one with "
         "`attnlens explain --format json`, check with `schema`"
     )
+    put(example, "/ball/index", 47)
+    put(example, f"{HEADS}/head_1_same_bowler/bowler", None)
+    with pytest.raises(InputError, match=f"{HEADS}/head_1_same_bowler/bowler Input should be a "):
+        Explanation.from_dict(example)
     with pytest.raises(InputError, match="Invalid JSON"):
         Explanation.from_json("{")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import explanation_cases
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from attnlens.errors import InputError
@@ -303,6 +303,7 @@ def test_surnames_tell_players_apart() -> None:
     assert surname("Shaheen Shah Afridi") == "Afridi"
 
 
+@example(["Q a B", "a B", "c B"])
 @given(st.lists(st.text(alphabet="ABab ", min_size=1, max_size=24), unique=True, max_size=8))
 def test_no_two_players_share_a_short_name(names: list[str]) -> None:
     short = short_names(names, "…")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -29,6 +30,17 @@ Flag = Annotated[bool, Field(strict=True)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+
+
+def _writable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair cannot be written as text") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_writable)]
 HeadKey = Annotated[str, StringConstraints(pattern=r"^head_[0-9]+_[a-z][a-z_]*$")]
 Scale = Literal["micro", "short", "medium", "long"]
 SCALES: tuple[Scale, ...] = ("micro", "short", "medium", "long")
@@ -47,7 +59,7 @@ class Plain(BaseModel):
 
 
 class Node(Plain):
-    node: str
+    node: Text
     weight: Share
     visible: Count | None
 
@@ -63,23 +75,23 @@ class WithinBall(Plain):
 
 
 class _Pattern(Plain):
-    pattern: str
-    question: str | None
+    pattern: Text
+    question: Text | None
 
 
 class _NamesBowler(Plain):
-    bowler: str
+    bowler: Text
 
 
 class _NamesBatsman(Plain):
-    batsman: str
+    batsman: Text
 
 
 class _TopBalls(Plain):
     top_balls: Annotated[tuple[Ball, ...], Field(max_length=4)]
     weights: tuple[Share, ...]
     outcomes: tuple[Outcome, ...]
-    labels: tuple[str, ...]
+    labels: tuple[Text, ...]
     effects: tuple[Finite | None, ...]
 
 
@@ -94,8 +106,8 @@ class _WholeRow(Plain):
     self_attention: Share
     past_attention: Share
     row: tuple[Share, ...]
-    earned: str
-    note: str | None
+    earned: Text
+    note: Text | None
     bias_share: Share | None
 
 
@@ -176,7 +188,7 @@ class AggregateAttention(Plain):
 class RelationShare(Plain):
     """The share of past attention on one relation beside what uniform attention gives."""
 
-    relation: str
+    relation: Text
     share: Share
     uniform: Share
     ratio: Positive | None
@@ -185,7 +197,7 @@ class RelationShare(Plain):
 class _HeatMap(Plain):
     current_ball: Ball
     sequence_range: tuple[Integer, Integer]
-    question: str
+    question: Text
     attention_by_head: dict[HeadKey, Any]
     aggregate_attention: AggregateAttention
     shares: tuple[RelationShare, ...]

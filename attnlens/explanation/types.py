@@ -28,6 +28,7 @@ from attnlens.explanation.attention_types import (
     Positive,
     Scale,
     Share,
+    Text,
     WithinBall,
 )
 
@@ -40,30 +41,30 @@ SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
 class Model(Plain):
     """Which weights answered, and what they had seen."""
 
-    name: str
-    sha256: str
-    trained_from: str | None
-    trained_until: str | None
-    ratings_until: str | None
-    match_types: tuple[str, ...]
+    name: Text
+    sha256: Text
+    trained_from: Text | None
+    trained_until: Text | None
+    ratings_until: Text | None
+    match_types: tuple[Text, ...]
 
 
 class MatchFacts(Plain):
     """The match, as the file tells it."""
 
-    match_id: str
-    match_type: str | None
-    gender: str | None
-    dates: tuple[str, ...]
-    season: str | None
-    event: str | None
-    venue: str | None
-    city: str | None
-    teams: tuple[str, ...]
-    batting_team: str
-    bowling_team: str
-    result: str | None
-    notes: tuple[str, ...]
+    match_id: Text
+    match_type: Text | None
+    gender: Text | None
+    dates: tuple[Text, ...]
+    season: Text | None
+    event: Text | None
+    venue: Text | None
+    city: Text | None
+    teams: tuple[Text, ...]
+    batting_team: Text
+    bowling_team: Text
+    result: Text | None
+    notes: tuple[Text, ...]
 
 
 class BallFacts(Plain):
@@ -73,13 +74,13 @@ class BallFacts(Plain):
     index: Ball
     deliveries: Count
     over: Count
-    label: str | None
-    actual_delivery: str | None
+    label: Text | None
+    actual_delivery: Text | None
     legal_number: Count | None
     is_legal: Flag | None
-    batter: str
-    non_striker: str
-    bowler: str
+    batter: Text
+    non_striker: Text
+    bowler: Text
     score: Integer
     wickets: Count
     target: Integer | None
@@ -89,7 +90,7 @@ class BallFacts(Plain):
     run_rate: Finite | None
     free_hit: Flag | None
     super_over: Flag
-    echo: str
+    echo: Text
 
 
 class OutcomeProbability(Plain):
@@ -131,7 +132,7 @@ class Prediction(Plain):
 class Contribution(Plain):
     """What one group of inputs adds to each outcome (Shapley values)."""
 
-    group: str
+    group: Text
     points: EveryOutcome
 
 
@@ -139,10 +140,10 @@ class PastBall(Plain):
     """A ball before this one: what happened, and what it does to the prediction."""
 
     index: Ball
-    label: str
+    label: Text
     over: Count
-    batter: str
-    bowler: str
+    batter: Text
+    bowler: Text
     outcome: Outcome
     runs: Integer
     runs_batter: Integer
@@ -165,7 +166,7 @@ class TopChange(Plain):
 class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict."""
 
-    claim: str
+    claim: Text
     scale: Scale | None
     head: HeadKey | None
     kind: Literal["head", "this over", "boundaries"]
@@ -180,7 +181,7 @@ class Evidence(Plain):
     p: Share | None
     q: Share | None
     verdict: Literal["supported", "not better than chance", "contradicted"] | None
-    reason: str | None
+    reason: Text | None
 
 
 FlagName = Literal[
@@ -206,18 +207,18 @@ class Caution(Plain):
     """Something a reader should know before trusting the figures."""
 
     flag: FlagName
-    text: str
+    text: Text
 
 
 class Fact(Plain):
     """A number or a name in a sentence, and where in the explanation it comes from."""
 
-    text: str
-    pointer: str
+    text: Text
+    pointer: Text
 
 
 class Sentence(Plain):
-    text: str
+    text: Text
     facts: tuple[Fact, ...]
 
 
@@ -239,7 +240,7 @@ class Explanation(Plain):
     history: tuple[PastBall, ...]
     evidence: tuple[Evidence, ...]
     flags: tuple[Caution, ...]
-    summary: str
+    summary: Text
     narrative: tuple[Sentence, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,8 +287,14 @@ class Explanation(Plain):
 def _in_one_line(error: ValidationError) -> InputError:
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     first, others = errors[0], len(errors) - 1
-    place = "".join(f"/{step}" for step in first["loc"])
-    problem = " ".join(filter(None, ["not an explanation:", place, first["msg"]]))
+    steps = [str(step) for step in first["loc"]]
+    # After a head's key pydantic puts the kind of head it tried, which the data does not have.
+    if "attention_by_head" in steps:
+        kind = steps.index("attention_by_head") + 2
+        del steps[kind : kind + 1]
+    place = "".join(f"/{step}" for step in steps)
+    said = first["msg"].removeprefix("Value error, ")
+    problem = " ".join(filter(None, ["not an explanation:", place, said]))
     if others:
         problem = f"{problem} (and {others} more)"
     return InputError(
