@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+from attnlens.cricket.readers import read_match
+from attnlens.errors import MatchFileError
 
 REGISTRY = {"Ana": "aaaaaaaa", "Bea": "bbbbbbbb", "Cem": "cccccccc", "Dov": "dddddddd"}
 
@@ -83,3 +91,19 @@ def document() -> dict[str, Any]:
             },
         ],
     }
+
+
+def written(folder: Path, content: dict[str, Any], name: str = "77.json") -> Path:
+    """The path of a document written into a folder."""
+    path = folder / name
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    return path
+
+
+def problem(path: str | os.PathLike[str]) -> str:
+    """What reading a bad file says, with its folder left out."""
+    with pytest.raises(MatchFileError) as caught:
+        read_match(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.replace(str(Path(path).parent) + os.sep, "")

@@ -1,0 +1,225 @@
+"""Cricsheet CSV2, and collections of match files: folders and zips."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from match_files import document, problem, written
+
+from attnlens.cricket.readers import files, read_match, read_matches
+from attnlens.errors import InputError, MatchFileError
+
+
+def sample_rows(sample: Path) -> list[str]:
+    return sample.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def test_csv2_names_the_line_of_a_bad_row(sample_match_path: Path) -> None:
+    path = sample_match_path.with_name("malformed.csv")
+    assert problem(path) == ("malformed.csv:61: runs_off_bat is 'four', not a number of runs")
+
+
+def test_csv2_cut_short_is_refused(tmp_path: Path, sample_match_path: Path) -> None:
+    path = tmp_path / "cut.csv"
+    text = "".join(sample_rows(sample_match_path)[:50])
+    path.write_text(text[:-40], encoding="utf-8")
+    assert problem(path).startswith("cut.csv:50: this row has ")
+    path.write_text(sample_rows(sample_match_path)[0], encoding="utf-8")
+    assert problem(path) == "cut.csv: has a header and no deliveries"
+
+
+def test_csv2_without_its_info_says_what_is_not_known(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    path = tmp_path / "alone.csv"
+    path.write_bytes(sample_match_path.read_bytes())
+    match = read_match(path)
+    whole = read_match(sample_match_path)
+    assert (match.match_type, match.overs, match.balls_per_over) == ("T20", 20, 6)
+    assert [innings.total for innings in match.innings] == [
+        innings.total for innings in whole.innings
+    ]
+    assert match.innings[1].target == whole.innings[1].target
+    assert match.innings[0].deliveries[0].batter.id is None
+    assert match.notes[0] == ("there is no _info.csv beside it: result, toss and ids are not known")
+
+
+def test_csv2_is_read_by_column_name(tmp_path: Path, sample_match_path: Path) -> None:
+    rows = [line.rstrip("\n").split(",") for line in sample_rows(sample_match_path)]
+    if any(len(row) != len(rows[0]) for row in rows):
+        pytest.fail("the sample has quoted fields, which this test splits")
+    path = tmp_path / "match.csv"
+    turned = "\r\n".join(",".join(["new", *reversed(row)]) for row in rows)
+    path.write_bytes(b"\xef\xbb\xbf" + turned.encode())
+    info = sample_match_path.with_name("match_info.csv")
+    (tmp_path / "match_info.csv").write_bytes(info.read_bytes())
+    assert dataclasses.replace(read_match(path), source="") == dataclasses.replace(
+        read_match(sample_match_path), source=""
+    )
+
+
+def changed_row(sample: Path, line: int, column: str, value: str) -> str:
+    rows = sample_rows(sample)
+    position = rows[0].rstrip("\n").split(",").index(column)
+    fields = rows[line - 1].rstrip("\n").split(",")
+    fields[position] = value
+    rows[line - 1] = ",".join(fields) + "\n"
+    return "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("innings", "0", "innings is '0', not a number from 1"),
+        ("ball", "7", "ball is '7', not over and ball such as 7.4"),
+        ("striker", " ", "striker is blank"),
+        ("wides", "-1", "wides is '-1', not a number of runs"),
+        ("extras", "9", "extras is 9, but wides, noballs, byes, legbyes and penalty add up to 0"),
+        ("runs_off_bat", "400", "runs_off_bat is 400, more than a ball can bring"),
+        ("start_date", "05-10-2023", None),
+        ("wicket_type", "bowled", "wicket_type is 'bowled', and no one is out"),
+        (
+            "batting_team",
+            "Greens",
+            "Greens bats against Copperfield Comets inside the innings of Saltmarsh Herons",
+        ),
+    ],
+)
+def test_csv2_names_what_is_wrong(
+    tmp_path: Path, sample_match_path: Path, column: str, value: str, expected: str | None
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(changed_row(sample_match_path, 3, column, value), encoding="utf-8")
+    if expected is None:
+        # The date of a match is on its first row.
+        assert read_match(path).dates == read_match(sample_match_path).dates
+        return
+    assert problem(path) == f"bad.csv:3: {expected}"
+
+
+def test_labels_that_a_spreadsheet_merged_are_kept_with_a_note(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    path = tmp_path / "merged.csv"
+    path.write_text(changed_row(sample_match_path, 3, "ball", "0.1"), encoding="utf-8")
+    match = read_match(path)
+    assert [ball.label for ball in match.innings[0].deliveries[:3]] == ["0.1", "0.1", "0.3"]
+    assert match.notes[-1] == (
+        "innings 1 uses a label for several balls (0.1): a spreadsheet may have changed 0.10 to 0.1"
+    )
+
+
+def test_a_table_of_several_matches_is_iterated(tmp_path: Path, sample_match_path: Path) -> None:
+    rows = sample_rows(sample_match_path)
+    path = tmp_path / "all.csv"
+    second = "".join(rows[1:]).replace("simulated-82", "other")
+    path.write_text("".join(rows) + second, encoding="utf-8")
+    assert [match.match_id for match in read_matches(path)] == ["simulated-82", "other"]
+    assert problem(path) == (
+        "all.csv: holds several matches ('simulated-82', 'other', ...); read them with read_matches"
+    )
+    path.write_text("".join(rows) + second + rows[5], encoding="utf-8")
+    with pytest.raises(MatchFileError, match="come back after another's"):
+        list(read_matches(path))
+
+
+# Collections
+
+
+def collection(folder: Path) -> Path:
+    folder.mkdir()
+    written(folder, document(), "b.json")
+    written(folder, document(), "a.json")
+    (folder / "c.json").write_text("{", encoding="utf-8")
+    (folder / "README.txt").write_text("one line per match", encoding="utf-8")
+    (folder / "notes.md").write_text("# not a match", encoding="utf-8")
+    (folder / "d_info.csv").write_text("version,2.1.0", encoding="utf-8")
+    (folder / "all_matches.csv").write_text("match_id", encoding="utf-8")
+    (folder / "e").write_text(json.dumps(document()), encoding="utf-8")
+    return folder
+
+
+def zipped(folder: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in folder.iterdir():
+            archive.write(file, file.name)
+    return path
+
+
+def test_folders_and_zips_are_read_in_order(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "f")
+    archive = zipped(folder, tmp_path / "z.zip")
+    for source in (folder, archive):
+        skipped: list[MatchFileError] = []
+        matches = list(read_matches(source, on_error="skip", skipped=skipped))
+        assert [match.match_id for match in matches] == ["a", "b", "e"]
+        assert [Path(str(error.path)).name.split("::")[-1] for error in skipped] == ["c.json"]
+        with pytest.raises(MatchFileError, match="ends too early"):
+            list(read_matches(source))
+    assert read_match(f"{archive}::a.json").innings == matches[0].innings
+    assert (
+        problem(archive)
+        == f"z.zip: this zip holds 3 match files; name one, such as {archive}".replace(
+            str(tmp_path) + os.sep, ""
+        )
+        + "::a.json"
+    )
+    assert problem(f"{archive}::x.json").endswith(
+        "the zip has no such member; list it with unzip -l"
+    )
+
+
+def test_an_unknown_way_to_meet_errors_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="on_error is 'ignore'; it is stop or skip"):
+        read_matches(tmp_path, on_error="ignore")  # type: ignore[arg-type]  # the point
+
+
+def test_an_empty_folder_and_a_missing_source_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(MatchFileError, match="there are no match files in it"):
+        list(read_matches(tmp_path))
+    with pytest.raises(MatchFileError, match="no such file"):
+        read_matches(tmp_path / "none", on_error="skip")
+
+
+def test_csv2_in_a_zip_finds_its_info(tmp_path: Path, sample_match_path: Path) -> None:
+    archive = tmp_path / "one.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        for name in ("match.csv", "match_info.csv"):
+            stream.write(sample_match_path.with_name(name), f"deep/{name}")
+    match = read_match(archive)
+    whole = read_match(sample_match_path)
+    assert dataclasses.replace(match, source="") == dataclasses.replace(whole, source="")
+
+
+def test_zip_tricks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.writestr("bomb.json", b" " * (8 * 2**20))
+        stream.writestr("../up.json", json.dumps(document()))
+        stream.writestr("/root.json", json.dumps(document()))
+    assert "unpacks to more than 300 times its size" in problem(f"{archive}::bomb.json")
+    for name in ("../up.json", "/root.json"):
+        with pytest.raises(MatchFileError, match="leads out of the zip"):
+            read_match(f"{archive}::{name}")
+    monkeypatch.setattr(files, "MAX_BYTES", 2**20)
+    assert "larger than 1 MB, which no match is" in problem(f"{archive}::bomb.json")
+    broken = tmp_path / "b.zip"
+    broken.write_bytes(archive.read_bytes()[:100])
+    assert problem(broken).startswith("b.zip: not a zip that can be opened")
+
+
+def test_a_damaged_member_is_refused(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as stream:
+        stream.writestr("m.json", json.dumps(document()))
+    data = bytearray(buffer.getvalue())
+    data[60] ^= 0xFF
+    path = tmp_path / "d.zip"
+    path.write_bytes(bytes(data))
+    assert "is damaged in the zip" in problem(path)

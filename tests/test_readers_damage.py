@@ -1,0 +1,192 @@
+"""Damaged files give a match or one clear error, never another exception."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from match_files import document
+
+from attnlens.cricket.match import Match
+from attnlens.cricket.readers import read_match
+from attnlens.errors import AttnlensError
+
+VALUES: list[Any] = [
+    None, True, 0, -1, 1, 7, 10**20, "", " ", "x", "8.1", "\ud800", "é\u2028", [], {}, [[]], [0],
+    {"a": 1}, {"name": 5}, [{}], ["Reds", "Reds"], {"runs": "1"},
+]  # fmt: skip
+QUICK = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+byte_edits = st.lists(
+    st.tuples(
+        st.sampled_from(["flip", "delete", "insert", "cut", "repeat"]),
+        st.floats(0, 1, exclude_max=True),
+        st.integers(0, 255),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def edited(data: bytes, edits: list[tuple[str, float, int]]) -> bytes:
+    for kind, place, byte in edits:
+        position = int(place * len(data))
+        before, after = data[:position], data[position:]
+        if kind == "flip":
+            data = before + bytes([byte]) + after[1:]
+        elif kind == "delete":
+            data = before + after[1 + byte :]
+        elif kind == "insert":
+            data = before + bytes([byte]) + after
+        elif kind == "cut":
+            data = before
+        else:
+            data = before + after[:byte] + after
+    return data
+
+
+def paths_of(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a document but its root."""
+    steps = node.items() if isinstance(node, dict) else enumerate(node)
+    found = []
+    for step, value in steps:
+        found.append((*path, step))
+        if isinstance(value, dict | list):
+            found += paths_of(value, (*path, step))
+    return found
+
+
+def check(path: Path) -> bool:
+    """Whether the file gave a match; anything but a match or a plain error fails."""
+    try:
+        match = read_match(path)
+    except AttnlensError as error:
+        text = str(error)
+        assert "\n" not in text
+        text.encode()
+        return False
+    assert isinstance(match, Match)
+    hash(match)
+    str(match).encode()
+    for innings in match.innings:
+        assert innings.total >= 0
+        assert [ball.index for ball in innings.deliveries] == list(
+            range(1, len(innings.deliveries) + 1)
+        )
+    return True
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("damaged")
+
+
+DOCUMENT = document()
+DOCUMENT_PATHS = paths_of(DOCUMENT)
+
+
+@QUICK
+@given(
+    edits=st.lists(
+        st.tuples(
+            st.sampled_from(DOCUMENT_PATHS), st.one_of(st.sampled_from(VALUES), st.just(...))
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_json_of_other_types_and_without_keys(folder: Path, edits: list[tuple[Any, Any]]) -> None:
+    content = copy.deepcopy(DOCUMENT)
+    for path, value in edits:
+        node: Any = content
+        try:
+            for step in path[:-1]:
+                node = node[step]
+            if value is ...:
+                del node[path[-1]]
+            else:
+                node[path[-1]] = copy.deepcopy(value)
+        except (KeyError, IndexError, TypeError):
+            # An earlier edit took this place away.
+            continue
+    file = folder / "types.json"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    check(file)
+
+
+def test_every_place_of_a_json_match_with_another_value(folder: Path) -> None:
+    read = 0
+    values = [None, -1, "x", [], {"a": 1}]
+    for path in DOCUMENT_PATHS:
+        for value in values:
+            content = copy.deepcopy(DOCUMENT)
+            node: Any = content
+            for step in path[:-1]:
+                node = node[step]
+            node[path[-1]] = value
+            file = folder / "place.json"
+            file.write_text(json.dumps(content), encoding="utf-8")
+            read += check(file)
+    assert 0 < read < len(DOCUMENT_PATHS) * len(values)
+
+
+@QUICK
+@given(edits=byte_edits)
+def test_json_with_damaged_bytes(folder: Path, edits: list[tuple[str, float, int]]) -> None:
+    file = folder / "bytes.json"
+    file.write_bytes(edited(json.dumps(DOCUMENT, indent=1).encode(), edits))
+    check(file)
+
+
+@QUICK
+@given(edits=byte_edits, spoil_info=st.booleans())
+def test_csv2_with_damaged_bytes(
+    folder: Path, sample_match_path: Path, edits: list[tuple[str, float, int]], spoil_info: bool
+) -> None:
+    table = sample_match_path.read_bytes()
+    info = sample_match_path.with_name("match_info.csv").read_bytes()
+    (folder / "m.csv").write_bytes(table if spoil_info else edited(table, edits))
+    (folder / "m_info.csv").write_bytes(edited(info, edits) if spoil_info else info)
+    check(folder / "m.csv")
+
+
+@QUICK
+@given(edits=byte_edits)
+def test_zips_with_damaged_bytes(folder: Path, edits: list[tuple[str, float, int]]) -> None:
+    archive = folder / "whole.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.writestr("m.json", json.dumps(DOCUMENT))
+    file = folder / "damaged.zip"
+    file.write_bytes(edited(archive.read_bytes(), edits))
+    check(file)
+
+
+def test_real_files_with_damaged_bytes(shared_data: Path, folder: Path) -> None:
+    rng = random.Random(20240511)
+    formats = shared_data / "formats"
+    sources = [
+        formats / "json" / "misc_torture" / "1208093.json",
+        formats / "csv2_27col" / "t20i" / "1223952.csv",
+        formats / "csv2_22col" / "ipl" / "1216517.csv",
+        formats / "csv2_27col" / "t20i" / "1223952_info.csv",
+    ]
+    kinds = ["flip", "delete", "insert", "cut", "repeat"]
+    for source in sources:
+        data = source.read_bytes()
+        name = "1223952_info.csv" if source.stem.endswith("_info") else f"1223952{source.suffix}"
+        (folder / "1223952.csv").write_bytes(sources[1].read_bytes())
+        for _ in range(60):
+            edits = [
+                (rng.choice(kinds), rng.random(), rng.randrange(256))
+                for _ in range(rng.randint(1, 4))
+            ]
+            (folder / name).write_bytes(edited(data, edits))
+            check(folder / (name.replace("_info", "")))
