@@ -148,7 +148,7 @@ def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dic
         name = {"same_batsman": {"batsman": now["batter"]}}.get(pattern, name)
         by_head[f"head_{head}_{pattern}"] = {
             "pattern": "learned" if pattern == "free" else pattern,
-            "question": QUESTIONS.get(pattern),
+            "question": QUESTIONS.get(pattern, "free to learn its own"),
             **name,
             "top_balls": [window[at]["index"] for at in listed],
             "weights": [row[at] for at in listed],
@@ -201,7 +201,7 @@ def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dic
         },
         "shares": [
             {
-                "relation": name,
+                "relation": {"last_over": "same_over", "boundaries": "boundary"}.get(name, name),
                 "share": round(min(whole[name], 1.0), 6),
                 "uniform": round(count[name] / len(window), 6) if window else 0.0,
                 "ratio": round(whole[name] * len(window) / count[name], 6) if count[name] else None,

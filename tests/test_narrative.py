@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.explanation import narrate
-from attnlens.explanation.narrative import FORMATS, OUTCOME_WORDS, resolve
+from attnlens.explanation import heatmap, narrate
+from attnlens.explanation.narrative import FORMATS, OUTCOME_WORDS, RELATION_WORDS, resolve
 
 
 def ways_to_write(value: Any) -> set[str]:
@@ -188,3 +188,7 @@ def test_contributions_one_way_or_none() -> None:
     up = copy.deepcopy(flat)
     up["contributions"][4]["points"][4]["points"] = 1.26
     assert "What adds most to a four is this over (+1.3 points)." in check(up)
+
+
+def test_every_relation_whose_share_is_told_has_words() -> None:
+    assert sorted(RELATION_WORDS) == sorted(heatmap.SHARES)

@@ -25,6 +25,20 @@ OUTCOME_WORDS: Mapping[str, str] = {
     "bye": "byes or leg byes",
 }
 
+RELATION_WORDS: Mapping[str, str] = {
+    "same_over": "the current over",
+    "same_bowler": "this bowler's balls",
+    "same_batsman": "this batter's balls",
+    "same_matchup": "this bowler's balls to this batter",
+    "boundary": "boundaries",
+    "wicket_adjacent": "wickets and the balls beside them",
+    "boundary_cluster": "clusters of boundaries",
+    "over_boundary": "the first and last balls of overs",
+}
+
+UNNAMED = "learned"
+"""The pattern of a head that started without one."""
+
 FELT = 0.05
 """Points below which a contribution prints as 0.0 and is not worth a sentence."""
 
@@ -218,13 +232,7 @@ def _rank(claim: Mapping[str, Any]) -> tuple[int, float]:
 def _picture(source: _Source) -> Sentence:
     """Where attention went when nothing was tested; quotes shares, which overlap."""
     shares = source.data["across_balls"]["medium"]["shares"]
-    words = {
-        "last_over": "the current over",
-        "same_bowler": "this bowler's balls",
-        "same_batsman": "this batter's balls",
-        "boundaries": "boundaries",
-    }
-    known = [at for at, share in enumerate(shares) if share["relation"] in words]
+    known = [at for at, share in enumerate(shares) if share["relation"] in RELATION_WORDS]
     if not known:
         return _sentence(["Nothing it looked at was tested: the heat maps are a picture only."])
     at = max(known, key=lambda place: shares[place]["share"])
@@ -233,7 +241,7 @@ def _picture(source: _Source) -> Sentence:
         [
             "Of its attention to recent balls ",
             source.quote(f"{pointer}/share", percent),
-            f" went to {words[shares[at]['relation']]} (even attention would give ",
+            f" went to {RELATION_WORDS[shares[at]['relation']]} (even attention would give ",
             source.quote(f"{pointer}/uniform", percent),
             "); no claim was tested, so this is a picture and not a reason.",
         ]
@@ -301,7 +309,7 @@ def _subject(source: _Source, at: int) -> list[Part]:
 
 
 def _head_name(source: _Source, place: str, head: Mapping[str, Any]) -> list[Part]:
-    if head["pattern"] in ("recency", "same_bowler", "same_batsman"):
+    if head["pattern"] != UNNAMED:
         return ["Its ", source.quote(f"{place}/pattern", spaced), " head"]
     if head["earned"] != "unspecialised":
         return ["The head that earned the name ", source.quote(f"{place}/earned", spaced)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
+from attnlens.explanation.narrative import UNNAMED
 from attnlens.render.canvas import Glyphs, Line, Page, Span, display_width, pad, pad_line, width_of
 from attnlens.render.outcomes import percent
 
@@ -19,7 +20,6 @@ MARKS: Mapping[str, str] = {
     "contradicted": "contradicted",
 }
 SIGNS: Mapping[str, str] = {"W": "W", "wd": "w", "nb": "n", "bye": "b"}
-NAMED = frozenset({"recency", "same_bowler", "same_batsman"})
 
 
 class Balls:
@@ -48,11 +48,11 @@ class Balls:
 def head_name(key: str, head: Mapping[str, Any]) -> str:
     """The pattern it started with in plain words, or its number."""
     pattern = head["pattern"]
-    return pattern.replace("_", " ") if pattern in NAMED else f"head {key.split('_')[1]}"
+    return f"head {key.split('_')[1]}" if pattern == UNNAMED else pattern.replace("_", " ")
 
 
 def question(head: Mapping[str, Any]) -> str:
-    if head["question"]:
+    if head["pattern"] != UNNAMED and head["question"]:
         return str(head["question"]).rstrip("?") + "?"
     earned = head["earned"]
     return (
