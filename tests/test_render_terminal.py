@@ -193,6 +193,19 @@ def test_claims_that_belong_to_no_head_are_listed() -> None:
     assert "and 2 more" in lines[at + 1] + lines[at + 2]
 
 
+def test_where_balls_were_hidden_is_said() -> None:
+    data = explanation_cases.explanation(47)
+    same_batsman = data["evidence"][0]
+    assert same_batsman["removed_from"] == "model"
+    data["evidence"].append(same_batsman | {"removed_from": "head", "q": 0.001})
+    both = render_terminal(data, width=100, color=False).splitlines()
+    assert sum("hidden from the head " in line and "<.01 ✓ supported" in line for line in both) == 1
+    assert "    hidden from this head only" not in both
+    data["evidence"][:] = data["evidence"][-1:]
+    alone = render_terminal(data, width=100, color=False).splitlines()
+    assert alone.count("    hidden from this head only") == 1
+
+
 def test_without_evidence_nothing_claims_a_verdict() -> None:
     data = explanation_cases.explanation(47, evidence=False)
     text = render_terminal(data, width=100, color=False)

@@ -91,7 +91,13 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
         claims = [c for c in data["evidence"] if c["head"] == key and c["scale"] == scale]
         _add_title(page, head_name(key, head), question(head), claims[:1], test)
         for claim in claims[1:]:
-            _add_title(page, "", f"hidden from {claim['removed_from']}", [claim], test)
+            _add_title(
+                page,
+                "",
+                f"hidden from the {'whole model' if claim['removed_from'] == 'model' else 'head'}",
+                [claim],
+                test,
+            )
         _add_balls(page, head, claims, balls)
     for claim in data["evidence"]:
         if claim["head"] is None and claim["scale"] in (scale, None):
@@ -189,7 +195,8 @@ def _add_balls(
     items.append([(f"= {percent(sum(head['weights']))} of its attention", "quiet")])
     items.append([(f"{percent(head['self_attention'])} on this ball itself", "quiet")])
     page.flow(items, indent=4, gap=3)
-    _add_remarks(page, head["note"], *(claim["reason"] for claim in claims))
+    where = "hidden from this head only" if claims[0]["removed_from"] == "head" else None
+    _add_remarks(page, head["note"], where, *(claim["reason"] for claim in claims))
 
 
 def add_strip(page: Page, data: Mapping[str, Any], scale: str, balls: Balls) -> None:
