@@ -76,7 +76,7 @@ def changed_row(sample: Path, line: int, column: str, value: str) -> str:
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [
-        ("innings", "0", "innings is '0', not a number from 1"),
+        ("innings", "0", "innings is '0', not a number from 1 to 20"),
         ("ball", "7", "ball is '7', not over and ball such as 7.4"),
         ("striker", " ", "striker is blank"),
         ("wides", "-1", "wides is '-1', not a number of runs"),
@@ -127,6 +127,13 @@ def test_a_table_of_several_matches_is_iterated(tmp_path: Path, sample_match_pat
     path.write_text("".join(rows) + second + rows[5], encoding="utf-8")
     with pytest.raises(MatchFileError, match="come back after another's"):
         list(read_matches(path))
+
+
+def test_an_endless_innings_is_refused(tmp_path: Path, sample_match_path: Path) -> None:
+    rows = sample_rows(sample_match_path)
+    path = tmp_path / "long.csv"
+    path.write_text(rows[0] + rows[1] * 4001, encoding="utf-8")
+    assert problem(path) == "long.csv:4002: innings 1 is longer than 4000 balls"
 
 
 # Collections

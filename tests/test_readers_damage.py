@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,39 @@ def test_real_files_with_damaged_bytes(shared_data: Path, folder: Path) -> None:
             ]
             (folder / name).write_bytes(edited(data, edits))
             check(folder / (name.replace("_info", "")))
+
+
+def repeated(head: str, row: str, times: int, tail: str = "") -> bytes:
+    return (head + row * times + tail).encode()
+
+
+CSV2_HEADER = (
+    "match_id,innings,ball,batting_team,bowling_team,striker,non_striker,bowler,"
+    "runs_off_bat,extras,wides,noballs,byes,legbyes,penalty\n"
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        repeated(CSV2_HEADER, ",1,0.1,A,B,x,y,z,0,1,1,,,,\n", 60_000),
+        repeated('{"info":[', "{},", 600_000, "1]}"),
+        repeated('{"info":[', "1.5,", 600_000, "1]}"),
+        repeated(
+            '{"innings":[{"team":"x","overs":[', '{"over":0,"deliveries":[]},', 90_000, "1]}]}"
+        ),
+        repeated('{"info":{"venue":"\U0001f600', "a", 2_000_000, '"},"innings":[]}'),
+        repeated("[", "[", 500_000),
+    ],
+    ids=["balls", "objects", "numbers", "overs", "text", "nesting"],
+)
+def test_no_file_takes_many_times_its_size_in_memory(folder: Path, data: bytes) -> None:
+    file = folder / "large"
+    file.write_bytes(data)
+    tracemalloc.start()
+    try:
+        check(file)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 10 * len(data) + 32 * 2**20

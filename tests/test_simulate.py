@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 from collections import Counter
 from itertools import pairwise
@@ -11,8 +12,14 @@ from statistics import mean
 import pytest
 
 from attnlens.cricket.match import Delivery, Facts, Innings, Match, Player, Wicket
-from attnlens.cricket.readers import read_match
-from attnlens.cricket.simulate import Coefficients, planted_balls, simulate_match, write_csv2
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.simulate import (
+    Coefficients,
+    planted_balls,
+    simulate_match,
+    write_csv2,
+    write_planted,
+)
 from attnlens.errors import BallNotFoundError, InputError
 
 NOTHING_PLANTED = Coefficients(settled=0, bowler_hit=0, wicket_fallen=0, free_hit=0, chase=0)
@@ -219,3 +226,19 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"innings 1, ball 0\.1: CSV2 has room for"):
         write_csv2(dataclasses.replace(match, innings=(innings,)), tmp_path / "m.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_planted_balls_are_written_beside_the_match(tmp_path: Path) -> None:
+    match = simulate_match(82)
+    write_csv2(match, tmp_path / "m.csv")
+    write_planted(match, tmp_path / "m.csv")
+    with (tmp_path / "m_planted.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    told: dict[str, list[int]] = {}
+    for row in rows:
+        if (row["match_id"], row["innings"], row["index"]) == ("simulated-82", "2", "60"):
+            told.setdefault(row["cause"], []).append(int(row["past_ball"]))
+    expected = planted_balls(match, 2, 60)
+    assert expected
+    assert told == {cause: list(balls) for cause, balls in expected.items()}
+    assert [found.match_id for found in read_matches(tmp_path)] == ["simulated-82"]

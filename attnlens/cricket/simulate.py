@@ -14,8 +14,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -23,11 +25,11 @@ from attnlens.cricket.match import Delivery, Facts, Match, Player, Wicket
 from attnlens.cricket.naming import innings_numbered
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.csv2_writer import write_csv2
+from attnlens.cricket.readers.csv2_writer import write_csv2, write_rows
 from attnlens.cricket.readers.deliveries import InningsDraft
 from attnlens.cricket.simulated_league import COMPETITION, TEAMS, VENUES
 
-__all__ = ["Coefficients", "planted_balls", "simulate_match", "write_csv2"]
+__all__ = ["Coefficients", "planted_balls", "simulate_match", "write_csv2", "write_planted"]
 
 Choice = TypeVar("Choice")
 
@@ -242,6 +244,30 @@ def planted_balls(
     return {
         name: balls for name, balls in situation.balls.items() if balls and situation.amounts[name]
     }
+
+
+def write_planted(
+    match: Match, path: str | os.PathLike[str], coefficients: Coefficients | None = None
+) -> None:
+    """Write what each ball depends on to ``<stem>_planted.csv`` beside the match at ``path``.
+
+    One row per ball, cause and earlier ball: ``match_id, innings, index, cause,
+    past_ball``. ``read_matches`` passes such files over.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    rows = [("match_id", "innings", "index", "cause", "past_ball")]
+    for innings in match.innings:
+        for ball in innings.deliveries:
+            causes = planted_balls(match, innings.number, ball.index, coefficients)
+            rows += [
+                (match.match_id, str(innings.number), str(ball.index), cause, str(past))
+                for cause, balls in causes.items()
+                for past in balls
+            ]
+    target = Path(path)
+    write_rows(target.with_name(f"{target.stem}_planted.csv"), rows)
 
 
 def simulate_match(seed: int, *, coefficients: Coefficients | None = None) -> Match:

@@ -16,6 +16,8 @@ from attnlens.cricket.readers.csv2_info import Csv2Info, read_info
 from attnlens.cricket.readers.deliveries import (
     EXTRA_KINDS,
     LAST_OVER,
+    MOST_DELIVERIES,
+    MOST_INNINGS,
     MOST_RUNS,
     InningsDraft,
     People,
@@ -38,7 +40,6 @@ _REQUIRED = (
 )
 _TELLING = frozenset({"innings", "ball", "runs_off_bat"})
 _FIELDERS = ("fielder_1", "fielder_2", "fielder_3")
-_LAST_INNINGS = 99
 
 
 def recognises(file: MatchFile) -> bool:
@@ -156,6 +157,10 @@ class _MatchRows:
     def add(self, row: dict[str, str]) -> None:
         """Append the delivery of one row."""
         innings = self._innings(row)
+        if len(innings.deliveries) == MOST_DELIVERIES:
+            raise self._rows.wrong(
+                f"innings {innings.number} is longer than {MOST_DELIVERIES} balls"
+            )
         label = row["ball"].strip()
         over = self._over(label, "ball")
         actual = row.get("actual_delivery", "").strip() or None
@@ -185,8 +190,10 @@ class _MatchRows:
     def _innings(self, row: dict[str, str]) -> InningsDraft:
         text = row["innings"].strip()
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-        if not 1 <= number <= _LAST_INNINGS:
-            raise self._rows.wrong(f"innings is {shown(text)}, not a number from 1")
+        if not 1 <= number <= MOST_INNINGS:
+            raise self._rows.wrong(
+                f"innings is {shown(text)}, not a number from 1 to {MOST_INNINGS}"
+            )
         current = self.draft.innings[-1] if self.draft.innings else None
         batting = self._text(row, "batting_team")
         bowling = self._text(row, "bowling_team")

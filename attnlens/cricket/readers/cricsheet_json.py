@@ -17,6 +17,8 @@ from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import (
     EXTRA_KINDS,
     LAST_OVER,
+    MOST_DELIVERIES,
+    MOST_INNINGS,
     MOST_RUNS,
     InningsDraft,
     People,
@@ -41,7 +43,7 @@ NEWEST_MINOR_KNOWN = 2
 
 _NOUNS = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
-_FEWEST_BYTES_PER_BRACKET = 8
+_FEWEST_BYTES_PER_VALUE = 8
 _SMALL = 2**18
 _KEYS_OF_A_PLAIN_DELIVERY = 4
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
@@ -73,11 +75,9 @@ def matches(file: MatchFile) -> Iterator[Match]:
 
 
 def _parsed(text: str, file: MatchFile) -> dict[str, Any]:
-    if len(text) > _SMALL and text.count("{") + text.count("[") > (
-        len(text) // _FEWEST_BYTES_PER_BRACKET
-    ):
-        # Nothing but brackets would unpack to many times its size in memory.
-        raise MatchFileError("is little but brackets, not a match", path=file.display)
+    if len(text) > _SMALL and sum(map(text.count, "{[,")) > len(text) // _FEWEST_BYTES_PER_VALUE:
+        # Nothing but empty values would unpack to many times its size in memory.
+        raise MatchFileError("is little but brackets and commas, not a match", path=file.display)
     try:
         document = json.loads(text, parse_float=str, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -147,7 +147,10 @@ def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
             notes.append(f"info.{missing} is missing")
     if "innings" not in document:
         raise Wrong("innings are missing; this may be only part of a match", ())
-    for position, innings in enumerate(list_at(document, "innings", ())):
+    every_innings = list_at(document, "innings", ())
+    if len(every_innings) > MOST_INNINGS:
+        raise Wrong(f"are {len(every_innings)}; no match has so many", ("innings",))
+    for position, innings in enumerate(every_innings):
         draft.innings.append(
             _innings(innings, position, draft.teams, people, draft.balls_per_over or 6)
         )
@@ -293,9 +296,12 @@ def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> Non
     number = over.get("over")
     if type(number) is not int or not 0 <= number <= LAST_OVER:
         raise Wrong(f"is {shown(number)}, not an over's number from 0", (*path, "over"))
+    deliveries = list_at(over, "deliveries", path)
+    if len(draft.deliveries) + len(deliveries) > MOST_DELIVERIES:
+        raise Wrong(f"make the innings longer than {MOST_DELIVERIES}", (*path, "deliveries"))
     # Most of the reading time is spent in this loop, so it tries first and asks
     # what was wrong only when something was.
-    for position, delivery in enumerate(list_at(over, "deliveries", path)):
+    for position, delivery in enumerate(deliveries):
         try:
             runs = delivery["runs"]
             batter, extra, total = runs["batter"], runs["extras"], runs["total"]

@@ -56,8 +56,8 @@ def write_csv2(match: Match, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     rows = [COLUMNS, *(_row(match, innings, ball) for innings, ball in _balls(match))]
-    _write(target.with_name(f"{target.stem}_info.csv"), _info_rows(match))
-    _write(target, rows)
+    write_rows(target.with_name(f"{target.stem}_info.csv"), _info_rows(match))
+    write_rows(target, rows)
 
 
 def _balls(match: Match) -> Iterator[tuple[Innings, Delivery]]:
@@ -186,7 +186,12 @@ def _people(match: Match) -> set[Player]:
     return people
 
 
-def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
+def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file beside its place, then rename it there.
+
+    Raises:
+        InputError: it cannot be written.
+    """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     temporary: str | None = None

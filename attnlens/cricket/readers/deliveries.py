@@ -13,10 +13,17 @@ EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 LAST_OVER = 999
 """The highest over label accepted; the longest innings on record ended in its 336th over."""
 
+MOST_DELIVERIES = 4000
+"""The most deliveries accepted in an innings; the longest on record had some 2,100."""
+
+MOST_INNINGS = 20
+"""The most innings accepted in a match; eight, super overs included, have been seen."""
+
 MOST_RUNS = 99
 """The most runs accepted on one delivery, by the bat or in extras."""
 
 NO_EXTRAS = Facts()
+_ODDITIES_KEPT = 50
 _OFF_THE_BAT = tuple(
     classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
     for runs in range(MOST_RUNS + 1)
@@ -130,11 +137,11 @@ class InningsDraft:
         if label is None:
             label = label_by_rule
         elif label != label_by_rule:
-            self.oddities.append(f"ball {label_by_rule} by position is labelled {label}")
+            self._odd(f"ball {label_by_rule} by position is labelled {label}")
         if actual_delivery is None:
             actual_delivery = actual_by_rule
         elif actual_delivery != actual_by_rule:
-            self.oddities.append(
+            self._odd(
                 f"ball {label} has actual_delivery {actual_delivery}, by rule {actual_by_rule}"
             )
         if extras or wickets:
@@ -184,13 +191,17 @@ class InningsDraft:
 
     def _start_over(self, over: int) -> None:
         if over in self._seen_overs:
-            self.oddities.append(f"over {over} comes back after another over")
+            self._odd(f"over {over} comes back after another over")
         elif over < self._over:
-            self.oddities.append(f"over {over} comes after over {self._over}")
+            self._odd(f"over {over} comes after over {self._over}")
         self._seen_overs.add(over)
         self._over = over
         self._in_over = 0
         self._legal_in_over = 0
+
+    def _odd(self, text: str) -> None:
+        if len(self.oddities) < _ODDITIES_KEPT:
+            self.oddities.append(text)
 
     @property
     def total(self) -> int:

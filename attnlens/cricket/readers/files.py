@@ -26,7 +26,7 @@ MAX_MEMBER_RATIO = 300
 _RATIO_APPLIES_FROM = 2**20
 _MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_NOT_MATCHES = ("_info.csv",)
+_NOT_MATCHES = ("_info.csv", "_planted.csv")
 _NOT_MATCH_NAMES = frozenset({"readme.txt", "readme.md", "all_matches.csv"})
 _MATCH_SUFFIXES = frozenset({".json", ".csv"})
 
