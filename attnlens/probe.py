@@ -7,9 +7,7 @@ on it sees the weights and the model cannot tell whether anyone looks.
 
 from __future__ import annotations
 
-
 from torch import Tensor, nn
-
 
 
 class AttentionProbe(nn.Module):

@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from torch import Tensor
 
 from attnlens.axes import Axis
 from attnlens.errors import InputError, NothingRecordedError, RecordingError
+from attnlens.files import written_beside
 
 FORMAT = "attnlens recording 1"
 
@@ -136,10 +136,8 @@ class Recording(Mapping[str, AttentionRecord]):
                     "axes": [[axis.name, axis.labels] for axis in record.axes],
                 }
             )
-        target = Path(path)
-        part_file = target.with_name(target.name + ".part")
-        save_file(tensors, part_file, {"format": FORMAT, "records": json.dumps(index)})
-        os.replace(part_file, target)
+        with written_beside(path) as part_file:
+            save_file(tensors, part_file, {"format": FORMAT, "records": json.dumps(index)})
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:

@@ -17,9 +17,7 @@ MASKS_AT_ONCE = 1024
 Floats = NDArray[np.float64]
 
 
-def under_masks(
-    model: FullModel, batch: dict[str, Any], visible: NDArray[np.bool_]
-) -> Floats:
+def under_masks(model: FullModel, batch: dict[str, Any], visible: NDArray[np.bool_]) -> Floats:
     """Outcome probabilities of one ball under many masks, ``(mask, outcome)``.
 
     Args:
@@ -84,8 +82,7 @@ def under_knowledge(
                 group: torch.from_numpy(known[group][rows])[None] for group in KNOWLEDGE
             }
             graph["nodes"] = {
-                name: features.expand(1, len(rows), -1)
-                for name, features in graph["nodes"].items()
+                name: features.expand(1, len(rows), -1) for name, features in graph["nodes"].items()
             }
             sequence = {
                 **batch["sequence"],

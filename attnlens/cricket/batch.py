@@ -34,9 +34,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> dict[str, Any]:
             name: _stack([one.nodes[name] for one in innings], length) for name in innings[0].nodes
         },
         "base": _stack([one.base for one in innings], length),
-        "ratings": {
-            name: _stack([one.ratings[name] for one in innings], length) for name in RATED
-        },
+        "ratings": {name: _stack([one.ratings[name] for one in innings], length) for name in RATED},
     }
 
 
@@ -63,7 +61,16 @@ def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
     """Who and what every ball is, padded with ball 1 of over 0 that nothing can see."""
     kinds: dict[str, Tensor] = {
         name: _stack([getattr(one, name) for one in innings], length)
-        for name in ("index", "over", "batter", "non_striker", "bowler", "wicket", "boundary", "dot")
+        for name in (
+            "index",
+            "over",
+            "batter",
+            "non_striker",
+            "bowler",
+            "wicket",
+            "boundary",
+            "dot",
+        )
     }
     kinds["over"] = _stack([one.over for one in innings], length, fill=-1)
     kinds["ball_in_over"] = _stack([one.ball_in_over for one in innings], length, fill=1)
@@ -106,13 +113,11 @@ def take(value: Any, rows: slice | list[int]) -> Any:
     if isinstance(value, dict):
         return {key: take(member, rows) for key, member in value.items()}
     if isinstance(value, Balls):
-        return Balls(
-            **{
-                name: None if member is None else member[:, rows]
-                for name in Balls.__slots__
-                for member in [getattr(value, name)]
-            }
-        )
+        chosen: dict[str, Any] = {}
+        for name in Balls.__slots__:
+            member = getattr(value, name)
+            chosen[name] = None if member is None else member[:, rows]
+        return Balls(**chosen)
     return value
 
 

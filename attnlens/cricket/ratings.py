@@ -117,9 +117,7 @@ class Table:
         rating = np.where(met[:, None], self.rating[rows], np.float32(0))
         return rating, np.where(met, self.balls[rows], np.float32(0))
 
-    def learn(
-        self, rows: NDArray[np.int64], surprise: Floats, information: Floats
-    ) -> None:
+    def learn(self, rows: NDArray[np.int64], surprise: Floats, information: Floats) -> None:
         """One update from the balls of one date.
 
         Args:
@@ -132,8 +130,8 @@ class Table:
         fisher = np.zeros_like(gradient)
         np.add.at(gradient, place, surprise)
         np.add.at(fisher, place, information)
-        precision = self.precision[entities]
-        precision = 1 / (1 / precision + np.float32(self.kind.drift)) + fisher
+        variance = 1 / self.precision[entities] + np.float32(self.kind.drift)
+        precision: Floats = (1 / variance + fisher).astype(np.float32)
         self.precision[entities] = precision
         self.rating[entities] += np.float32(STEP) * gradient / precision
         self.balls[entities] += np.bincount(place, minlength=len(entities)).astype(np.float32)
@@ -221,9 +219,7 @@ class Ratings:
         for column, kind in enumerate(KINDS):
             met = rows[:, column] >= 0
             if met.any():
-                self.tables[kind.name].learn(
-                    rows[met, column], surprise[met], information[met]
-                )
+                self.tables[kind.name].learn(rows[met, column], surprise[met], information[met])
 
 
 def softmax(logits: Floats) -> Floats:
@@ -251,5 +247,3 @@ def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Matc
             days.setdefault(max(match.dates), []).append(match)
     for day in sorted(days):
         yield day, sorted(days[day], key=lambda match: match.match_id)
-
-

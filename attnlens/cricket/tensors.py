@@ -63,6 +63,7 @@ PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
 PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
 """One-hot outcome; total runs, boundary and penalty flags (the surprise is the model's)."""
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsArrays:
     """One innings as arrays; the first axis of each is the delivery.
@@ -79,6 +80,7 @@ class InningsArrays:
         over, ball_in_over, index: place in the innings ``(n,)``, index from 1.
         outcome: class number, -1 for a ball not yet bowled ``(n,)``.
         wicket, boundary, dot: flags ``(n,)``.
+        met: whether the ratings have seen the striker, bowler and venue before ``(n,)``.
     """
 
     nodes: dict[str, Floats]
@@ -98,7 +100,7 @@ class InningsArrays:
     wicket: NDArray[np.bool_]
     boundary: NDArray[np.bool_]
     dot: NDArray[np.bool_]
-    rows: Integers
+    met: dict[str, NDArray[np.bool_]]
 
     def __len__(self) -> int:
         return len(self.index)
@@ -317,7 +319,7 @@ def encode_innings(
         wicket=np.array([ball.outcome == "W" for ball in deliveries], bool),
         boundary=np.array([ball.boundary for ball in deliveries], bool),
         dot=np.array([ball.runs_total == 0 and ball.outcome != "W" for ball in deliveries], bool),
-        rows=rows,
+        met={name: parts[f"{name}_balls"] > 0 for name in ("striker", "bowler", "venue")},
     )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import KINDS, Ratings
-from attnlens.cricket.tensors import NODES, BaseModel
+from attnlens.cricket.tensors import NODES, BaseModel, Floats
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
@@ -94,7 +94,9 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     """
     name = "bundled" if model is None else str(model)
     if name in BUNDLED:
-        path = Path(str(importlib.resources.files("attnlens.models.weights"))) / f"{name}.safetensors"
+        path = (
+            Path(str(importlib.resources.files("attnlens.models.weights"))) / f"{name}.safetensors"
+        )
     else:
         path = Path(name)
         name = path.stem
@@ -120,7 +122,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
                 if name.startswith("model.")
             }
         )
-        weights = []
+        weights: list[Floats] = []
         while f"base.{len(weights)}" in tensors:
             weights.append(tensors[f"base.{len(weights)}"].numpy())
         base = BaseModel(

@@ -215,12 +215,12 @@ def _head(
         "weights": [rounded(row[place]) for place in within[:LISTED]],
         "outcomes": [ball.outcome for ball in top],
         "labels": [ball.label for ball in top],
-        "effects": [
-            None if effects is None else rounded(effects[ball.index], 9) for ball in top
-        ],
+        "effects": [None if effects is None else rounded(effects[ball.index], 9) for ball in top],
     }
     if attention.over_weights is not None:
-        overs = sorted(attention.over_weights[number].items(), key=lambda item: (-item[1], -item[0]))
+        overs = sorted(
+            attention.over_weights[number].items(), key=lambda item: (-item[1], -item[0])
+        )
         best = [(over, rounded(weight)) for over, weight in overs[:LISTED] if rounded(weight) > 0]
         head["top_overs"] = [over for over, _ in best]
         head["top_over_weights"] = [weight for _, weight in best]

@@ -52,9 +52,15 @@ def attention_weights(
     return hidden_softmax(logits if bias is None else logits + bias, hidden)
 
 
+def unflattened(vectors: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+    """``Tensor.unflatten`` with types."""
+    result: Tensor = torch.unflatten(vectors, dim, sizes)
+    return result
+
+
 def split_heads(vectors: Tensor, heads: int) -> Tensor:
     """``(..., length, heads * d) -> (..., heads, length, d)``."""
-    return vectors.unflatten(-1, (heads, -1)).transpose(-2, -3)
+    return unflattened(vectors, -1, (heads, -1)).transpose(-2, -3)
 
 
 def join_heads(vectors: Tensor) -> Tensor:

@@ -8,12 +8,12 @@ import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from attnlens.errors import CheckpointError
+from attnlens.files import written_beside
 
 LARGEST = 512 * 2**20
 _LENGTH = 8
@@ -35,24 +35,18 @@ def write_checkpoint(
     """Write tensors and ``about`` (plain JSON data) to one safetensors file.
 
     Raises:
-        CheckpointError: the folder does not exist or cannot be written to.
+        InputError: the folder does not exist or cannot be written to.
     """
     from safetensors.torch import save_file
 
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    try:
+    with written_beside(path) as part:
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()},
             part,
             {"about": json.dumps(about, sort_keys=True)},
         )
-        os.replace(part, target)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise CheckpointError(
-            f"cannot be written ({error.strerror or error})", path=path
-        ) from error
+        # safetensors makes files that only their owner can read.
+        part.chmod(0o644)
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
@@ -74,7 +68,9 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     except FileNotFoundError:
         raise CheckpointError("no such checkpoint", path=path, remedy=remedy) from None
     except IsADirectoryError:
-        raise CheckpointError("is a directory, not a checkpoint", path=path, remedy=remedy) from None
+        raise CheckpointError(
+            "is a directory, not a checkpoint", path=path, remedy=remedy
+        ) from None
     except OSError as error:
         raise CheckpointError(f"cannot be read ({error.strerror})", path=path) from None
     if len(data) > LARGEST:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from attnlens.models.attention import unflattened
 from attnlens.models.relations import Balls, relate
 from attnlens.models.temporal import HEADS, SCALES, MultiScaleTemporalEncoder, RelationAttention
 from attnlens.models.within_ball import WithinBallEncoder
@@ -96,9 +97,7 @@ class PastSlots(nn.Module):
             hidden_dim, len(SLOTS), own=False, head_dim=slot_dim, project=False
         )
         nn.init.zeros_(self.attention.bias)
-        self.to_node = nn.ModuleDict(
-            {name: nn.Linear(slot_dim + 1, hidden_dim) for name in SLOTS}
-        )
+        self.to_node = nn.ModuleDict({name: nn.Linear(slot_dim + 1, hidden_dim) for name in SLOTS})
 
     def forward(
         self,
@@ -118,7 +117,7 @@ class PastSlots(nn.Module):
         seen = slot_masks(now, past, visible)
         mixed, weights = self.attention(query, key, relations, ~seen)
         count = seen.sum(-1).to(mixed.dtype)
-        values = mixed.unflatten(-1, (len(SLOTS), -1))
+        values = unflattened(mixed, -1, (len(SLOTS), -1))
         nodes = {
             name: self.to_node[name](
                 torch.cat([values[..., slot, :], torch.log1p(count[:, slot, :, None])], -1)
@@ -230,8 +229,8 @@ class FullModel(nn.Module):
         }
         vector, _ = self.within_ball(nodes)
         told = self.to_past(torch.cat([past["happened"], surprise], -1))
-        result: Tensor = self.past_norm(vector + told)
-        return self.dropout(result)
+        result: Tensor = self.dropout(self.past_norm(vector + told))
+        return result
 
     def predict(self, batch: Mapping[str, Any]) -> Prediction:
         """One pass.
@@ -305,7 +304,8 @@ class FullModel(nn.Module):
         for name, rating in graph["ratings"].items():
             mask = kept.get(name)
             logits = logits + (rating if mask is None else rating * mask[..., None])
-        return logits.log_softmax(-1) * self.trust + skip
+        result: Tensor = logits.log_softmax(-1) * self.trust + skip
+        return result
 
     def forward(self, batch: Mapping[str, Any]) -> Tensor:
         """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``."""

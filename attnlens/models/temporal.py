@@ -16,8 +16,8 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.models.attention import hidden_softmax, join_heads, split_heads
-from attnlens.models.relations import RECENCY, RELATIONS, Balls, relate, relate_overs
+from attnlens.models.attention import hidden_softmax, join_heads, split_heads, unflattened
+from attnlens.models.relations import RECENCY, RELATIONS, Balls, relate_overs
 from attnlens.probe import AttentionProbe
 
 SCALES: Final[dict[str, int]] = {"micro": 6, "short": 12, "medium": 36, "long": 20}
@@ -221,7 +221,8 @@ class TemporalEncoder(nn.Module):
         place = self.over(over) + self.ball_in_over(ball)
         if known is not None:
             place = place * known[..., None]
-        return self.to_hidden(vectors) + place
+        result: Tensor = self.to_hidden(vectors) + place
+        return result
 
     def read(
         self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
@@ -287,9 +288,9 @@ class TemporalEncoder(nn.Module):
             hidden = hidden | mask[:, None, :]
         relations = ball_sequence.new_zeros(*distance.shape, len(RELATIONS))
         relations[..., RECENCY] = -distance.to(relations.dtype)
-        relations[..., RELATIONS.index("same_over")] = (
-            overs[:, :, None] == overs[:, None, :]
-        ).to(relations.dtype)
+        relations[..., RELATIONS.index("same_over")] = (overs[:, :, None] == overs[:, None, :]).to(
+            relations.dtype
+        )
         relations = relations * ~hidden[..., None]
         placed = self.place(ball_sequence, overs, balls_in_over)
         vectors, _ = self.sequence(placed, relations, hidden, distance)
@@ -432,13 +433,13 @@ class MultiScaleTemporalEncoder(nn.Module):
         code = (present.long() << torch.arange(slots, device=vectors.device)).sum(-1)
         where = torch.arange(batch, device=vectors.device)[:, None, None] * overs
         where = where + torch.arange(overs, device=vectors.device)
-        sights, back = ((where << slots) + code).flatten().unique(return_inverse=True)
+        sights, back = torch.unique(((where << slots) + code).flatten(), return_inverse=True)
         place, seen = sights >> slots, sights & ((1 << slots) - 1)
         source = (place // overs)[:, None], flat[place // overs, place % overs]
         balls_of_sight = placed[source]
         seen_balls = (seen[:, None] >> torch.arange(slots, device=vectors.device)) & 1
         state = self._run(balls_of_sight, seen_balls.bool())
-        return state[back].unflatten(0, (batch, queries, overs))
+        return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
         """The GRU's last state over the visible steps, ``(row, step, width) -> (row, width)``."""
@@ -448,7 +449,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
         count = visible.sum(1)
         last = (count - 1).clamp(min=0)[:, None, None].expand(-1, 1, states.shape[-1])
-        return states.gather(1, last)[:, 0] * (count > 0)[:, None]
+        result: Tensor = states.gather(1, last)[:, 0] * (count > 0)[:, None]
+        return result
 
     def read(
         self,
@@ -487,9 +489,9 @@ class MultiScaleTemporalEncoder(nn.Module):
             encoder = self.encoder(scale)
             asking = encoder.place(query, now.over, now.ball_in_over, place_known)
             if scale == "long":
-                membership = (
-                    past.over[..., None] == torch.arange(overs, device=query.device)
-                ).to(query.dtype)
+                membership = (past.over[..., None] == torch.arange(overs, device=query.device)).to(
+                    query.dtype
+                )
                 earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
                 table = relate_overs(relations, earlier, membership, now.over)
                 told = torch.einsum("bqk,bko->bqo", earlier.to(query.dtype), membership) > 0
@@ -509,8 +511,8 @@ class MultiScaleTemporalEncoder(nn.Module):
                         hidden.flatten(0, 1)[:, None, None],
                         gap.flatten(0, 1)[:, None],
                     )
-                    vector = vector.unflatten(0, (batch, queries))[:, :, 0]
-                    weight = weight.unflatten(0, (batch, queries))[:, :, :, 0].transpose(1, 2)
+                    vector = unflattened(vector, 0, (batch, queries))[:, :, 0]
+                    weight = unflattened(weight, 0, (batch, queries))[:, :, :, 0].transpose(1, 2)
             else:
                 # Keys that no query's window reaches are left out, not only hidden.
                 reached = (distance < window).flatten(0, 1).any(0).nonzero()[:, 0]
@@ -588,5 +590,3 @@ class MultiScaleTemporalEncoder(nn.Module):
         stacked = torch.stack([vectors[scale] for scale in SCALES], 1)
         shares = self.gate(vectors["medium"]).softmax(-1)
         return (shares[..., None] * stacked).sum(1), weights
-
-

@@ -83,7 +83,10 @@ class WithinBallEncoder(nn.Module):
         )
         self.node_norm = nn.LayerNorm(hidden_dim)
         self.layers = nn.ModuleDict(
-            {layer: LayerAttention(hidden_dim, nodes, dropout) for layer, nodes in self.graph.items()}
+            {
+                layer: LayerAttention(hidden_dim, nodes, dropout)
+                for layer, nodes in self.graph.items()
+            }
         )
         self.layer_norm = nn.LayerNorm(hidden_dim)
         self.layer_score = nn.Linear(hidden_dim, 1)

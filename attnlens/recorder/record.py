@@ -59,9 +59,7 @@ def record(model: nn.Module) -> Iterator[Recording]:
 
         return hook
 
-    handles = [
-        probe.register_forward_hook(hook_for(site, probe)) for site, probe in probes.items()
-    ]
+    handles = [probe.register_forward_hook(hook_for(site, probe)) for site, probe in probes.items()]
     try:
         yield recording
     finally:

@@ -49,7 +49,9 @@ def ordinary(match: Match) -> list[Innings]:
 
 def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     """Fit what the scoreboard alone expects, on all balls of ``matches``."""
-    inputs, outcomes, places = [], [], []
+    inputs: list[Floats] = []
+    outcomes: list[int] = []
+    places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
     for match in matches:
         for side in ordinary(match):
             nodes = scoreboard(match, side)
@@ -75,10 +77,10 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
     for _ in range(BASE_EPOCHS):
         order = torch.randperm(len(y), generator=generator)
-        for rows in order.split(BASE_BATCH):
+        for rows in torch.split(order, BASE_BATCH):
             loss = nn.functional.cross_entropy(network(x[rows]), y[rows])
             optimiser.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimiser.step()
             schedule.step()
     weights: list[Floats] = []
@@ -97,9 +99,7 @@ def outcome_tables(
     share = share / share.sum()
     counts = np.zeros((2 * OVER_CLASSES, len(OUTCOMES)))
     np.add.at(counts, (places, outcomes), 1)
-    table = (counts + TABLE_SMOOTHING * share) / (
-        counts.sum(1, keepdims=True) + TABLE_SMOOTHING
-    )
+    table = (counts + TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + TABLE_SMOOTHING)
     everything: Floats = np.log(share).astype(np.float32)
     prior: Floats = np.log(table).astype(np.float32).reshape(2, OVER_CLASSES, len(OUTCOMES))
     return everything, prior

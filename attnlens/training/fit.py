@@ -63,17 +63,13 @@ def length_batches(
     return batches
 
 
-def hide_and_forget(
-    batch: dict[str, Any], recipe: Recipe, generator: np.random.Generator
-) -> None:
+def hide_and_forget(batch: dict[str, Any], recipe: Recipe, generator: np.random.Generator) -> None:
     """Take past balls and knowledge away at random, so that the model knows the lack of them."""
     sequence = batch["sequence"]
     who = sequence["balls"]
     rows, length = who.index.shape
     kept = np.ones((rows, length), bool)
-    bounds = np.cumsum(
-        [recipe.hide_some, recipe.hide_all, recipe.hide_player, recipe.hide_block]
-    )
+    bounds = np.cumsum([recipe.hide_some, recipe.hide_all, recipe.hide_player, recipe.hide_block])
     for row in range(rows):
         lot = generator.random()
         if lot < bounds[0]:
@@ -103,7 +99,8 @@ def hide_and_forget(
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     """Matrices decay; vectors, norms, bias tables and embeddings do not."""
-    decayed, free = [], []
+    decayed: list[nn.Parameter] = []
+    free: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
         matrix = parameter.dim() >= 2 and not name.endswith((".bias", ".position"))
         embedding = ".over." in name or ".ball_in_over." in name

@@ -1,0 +1,79 @@
+"""attnlens: sequence models explained through their attention, each explanation checked.
+
+Names are imported when they are first used, so ``import attnlens`` is cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlens._version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from attnlens.api import explain, predict, read_match, read_matches
+    from attnlens.errors import AttnlensError
+    from attnlens.explanation.summary import summarize_temporal_attention
+    from attnlens.explanation.types import Explanation
+    from attnlens.models.predictor import FullModel
+    from attnlens.models.temporal import (
+        MultiScaleTemporalEncoder,
+        SpecializedTemporalAttention,
+        TemporalEncoder,
+    )
+    from attnlens.recorder import record
+    from attnlens.records import AttentionRecord, Recording, load_recording
+
+__all__ = [
+    "AttentionRecord",
+    "AttnlensError",
+    "Explanation",
+    "FullModel",
+    "MultiScaleTemporalEncoder",
+    "Recording",
+    "SpecializedTemporalAttention",
+    "TemporalEncoder",
+    "__version__",
+    "explain",
+    "load_recording",
+    "predict",
+    "read_match",
+    "read_matches",
+    "record",
+    "summarize_temporal_attention",
+]
+
+_HOMES = {
+    "AttentionRecord": "attnlens.records",
+    "AttnlensError": "attnlens.errors",
+    "Explanation": "attnlens.explanation.types",
+    "FullModel": "attnlens.models.predictor",
+    "MultiScaleTemporalEncoder": "attnlens.models.temporal",
+    "Recording": "attnlens.records",
+    "SpecializedTemporalAttention": "attnlens.models.temporal",
+    "TemporalEncoder": "attnlens.models.temporal",
+    "explain": "attnlens.api",
+    "load_recording": "attnlens.records",
+    "predict": "attnlens.api",
+    "read_match": "attnlens.api",
+    "read_matches": "attnlens.api",
+    "record": "attnlens.recorder",
+    "summarize_temporal_attention": "attnlens.explanation.summary",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+# An uninstalled checkout keeps dashboard/ and templates/ beside this package.
+_checkout = Path(__file__).resolve().parent.parent
+if (_checkout / "pyproject.toml").is_file() and (_checkout / "dashboard" / "__init__.py").is_file():
+    __path__.append(str(_checkout))

@@ -1,0 +1,8 @@
+"""``python -m attnlens``."""
+
+import sys
+
+from attnlens.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The functions of the front door: read, explain, predict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from attnlens.cricket.match import Match
+from attnlens.cricket.naming import find_ball
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.explanation.types import Explanation
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attnlens.cricket.trained import TrainedPredictor
+
+__all__ = ["explain", "predict", "read_match", "read_matches"]
+
+
+@lru_cache(maxsize=4)
+def _loaded(model: str | None) -> TrainedPredictor:
+    from attnlens.cricket.trained import load_predictor
+
+    return load_predictor(model)
+
+
+def explain(
+    match: Match | str | os.PathLike[str],
+    *,
+    ball: int | str,
+    innings: int | None = None,
+    model: str | os.PathLike[str] | None = None,
+    evidence: bool = True,
+    history: Iterable[Match] | None = None,
+) -> Explanation:
+    """Why the model expects what it expects of one ball, tested against the model.
+
+    Args:
+        match: a match, or a file to read one from.
+        ball: position in the innings from 1 (wides and no-balls included), ``"last"``,
+            a label such as ``"7.4"``, or any other form of `find_ball`.
+        innings: from 1; the first unless ``ball`` says otherwise.
+        model: a checkpoint, or ``bundled`` (the default) or ``measured``.
+        evidence: run the interventions; without them attention is shown, not tested.
+        history: matches to bring the ratings to the match's date with.
+
+    Raises:
+        AttnlensError: the file, the ball or the checkpoint cannot be used.
+    """
+    from attnlens.cricket.explain import explain_ball
+
+    if not isinstance(match, Match):
+        match = read_match(match)
+    reference = find_ball(match, ball, innings)
+    predictor = _loaded(None if model is None else str(model))
+    if history is not None:
+        from attnlens.cricket.timeline import Timeline
+
+        predictor = Timeline(predictor, history).predictor_for(match)
+    data = explain_ball(match, reference, predictor, evidence=evidence, history=history is not None)
+    return Explanation.from_dict(data)
+
+
+def predict(
+    match: Match | str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | None = None,
+) -> pandas.DataFrame:
+    """Every delivery of a match with the model's probabilities, one row each.
+
+    Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
+    ``p_0 p_1 p_2 p_3 p_4 p_5 p_6 p_W p_wd p_nb p_bye``.
+
+    Raises:
+        AttnlensError: the file or the checkpoint cannot be used.
+    """
+    import pandas
+
+    from attnlens.cricket.predict import COLUMNS, predict_match
+
+    if not isinstance(match, Match):
+        match = read_match(match)
+    predictor = _loaded(None if model is None else str(model))
+    return pandas.DataFrame(predict_match(match, predictor), columns=list(COLUMNS))

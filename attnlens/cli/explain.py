@@ -1,0 +1,135 @@
+"""``attnlens explain``: why the model expects what it expects of one ball."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from attnlens.cli.options import (
+    add_model_options,
+    can_draw,
+    color_wanted,
+    emit,
+    page_width,
+    progress,
+    timeline,
+    utf8_stdout,
+)
+from attnlens.errors import InputError
+
+FORMATS = ("text", "json", "heatmap", "summary")
+SCALES = ("micro", "short", "medium", "long")
+OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="why the model expects what it expects of a ball",
+        description="Explain the prediction for one ball from the balls before it, "
+        "and test the explanation against the model.",
+    )
+    parser.add_argument(
+        "match", metavar="MATCH", help="a Cricsheet JSON or CSV2 file, or ARCHIVE.zip::MEMBER"
+    )
+    parser.add_argument(
+        "--ball",
+        metavar="BALL",
+        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
+        "legal:47, legal:7.4, 2:47",
+    )
+    parser.add_argument("--all", action="store_true", help="every ball, one JSON line each")
+    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    add_model_options(parser)
+    parser.add_argument(
+        "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
+    )
+    parser.add_argument(
+        "--outcome", choices=OUTCOMES, help="explain this outcome (text; default the most moved)"
+    )
+    parser.add_argument(
+        "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default text")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.all == (options.ball is not None):
+        raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
+    from attnlens.cricket.naming import BallReference, find_ball, hint
+    from attnlens.cricket.readers import read_match
+
+    match = read_match(options.match)
+    if not options.all:
+        reference = find_ball(match, options.ball, options.innings)
+        note = hint(match, options.ball, reference)
+        if note:
+            print(f"attnlens: {note}", file=sys.stderr)
+
+    # Only now, since a wrong name should not wait for torch.
+    from attnlens.cricket.explain import explain_ball
+    from attnlens.cricket.trained import load_predictor
+    from attnlens.cricket.window import single_thread
+
+    single_thread()
+    predictor = load_predictor(options.model)
+    if options.history is not None:
+        predictor = timeline(predictor, options.history).predictor_for(match)
+    settings = {"evidence": not options.no_evidence, "history": options.history is not None}
+    if not options.all:
+        data = explain_ball(match, reference, predictor, **settings)
+        emit(render(data, options), options.out)
+        return 0
+
+    wanted = [
+        side for side in match.innings if options.innings is None or side.number == options.innings
+    ]
+    if options.innings is not None and not wanted:
+        find_ball(match, 1, options.innings)  # says which innings there are
+    utf8_stdout()
+    lines = []
+    for side in wanted:
+        for ball in side.deliveries:
+            progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
+            reference = BallReference(side.number, ball.index)
+            data = explain_ball(match, reference, predictor, **settings)
+            line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+            if options.out is None:
+                print(line)
+            else:
+                lines.append(line)
+    progress("")
+    if options.out is not None:
+        emit("\n".join(lines), options.out)
+    return 0
+
+
+def render(data: dict[str, Any], options: argparse.Namespace) -> str:
+    """One explanation in the form that was asked for."""
+    from attnlens.render.plain import render_heatmap, render_json, render_summary
+
+    if options.format != "text":
+        utf8_stdout()
+    if options.format == "json":
+        return render_json(data)
+    if options.format == "heatmap":
+        return render_heatmap(data, options.scale or "medium")
+    if options.format == "summary":
+        return render_summary(data)
+    from attnlens.render.terminal import render_terminal
+
+    return render_terminal(
+        data,
+        width=page_width(options.out),
+        color=color_wanted(options.out),
+        outcome=options.outcome,
+        scale=options.scale or "medium",
+        unicode=options.out is not None or can_draw(),
+    )

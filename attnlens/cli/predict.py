@@ -1,0 +1,149 @@
+"""``attnlens predict``: the outcome probabilities of every delivery."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from attnlens.cli.options import add_model_options, progress, timeline, utf8_stdout
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match import Match
+    from attnlens.errors import MatchFileError
+
+ROWS_AT_ONCE = 20_000
+
+
+def date(text: str) -> datetime.date:
+    """A date such as 2024-10-24."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "predict",
+        help="the outcome probabilities of every delivery",
+        description="One row per delivery: which ball, what happened, and the probability "
+        "the model gave to each of the eleven outcomes.",
+    )
+    parser.add_argument(
+        "matches", metavar="MATCH", nargs="+", help="match files, folders or Cricsheet zips"
+    )
+    add_model_options(parser)
+    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet file (default: stdout)")
+    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
+    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="at a file that cannot be read: stop (default), or skip it and say so",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    suffix = Path(options.out).suffix.lower() if options.out else ".csv"
+    if suffix not in (".csv", ".parquet"):
+        raise InputError(
+            f"cannot write {suffix or 'a file without a suffix'}",
+            path=options.out,
+            remedy="end it in .csv or .parquet",
+        )
+    from attnlens.cricket.readers import read_matches
+    from attnlens.cricket.trained import load_predictor
+    from attnlens.files import written_beside
+
+    predictor = load_predictor(options.model)
+    skipped: list[MatchFileError] = []
+
+    def chosen() -> Iterator[Match]:
+        for source in options.matches:
+            for match in read_matches(source, on_error=options.on_error, skipped=skipped):
+                day = match.date
+                if options.first and (day is None or day < options.first):
+                    continue
+                if options.last and (day is None or day > options.last):
+                    continue
+                yield match
+
+    rows = _rows(chosen(), predictor, options.history)
+    if options.out is None:
+        utf8_stdout()
+        _write_csv(rows, sys.stdout)
+    else:
+        with written_beside(options.out) as part:
+            if suffix == ".parquet":
+                _write_parquet(rows, part)
+            else:
+                with part.open("w", encoding="utf-8", newline="") as file:
+                    _write_csv(rows, file)
+    progress("")
+    if skipped:
+        print(f"attnlens: skipped {len(skipped)} files:", file=sys.stderr)
+        for error in skipped:
+            print(f"attnlens: {error}", file=sys.stderr)
+    return 0
+
+
+def _rows(
+    matches: Iterable[Match], predictor: Any, history: str | None
+) -> Iterator[dict[str, Any]]:
+    """Rows of every match; in order of date where ratings have to be brought up to it."""
+    from attnlens.cricket.predict import predict_match
+
+    past = None
+    if history is not None:
+        # Ratings only move forward, so all matches are read before the first is predicted.
+        past = timeline(predictor, history)
+        matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
+    any_match = False
+    for number, match in enumerate(matches, 1):
+        any_match = True
+        progress(f"match {number}: {match.match_id}")
+        dated = predictor if past is None else past.predictor_for(match)
+        yield from predict_match(match, dated)
+    if not any_match:
+        raise InputError("no match left to predict", remedy="widen --from and --until")
+
+
+def _write_csv(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
+    from attnlens.cricket.predict import COLUMNS
+
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    head = True
+    for row in rows:
+        if head:
+            writer.writeheader()
+            head = False
+        writer.writerow(row)
+
+
+def _write_parquet(rows: Iterable[dict[str, Any]], path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    from attnlens.cricket.predict import COLUMNS
+
+    kinds = {"innings": pyarrow.int32(), "index": pyarrow.int32()}
+    schema = pyarrow.schema(
+        (name, kinds.get(name, pyarrow.float64() if name[:2] == "p_" else pyarrow.string()))
+        for name in COLUMNS
+    )
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        waiting: list[dict[str, Any]] = []
+        for row in rows:
+            waiting.append(row)
+            if len(waiting) == ROWS_AT_ONCE:
+                writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
+                waiting = []
+        writer.write_table(pyarrow.Table.from_pylist(waiting, schema))

@@ -1,0 +1,74 @@
+"""``attnlens train``: a predictor from match files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from attnlens.cli.predict import date
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "train",
+        help="train a predictor on match files",
+        description="Train a predictor, and the ratings it needs, on the matches of SRC, "
+        "split by date. The same seed and the same matches give the same model.",
+    )
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    parser.add_argument("--train-until", type=date, metavar="DATE", help="last day to train on")
+    parser.add_argument(
+        "--validate-until",
+        type=date,
+        metavar="DATE",
+        help="last day to validate on; the same day as --train-until: no validation",
+    )
+    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the matches")
+    parser.add_argument("--seed", type=int, metavar="N", help="of everything random")
+    parser.add_argument("--hidden-dim", type=int, metavar="N", help="width of the predictor")
+    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    parser.add_argument(
+        "--state",
+        metavar="FILE",
+        help="keep the run's state here after every epoch, and go on from it",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from attnlens.files import check_writable
+    from attnlens.training.fit import Recipe
+    from attnlens.training.run import Plan, train, use_threads
+
+    use_threads(options.threads)
+    check_writable(options.out)  # before the work, not after it
+    recipe = Recipe(**_given(epochs=options.epochs, seed=options.seed))
+    plan = Plan(
+        **_given(
+            train_until=options.train_until,
+            validate_until=options.validate_until,
+            hidden_dim=options.hidden_dim,
+        )
+    )
+    started = time.perf_counter()
+
+    def report(text: str) -> None:
+        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
+
+    train(
+        options.sources,
+        options.out,
+        plan,
+        recipe,
+        state=None if options.state is None else Path(options.state),
+        report=report,
+    )
+    return 0
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

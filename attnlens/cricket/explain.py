@@ -1,0 +1,252 @@
+"""Explaining one ball: read it, run the model, read its attention, test it, write it down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnlens.cricket.evidence import (
+    RECENT,
+    Evidence,
+    Tested,
+    baseline_only,
+    gather_evidence,
+)
+from attnlens.cricket.flags import flags_of
+from attnlens.cricket.match import Match
+from attnlens.cricket.naming import BallReference, echo
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.ratings import quota_of
+from attnlens.cricket.reading import Reading, read_ball
+from attnlens.cricket.tensors import NODES, free_hits
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.window import BallWindow, window_for
+from attnlens.explanation import build
+from attnlens.explanation.heatmap import heat_map, rounded
+from attnlens.explanation.narrative import narrate
+from attnlens.explanation.summary import summarize_temporal_attention
+from attnlens.models.predictor import FUSED, SLOTS
+
+
+def explain_ball(
+    match: Match,
+    reference: BallReference,
+    predictor: TrainedPredictor,
+    *,
+    evidence: bool = True,
+    history: bool = False,
+) -> dict[str, Any]:
+    """The explanation of one ball as plain data (see `attnlens.explanation.types`).
+
+    Args:
+        evidence: run the interventions; without them attention is shown and not tested.
+        history: whether the predictor's ratings are those of the match's date.
+    """
+    window = window_for(match, reference, predictor)
+    reading = read_ball(predictor, window)
+    tested = gather_evidence(predictor, window, reading.scales) if evidence else None
+    full = reading.probabilities if tested is None else tested.full
+    baseline = baseline_only(predictor, window) if tested is None else tested.baseline
+
+    effects = None if tested is None else tested.effects
+    across_balls = {
+        scale: heat_map(
+            attention,
+            bowler=window.delivery.bowler.name,
+            batter=window.delivery.batter.name,
+            effects=effects,
+        )
+        for scale, attention in reading.scales.items()
+    }
+    history_rows = _history(window, reading, tested, across_balls)
+    by_index = {row["index"]: row for row in history_rows}
+    data = {
+        "schema_version": build.SCHEMA_VERSION,
+        "model": _model(predictor),
+        "match": _match(window),
+        "ball": _ball(window, reference),
+        "prediction": build.prediction(
+            OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome
+        ),
+        "contributions": []
+        if tested is None
+        else build.contributions(OUTCOMES, tested.groups, tested.contributions.tolist()),
+        "within_ball": _within_ball(reading),
+        "across_balls": across_balls,
+        "fusion_weights": {
+            name: rounded(weight)
+            for name, weight in zip(FUSED, reading.prediction.gates[0, 0].tolist(), strict=True)
+        },
+        "history": history_rows,
+        "evidence": []
+        if tested is None
+        else [_claim(one, tested.full.tolist()) for one in tested.tested],
+        "flags": flags_of(window, predictor, evidence=evidence, history=history),
+        "summary": summarize_temporal_attention(across_balls["medium"], by_index),
+    }
+    data["narrative"] = narrate(data)
+    return data
+
+
+def _model(predictor: TrainedPredictor) -> dict[str, Any]:
+    until = predictor.ratings.until
+    return {
+        "name": predictor.name,
+        "sha256": predictor.sha256,
+        "trained_from": predictor.card.get("trained_from"),
+        "trained_until": predictor.card.get("trained_until"),
+        "ratings_until": None if until is None else until.isoformat(),
+        "match_types": list(predictor.card.get("match_types", [])),
+    }
+
+
+def _match(window: BallWindow) -> dict[str, Any]:
+    match, innings = window.match, window.innings
+    name = match.event.get("name")
+    return {
+        "match_id": match.match_id,
+        "match_type": match.match_type,
+        "gender": match.gender,
+        "dates": [day.isoformat() for day in match.dates],
+        "season": match.season,
+        "event": None if name is None else str(name),
+        "venue": match.venue,
+        "city": match.city,
+        "teams": list(match.teams),
+        "batting_team": innings.batting_team,
+        "bowling_team": innings.bowling_team,
+        "result": result_sentence(match),
+        "notes": list(match.notes),
+    }
+
+
+def result_sentence(match: Match) -> str | None:
+    """``India won by 11 runs``; ``None`` where the file does not say."""
+    outcome = match.outcome
+    winner = outcome.get("winner")
+    how = f" ({outcome['method']})" if outcome.get("method") else ""
+    if winner is None:
+        result = outcome.get("result")
+        decider = outcome.get("eliminator") or outcome.get("bowl_out")
+        if result is None:
+            return None
+        if decider:
+            means = "the super over" if outcome.get("eliminator") else "a bowl-out"
+            return f"{result}, {decider} won {means}{how}"
+        return f"{result}{how}"
+    by = outcome.get("by") or {}
+    parts = []
+    if "innings" in by:
+        parts.append("an innings")
+    for unit in ("runs", "wickets"):
+        if unit in by:
+            amount = by[unit]
+            parts.append(f"{amount} {unit[:-1] if amount == 1 else unit}")
+    margin = f" by {' and '.join(parts)}" if parts else ""
+    return f"{winner} won{margin}{how}"
+
+
+def _ball(window: BallWindow, reference: BallReference) -> dict[str, Any]:
+    match, innings, ball = window.match, window.innings, window.delivery
+    quota = quota_of(match, innings)
+    left = None if quota is None else max(quota - ball.legal_balls_before, 0)
+    target = innings.target
+    required = None if target is None else max(target - ball.score_before, 0)
+    rate = 6 * required / left if required is not None and left else None
+    bowled = ball.legal_balls_before
+    return {
+        "innings": innings.number,
+        "index": ball.index,
+        "deliveries": len(innings.deliveries),
+        "over": ball.over,
+        "label": ball.label,
+        "actual_delivery": ball.actual_delivery,
+        "legal_number": ball.legal_balls_before + 1,
+        "is_legal": ball.is_legal,
+        "batter": ball.batter.name,
+        "non_striker": ball.non_striker.name,
+        "bowler": ball.bowler.name,
+        "score": ball.score_before,
+        "wickets": ball.wickets_before,
+        "target": target,
+        "balls_left": left,
+        "runs_required": required,
+        "required_rate": None if rate is None else rounded(rate),
+        "run_rate": rounded(6 * ball.score_before / bowled) if bowled else None,
+        "free_hit": free_hits(innings.deliveries)[ball.index - 1],
+        "super_over": innings.super_over,
+        "echo": echo(match, reference),
+    }
+
+
+def _within_ball(reading: Reading) -> dict[str, Any]:
+    within = reading.prediction.within
+    counts = dict(zip(SLOTS, reading.prediction.slot_counts[0, :, 0].tolist(), strict=True))
+    return {
+        "layers": [
+            {
+                "layer": layer,
+                "weight": rounded(share),
+                "nodes": [
+                    {
+                        "node": node,
+                        "weight": rounded(weight),
+                        "visible": int(counts[node]) if node in counts else None,
+                    }
+                    for node, weight in zip(nodes, within[layer][0, 0].tolist(), strict=True)
+                ],
+            }
+            for share, (layer, nodes) in zip(
+                within["layers"][0, 0].tolist(), NODES.items(), strict=True
+            )
+        ]
+    }
+
+
+def _history(
+    window: BallWindow,
+    reading: Reading,
+    tested: Evidence | None,
+    across_balls: dict[str, Any],
+) -> list[dict[str, Any]]:
+    recent = [ball.index for ball in window.past[-(RECENT - 1) :]]
+    wanted = build.mentioned(across_balls, recent)
+    rows = []
+    for place, ball in enumerate(window.past):
+        if ball.index not in wanted:
+            continue
+        effect, changes = None, []
+        if tested is not None:
+            effect = tested.effects[ball.index]
+            moved = 100 * (tested.singles[ball.index] - tested.full)
+            changes = build.outcome_points(OUTCOMES, moved.tolist())
+        rows.append(build.past_ball(ball, float(reading.total[place]), effect, changes))
+    return rows
+
+
+def _claim(one: Tested, full: list[float]) -> dict[str, Any]:
+    claim = one.claim
+    middle = None
+    if len(one.controls):
+        ordered = sorted(one.controls.tolist())
+        half = len(ordered) // 2
+        middle = (ordered[half] + ordered[~half]) / 2
+    return {
+        "claim": claim.text,
+        "scale": claim.scale,
+        "head": claim.head,
+        "kind": claim.kind,
+        "removed": list(claim.removed),
+        "removed_from": "model",
+        "effect_nats": rounded(one.effect, build.NATS_DIGITS),
+        "changes": build.outcome_points(OUTCOMES, one.points.tolist()),
+        "top_change": build.top_change(OUTCOMES, full, one.probabilities.tolist()),
+        "control": "random sets with the same distances"
+        if claim.matched
+        else "random sets of the same size",
+        "controls": len(one.controls),
+        "control_median_nats": None if middle is None else rounded(middle, build.NATS_DIGITS),
+        "p": None if one.p is None else rounded(one.p),
+        "q": None if one.q is None else rounded(one.q),
+        "verdict": one.judged.verdict,
+        "reason": one.judged.reason,
+    }

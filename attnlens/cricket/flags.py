@@ -1,0 +1,114 @@
+"""What a reader should know before trusting an answer."""
+
+from __future__ import annotations
+
+from attnlens.cricket.ratings import quota_of, venue_key
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.window import BallWindow
+
+SHORT_HISTORY = 12
+
+
+def flags_of(
+    window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
+) -> list[dict[str, str]]:
+    """Cautions, each a name and a sentence.
+
+    Args:
+        evidence: whether interventions were run.
+        history: whether the ratings were brought to the match's date by its own history.
+    """
+    found: list[tuple[str, str]] = []
+    match, innings, ball = window.match, window.innings, window.delivery
+    before = len(window.past)
+    if before == 0:
+        found.append(("no_history", "no ball was bowled before it in this innings"))
+    elif before < SHORT_HISTORY:
+        balls = "1 ball was" if before == 1 else f"{before} balls were"
+        found.append(("short_history", f"only {balls} bowled before it in this innings"))
+    met = {name: bool(flags[ball.index - 1]) for name, flags in window.arrays.met.items()}
+    if not met["striker"]:
+        found.append(
+            (
+                "unseen_batter",
+                f"the model has never seen {ball.batter.name} bat: an average is used",
+            )
+        )
+    if not met["bowler"]:
+        found.append(
+            (
+                "unseen_bowler",
+                f"the model has never seen {ball.bowler.name} bowl: an average is used",
+            )
+        )
+    if not met["venue"]:
+        name = venue_key(match) or "the ground"
+        found.append(("unseen_venue", f"the model has never seen a match at {name}"))
+    if innings.super_over:
+        found.append(("super_over", "super overs were not in the training data"))
+    found += _format_flags(window, predictor)
+    found += _date_flags(window, predictor, history)
+    if innings.number % 2 == 0 and innings.target is None and quota_of(match, innings):
+        found.append(("no_target", "the file gives no target for this chase"))
+    if not evidence:
+        found.append(
+            ("evidence_skipped", "no intervention was run: attention is shown, not tested")
+        )
+    return [{"flag": name, "text": text} for name, text in found]
+
+
+def _format_flags(window: BallWindow, predictor: TrainedPredictor) -> list[tuple[str, str]]:
+    match, innings = window.match, window.innings
+    found = []
+    trained = predictor.card.get("match_types", [])
+    if match.match_type is not None and match.match_type not in trained:
+        found.append(
+            (
+                "other_format",
+                f"trained on {' and '.join(trained)}, this is {match.match_type}: "
+                "take the figures as a sketch",
+            )
+        )
+    gender = predictor.card.get("gender")
+    if match.gender is not None and gender is not None and match.gender != gender:
+        found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
+    if match.balls_per_over != 6:
+        found.append(
+            (
+                "other_balls_per_over",
+                f"overs of {match.balls_per_over} balls, the training data has six",
+            )
+        )
+    quota = quota_of(match, innings)
+    usual = {"T20": 120, "IT20": 120, "ODI": 300, "ODM": 300}.get(match.match_type or "")
+    if quota is not None and usual is not None and quota < usual and not innings.super_over:
+        found.append(("reduced_match", f"a shortened innings of {quota} balls"))
+    return found
+
+
+def _date_flags(
+    window: BallWindow, predictor: TrainedPredictor, history: bool
+) -> list[tuple[str, str]]:
+    match = window.match
+    if match.date is None:
+        return []
+    found = []
+    first, last = predictor.date("trained_from"), predictor.date("trained_until")
+    if first is not None and last is not None and first <= match.date <= last:
+        found.append(
+            (
+                "in_training",
+                f"the match lies in the model's training dates ({first} to {last}): "
+                "expect it to look better than it is",
+            )
+        )
+    until = predictor.ratings.until
+    if not history and until is not None and match.date <= until:
+        found.append(
+            (
+                "ratings_from_later",
+                f"player and venue ratings run to {until}, later than this match; "
+                "--history gives those of its date",
+            )
+        )
+    return found

@@ -1,0 +1,100 @@
+"""Assembling an explanation from plain numbers. Everything is rounded here, once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from attnlens.explanation.heatmap import PastBall, rounded
+
+SCHEMA_VERSION: Final = "1.0"
+NATS_DIGITS: Final = 9
+
+
+def outcome_points(outcomes: Sequence[str], points: Sequence[float]) -> list[dict[str, Any]]:
+    """Changes in percentage points, one entry per outcome."""
+    return [
+        {"outcome": outcome, "points": rounded(float(value))}
+        for outcome, value in zip(outcomes, points, strict=True)
+    ]
+
+
+def prediction(
+    outcomes: Sequence[str],
+    full: Sequence[float],
+    baseline: Sequence[float],
+    actual: str | None,
+) -> dict[str, Any]:
+    """What is expected, beside the baseline, and how surprising what happened was."""
+    chances = dict(zip(outcomes, full, strict=True))
+    return {
+        "outcomes": [
+            {
+                "outcome": outcome,
+                "probability": rounded(float(now)),
+                "baseline": rounded(float(base)),
+            }
+            for outcome, now, base in zip(outcomes, full, baseline, strict=True)
+        ],
+        "top": max(outcomes, key=lambda outcome: chances[outcome]),
+        "actual": actual,
+        "surprise_bits": None if actual is None else rounded(-math.log2(chances[actual])),
+    }
+
+
+def contributions(
+    outcomes: Sequence[str], groups: Sequence[str], parts: Sequence[Sequence[float]]
+) -> list[dict[str, Any]]:
+    """Each group's part, in percentage points; ``parts`` are probabilities."""
+    return [
+        {"group": group, "points": outcome_points(outcomes, [100 * float(v) for v in row])}
+        for group, row in zip(groups, parts, strict=True)
+    ]
+
+
+def top_change(
+    outcomes: Sequence[str], before: Sequence[float], after: Sequence[float]
+) -> dict[str, Any]:
+    """The outcome that moves most when something is hidden."""
+    moves = [float(b) - float(a) for a, b in zip(before, after, strict=True)]
+    most = max(range(len(moves)), key=lambda place: abs(moves[place]))
+    return {
+        "outcome": outcomes[most],
+        "points": rounded(100 * moves[most]),
+        "before": rounded(float(before[most])),
+        "after": rounded(float(after[most])),
+    }
+
+
+def past_ball(
+    ball: PastBall,
+    attention: float,
+    effect: float | None,
+    changes: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """One row of the history table."""
+    return {
+        "index": ball.index,
+        "label": ball.label,
+        "over": ball.over,
+        "batter": ball.batter,
+        "bowler": ball.bowler,
+        "outcome": ball.outcome,
+        "runs": ball.runs,
+        "runs_batter": ball.runs_batter,
+        "boundary": ball.boundary,
+        "wicket": ball.wicket,
+        "attention": rounded(attention),
+        "effect_nats": None if effect is None else rounded(effect, NATS_DIGITS),
+        "changes": changes,
+    }
+
+
+def mentioned(across_balls: Mapping[str, Any], recent: Sequence[int]) -> set[int]:
+    """Every ball that an explanation names, and the recent ones."""
+    found = set(recent)
+    for heat_map in across_balls.values():
+        for head in heat_map["attention_by_head"].values():
+            found.update(head["top_balls"], head["top_any"])
+    return found

@@ -1,0 +1,50 @@
+"""Writing files so that no half-written one is ever seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attnlens.errors import InputError
+
+
+@contextmanager
+def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to, beside ``path``; renamed to it if the block ends well.
+
+    Raises:
+        InputError: the folder does not exist, or cannot be written to.
+    """
+    target = Path(path)
+    check_writable(path)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, target)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", path=path) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Whether ``path`` could be written.
+
+    Raises:
+        InputError: it is a directory, or its folder does not exist or is read-only.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError("is a directory", path=path, remedy="give a file to write")
+    if not target.parent.is_dir():
+        raise InputError("its folder does not exist", path=path, remedy="make the folder first")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError("its folder cannot be written to", path=path)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write one text as UTF-8, whole or not at all."""
+    with written_beside(path) as part:
+        part.write_text(text, encoding="utf-8")
