@@ -106,6 +106,10 @@ class Recording(Mapping[str, AttentionRecord]):
             raise RecordingError(f"{site} ran {len(calls)} times; use recording.calls({site!r})")
         return calls[0]
 
+    def __contains__(self, site: object) -> bool:
+        # Mapping's own would ask for the record, which a site with several calls refuses.
+        return site in self._calls
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._calls)
 
@@ -168,4 +172,6 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
                 recording.add(AttentionRecord(entry["site"], entry["call"], axes=axes, **parts))
     except (OSError, SafetensorError) as error:
         raise InputError(f"cannot be read as a recording ({error})", path=path) from error
+    except (KeyError, TypeError, ValueError, RecordingError) as error:
+        raise InputError(f"is a damaged recording ({error})", path=path) from error
     return recording

@@ -42,8 +42,11 @@ def record(model: nn.Module) -> Iterator[Recording]:
     seen: dict[str, int] = {}
 
     def hook_for(site: str, probe: AttentionProbe) -> Any:
-        def hook(_: nn.Module, arguments: tuple[Any, ...], weights: Tensor) -> None:
-            content, bias = (*arguments, None, None)[1:3]
+        def hook(
+            _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], weights: Tensor
+        ) -> None:
+            told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
+            content, bias = told.get("content"), told.get("bias")
             call = seen.get(site, 0)
             seen[site] = call + 1
             recording.add(
@@ -59,7 +62,10 @@ def record(model: nn.Module) -> Iterator[Recording]:
 
         return hook
 
-    handles = [probe.register_forward_hook(hook_for(site, probe)) for site, probe in probes.items()]
+    handles = [
+        probe.register_forward_hook(hook_for(site, probe), with_kwargs=True)
+        for site, probe in probes.items()
+    ]
     try:
         yield recording
     finally:

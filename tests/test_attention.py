@@ -1,0 +1,212 @@
+"""Attention equals independent computations of it, and its edge cases are decided."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from attnlens.models.attention import attention_weights, hidden_softmax, join_heads, split_heads
+from attnlens.models.relations import RECENCY, RELATIONS
+from attnlens.models.temporal import RelationAttention, causal
+
+EXACT = 1e-6
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    shifted = np.exp(logits - logits.max(-1, keepdims=True))
+    result: np.ndarray[Any, Any] = shifted / shifted.sum(-1, keepdims=True)
+    return result
+
+
+def test_weights_equal_torchs_own_attention() -> None:
+    query, key = random(2, 3, 5, 4), random(2, 3, 7, 4, seed=1)
+    hidden = random(2, 1, 5, 7, seed=2) > 1
+    hidden[..., 0] = False
+    bias = random(3, 5, 7, seed=3)
+    allowed = bias.expand(2, 3, 5, 7).masked_fill(hidden, -math.inf)
+    expected = nn.functional.scaled_dot_product_attention(
+        query, key, torch.eye(7).expand(2, 3, 7, 7), attn_mask=allowed, scale=0.7
+    )
+    weights = attention_weights(query, key, hidden, bias, scale=0.7)
+    assert weights.shape == (2, 3, 5, 7)
+    torch.testing.assert_close(weights, expected, atol=EXACT, rtol=0)
+
+
+def test_the_scale_is_one_over_the_root_of_the_width_unless_given() -> None:
+    query, key = random(5, 3), random(7, 3, seed=1)
+    logits = query.numpy() @ key.numpy().T
+    np.testing.assert_allclose(
+        attention_weights(query, key).numpy(), softmax(logits / math.sqrt(3)), atol=EXACT
+    )
+    np.testing.assert_allclose(
+        attention_weights(query, key, scale=2.0).numpy(), softmax(2 * logits), atol=EXACT
+    )
+
+
+def test_a_bias_is_added_to_the_scaled_logits() -> None:
+    bias = torch.tensor([0.0, math.log(2), math.log(5)])
+    weights = attention_weights(torch.zeros(1, 4), random(3, 4), bias=bias)
+    assert weights[0].tolist() == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=EXACT)
+
+
+def test_a_ball_looks_only_at_balls_already_bowled() -> None:
+    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    zeros = torch.zeros(7, 2, 5, 3)
+    weights = attention_weights(zeros, zeros, future)
+    assert weights[0, 0, 2].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0, 0])
+    assert weights[6, 1, 0].tolist() == [1, 0, 0, 0, 0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batch=st.integers(1, 3),
+    queries=st.integers(1, 5),
+    keys=st.integers(1, 7),
+    width=st.integers(1, 4),
+    seed=st.integers(0, 10_000),
+    share=st.floats(0, 1),
+)
+def test_rows_sum_to_one_or_to_nothing(
+    batch: int, queries: int, keys: int, width: int, seed: int, share: float
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    query = (30 * torch.randn(batch, queries, width, generator=generator)).requires_grad_()
+    key = torch.randn(batch, keys, width, generator=generator).requires_grad_()
+    hidden = torch.rand(batch, queries, keys, generator=generator) < share
+    weights = attention_weights(query, key, hidden)
+
+    assert not weights[hidden].any()
+    expected = (~hidden).any(-1).float()
+    torch.testing.assert_close(weights.sum(-1), expected, atol=EXACT, rtol=0)
+    logits = query.detach().double() @ key.detach().double().transpose(-1, -2) / math.sqrt(width)
+    for row in (~hidden).any(-1).nonzero().tolist():
+        shown = ~hidden[tuple(row)]
+        alone = softmax(logits[tuple(row)][shown].numpy())
+        np.testing.assert_allclose(weights[tuple(row)][shown].detach(), alone, atol=1e-4)
+
+    torch.autograd.backward((weights * torch.randn(weights.shape, generator=generator)).sum())
+    assert query.grad is not None
+    assert key.grad is not None
+    assert query.grad.isfinite().all()
+    assert key.grad.isfinite().all()
+    assert not query.grad[~(~hidden).any(-1)].any()
+
+
+def test_a_row_with_no_key_at_all_is_empty() -> None:
+    assert attention_weights(random(2, 3), random(0, 3)).shape == (2, 0)
+
+
+def test_a_wholly_hidden_row_is_zero_and_not_nan() -> None:
+    hidden = torch.tensor([[True, True], [False, True]])
+    assert hidden_softmax(torch.zeros(2, 2), hidden).tolist() == [[0, 0], [1, 0]]
+
+
+def test_heads_split_and_join_again() -> None:
+    vectors = random(2, 5, 6)
+    heads = split_heads(vectors, 3)
+    assert heads.shape == (2, 3, 5, 2)
+    assert heads[1, 2, 4].tolist() == vectors[1, 4, 4:].tolist()
+    assert torch.equal(join_heads(heads), vectors)
+
+
+def torchs(attention: RelationAttention, width: int) -> nn.MultiheadAttention:
+    """torch's module with the same weights."""
+    module = nn.MultiheadAttention(width, attention.num_heads, bias=False, batch_first=True)
+    parts = (attention.to_query, attention.to_key, attention.to_value)
+    with torch.no_grad():
+        module.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+        assert isinstance(attention.to_output, nn.Linear)
+        module.out_proj.weight.copy_(attention.to_output.weight)
+    return module
+
+
+def without_biases(own: bool) -> RelationAttention:
+    torch.manual_seed(1)
+    attention = RelationAttention(12, 3, reach=5, own=own)
+    nn.init.zeros_(attention.bias)
+    assert not attention.position.any()
+    return attention
+
+
+def test_without_biases_it_is_multi_head_attention() -> None:
+    attention = without_biases(own=False)
+    query, key = random(2, 5, 12), random(2, 7, 12, seed=1)
+    hidden = random(2, 5, 7, seed=2) > 0.8
+    hidden[..., 3] = False
+    relations = random(2, 5, 7, len(RELATIONS), seed=3)
+    distance = torch.arange(35).reshape(1, 5, 7).expand(2, 5, 7) % 9 + 1
+    expected, weights = torchs(attention, 12)(
+        query,
+        key,
+        key,
+        attn_mask=hidden.repeat_interleave(3, 0),
+        average_attn_weights=False,
+    )
+    found = attention(query, key, relations, hidden[:, None], distance)
+    torch.testing.assert_close(found[0], expected, atol=EXACT, rtol=0)
+    torch.testing.assert_close(found[1], weights, atol=EXACT, rtol=0)
+
+
+def test_with_its_own_key_it_is_causal_self_attention() -> None:
+    attention = without_biases(own=True)
+    balls = random(2, 5, 12)
+    expected, weights = torchs(attention, 12)(
+        balls,
+        balls,
+        balls,
+        attn_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
+        average_attn_weights=False,
+    )
+    found, row = attention(balls, balls, torch.zeros(2, 5, 5, len(RELATIONS)), causal(5))
+    assert row.shape == (2, 3, 5, 6)
+    torch.testing.assert_close(found, expected, atol=EXACT, rtol=0)
+    whole = row[..., :-1] + torch.diag_embed(row[..., -1])
+    torch.testing.assert_close(whole, weights, atol=EXACT, rtol=0)
+
+
+def test_logits_are_content_and_position_and_the_table_of_biases() -> None:
+    torch.manual_seed(2)
+    heads, width, reach = 3, 4, 5
+    attention = RelationAttention(12, heads, reach=reach)
+    nn.init.normal_(attention.position)
+    nn.init.normal_(attention.bias)
+    query, key = random(1, 2, 12), random(1, 7, 12, seed=1)
+    relations = random(1, 2, 7, len(RELATIONS), seed=3)
+    distance = torch.tensor([[[7, 6, 5, 4, 3, 2, 1], [8, 7, 6, 5, 4, 3, 2]]])
+    hidden = torch.zeros(1, 1, 2, 7, dtype=torch.bool)
+    with torch.no_grad():
+        _, weights = attention(query, key, relations, hidden, distance)
+        q = attention.to_query(query)[0].reshape(2, heads, width).numpy()
+        k = attention.to_key(key)[0].reshape(7, heads, width).numpy()
+        own = attention.to_key(query)[0].reshape(2, heads, width).numpy()
+    position, table = attention.position.detach().numpy(), attention.bias.detach().numpy()
+    for head in range(heads):
+        for row in range(2):
+            logits = [
+                q[row, head] @ (k[ball, head] + position[head, min(back, reach) - 1]) / 2
+                + table[head] @ relations[0, row, ball].numpy()
+                for ball, back in enumerate(distance[0, row].tolist())
+            ]
+            logits.append(q[row, head] @ own[row, head] / 2)
+            np.testing.assert_allclose(weights[0, head, row], softmax(np.array(logits)), atol=EXACT)
+
+
+def test_a_head_with_a_bias_for_recency_prefers_the_last_ball() -> None:
+    attention = RelationAttention(12, 1, own=False)
+    relations = torch.zeros(1, 1, 3, len(RELATIONS))
+    relations[..., RECENCY] = torch.tensor([-3.0, -2.0, -1.0])
+    hidden = torch.zeros(1, 1, 1, 3, dtype=torch.bool)
+    _, weights = attention(torch.zeros(1, 1, 12), random(1, 3, 12), relations, hidden)
+    expected = softmax(np.array([-0.3, -0.2, -0.1]))
+    assert weights[0, 0, 0].tolist() == pytest.approx(expected.tolist(), abs=EXACT)
