@@ -283,7 +283,9 @@ class TemporalEncoder(nn.Module):
         )
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(ball_sequence.shape[1], ball_sequence.device).expand(distance.shape)
-        hidden = hidden | (distance >= self.max_seq_len)
+        # The window is the last ball's for every query: with several layers, windows of
+        # their own would let older balls in through the balls between.
+        hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask[:, None, :]
         relations = ball_sequence.new_zeros(*distance.shape, len(RELATIONS))
@@ -315,7 +317,7 @@ class SpecializedTemporalAttention(nn.Module):
 
     def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
         super().__init__()
-        self.attention = RelationAttention(hidden_dim, num_heads)
+        self.attention = RelationAttention(hidden_dim, num_heads, own=False)
 
     def forward(
         self, x: Tensor, same_bowler_mask: Tensor, same_batsman_mask: Tensor
@@ -330,10 +332,11 @@ class SpecializedTemporalAttention(nn.Module):
 
         Returns:
             output ``(batch, ball, hidden_dim)`` and attn_weights
-            ``(batch, head, ball, ball)``; a ball's weight on itself is on the diagonal.
+            ``(batch, head, ball, ball)``; no ball looks at a later one.
         """
         batch, length, _ = x.shape
-        hidden = causal(length, x.device).expand(batch, length, length)
+        # A ball is a key of its own here, with whatever the masks say of it.
+        hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         place = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
         relations[..., RECENCY] = (place[None, :] - place[:, None]).to(x.dtype)
@@ -342,9 +345,9 @@ class SpecializedTemporalAttention(nn.Module):
             ("same_batsman", same_batsman_mask),
         ):
             relations[..., RELATIONS.index(name)] = mask.to(x.dtype)
-        relations = relations * ~hidden[..., None]
-        output, weights = self.attention(x, x, relations, hidden[:, None])
-        return output, weights[..., :-1] + torch.diag_embed(weights[..., -1])
+        output: Tensor
+        output, weights = self.attention(x, x, relations, hidden)
+        return output, weights
 
 
 class MultiScaleTemporalEncoder(nn.Module):

@@ -1,0 +1,372 @@
+"""The public temporal classes: shapes, starting biases, causality and hidden balls."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from small_predictors import arrays_of, small_predictor, stirred
+from torch import Tensor, nn
+
+from attnlens.cricket.batch import training_batch
+from attnlens.cricket.simulate import simulate_match
+from attnlens.models.predictor import FUSED, FullModel
+from attnlens.models.relations import RELATIONS
+from attnlens.models.temporal import (
+    HEADS,
+    SCALES,
+    MultiScaleTemporalEncoder,
+    SpecializedTemporalAttention,
+    TemporalEncoder,
+    starting_table,
+)
+from attnlens.models.within_ball import WithinBallEncoder
+from attnlens.recorder import record
+from attnlens.training.fit import Recipe, cricket_sizes, hide_and_forget
+
+
+def balls(batch: int, length: int, width: int, seed: int = 0) -> Tensor:
+    return torch.randn(batch, length, width, generator=torch.Generator().manual_seed(seed))
+
+
+def encoder(layers: int = 1, heads: int = 3, window: int = 36) -> TemporalEncoder:
+    torch.manual_seed(5)
+    module = TemporalEncoder(7, 12, num_heads=heads, num_layers=layers, max_seq_len=window)
+    stirred(module, 5)
+    return module
+
+
+def read(
+    module: TemporalEncoder, sequence: Tensor, mask: Tensor | None = None, first: int = 0
+) -> Tensor:
+    """The encoder on deliveries ``first`` and on of an innings of overs of six."""
+    place = first + torch.arange(sequence.shape[1])
+    with torch.no_grad():
+        result: Tensor = module(sequence, place, place // 6, place % 6 + 1, mask)
+    return result
+
+
+def test_signatures_are_as_documented() -> None:
+    def told(function: object) -> list[tuple[str, object]]:
+        assert callable(function)
+        return [
+            (name, None if one.default is inspect.Parameter.empty else one.default)
+            for name, one in inspect.signature(function).parameters.items()
+            if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        ]
+
+    assert told(TemporalEncoder) == [
+        ("ball_dim", None),
+        ("hidden_dim", None),
+        ("num_heads", 6),
+        ("num_layers", 2),
+        ("max_seq_len", 36),
+    ]
+    names = ["self", "ball_sequence", "positions", "overs", "balls_in_over", "mask"]
+    assert [name for name, _ in told(TemporalEncoder.forward)] == names
+    assert told(SpecializedTemporalAttention) == [("hidden_dim", None), ("num_heads", 6)]
+    names = ["self", "x", "same_bowler_mask", "same_batsman_mask"]
+    assert [name for name, _ in told(SpecializedTemporalAttention.forward)] == names
+    assert told(MultiScaleTemporalEncoder) == [("ball_dim", None), ("hidden_dim", None)]
+    names = ["self", "full_sequence", "current_over_start", "over_summaries"]
+    assert [name for name, _ in told(MultiScaleTemporalEncoder.forward)] == names
+    assert {scale: (SCALES[scale], HEADS[scale]) for scale in SCALES} == {
+        "micro": (6, 2),
+        "short": (12, 3),
+        "medium": (36, 6),
+        "long": (20, 2),
+    }
+
+
+def test_heads_start_as_recency_same_bowler_and_same_batsman() -> None:
+    expected = torch.zeros(6, len(RELATIONS))
+    expected[0, RELATIONS.index("recency")] = 0.1
+    expected[1, RELATIONS.index("same_bowler")] = 2.0
+    expected[2, RELATIONS.index("same_batsman")] = 2.0
+    assert torch.equal(starting_table(6), expected)
+    assert torch.equal(starting_table(2), expected[:2])
+    attention = SpecializedTemporalAttention(12)
+    tables = [p for name, p in attention.named_parameters() if name.endswith(".bias")]
+    assert [p.requires_grad for p in tables] == [True]
+    assert torch.equal(tables[0], expected)
+
+
+def test_the_specialised_heads_are_softmax_of_their_biases() -> None:
+    attention = SpecializedTemporalAttention(12, num_heads=4)
+    nn.init.zeros_(attention.attention.to_query.weight)
+    bowler, batter = torch.tensor([0, 1, 0, 1, 1]), torch.tensor([0, 0, 1, 1, 0])
+    same_bowler, same_batsman = (who[:, None] == who[None, :] for who in (bowler, batter))
+    output, weights = attention(balls(2, 5, 12), same_bowler, same_batsman.expand(2, 5, 5))
+    assert output.shape == (2, 5, 12)
+    assert weights.shape == (2, 4, 5, 5)
+
+    place = torch.arange(5)
+    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    logits = [
+        -0.1 * (place[:, None] - place[None, :]),
+        2.0 * same_bowler,
+        2.0 * same_batsman,
+        torch.zeros(5, 5),
+    ]
+    expected = torch.stack([one.masked_fill(future, -math.inf).softmax(-1) for one in logits])
+    torch.testing.assert_close(weights, expected.expand(2, 4, 5, 5), atol=1e-6, rtol=0)
+
+
+def test_specialised_attention_is_causal_and_its_biases_learn() -> None:
+    attention = SpecializedTemporalAttention(12, num_heads=5)
+    stirred(attention, 1)
+    x = balls(2, 6, 12)
+    who = torch.arange(6) % 2
+    same = who[:, None] == who[None, :]
+    before, _ = attention(x, same, same)
+    changed = x.clone()
+    changed[:, 4:] = 9.0
+    other = same.clone()
+    other[:, 4:] = ~other[:, 4:]
+    after, weights = attention(changed, other, other)
+    assert torch.equal(before[:, :4], after[:, :4])
+    assert not torch.allclose(before[:, 4:], after[:, 4:])
+    assert not weights.triu(1).any()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 5, 6))
+    torch.autograd.backward(before.square().sum())
+    gradient = attention.attention.bias.grad
+    assert gradient is not None
+    assert all(gradient[head, head] != 0 for head in range(3))
+
+
+@pytest.mark.parametrize("heads", [1, 5, 6, 13])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 2, 35, 36, 37, 60])
+def test_any_number_of_heads_layers_and_balls(heads: int, layers: int, length: int) -> None:
+    result = read(encoder(layers, heads), balls(2, length, 7))
+    assert result.shape == (2, 12)
+    assert result.isfinite().all()
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_balls_beyond_the_window_change_nothing(layers: int) -> None:
+    module = encoder(layers, window=5)
+    sequence = balls(2, 14, 7)
+    torch.testing.assert_close(
+        read(module, sequence), read(module, sequence[:, 9:], first=9), atol=1e-6, rtol=0
+    )
+    edge = sequence.clone()
+    edge[:, 9] += 1
+    assert not torch.allclose(read(module, sequence), read(module, edge), atol=1e-4)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_hidden_ball_moves_no_bit(layers: int) -> None:
+    module = encoder(layers)
+    sequence = balls(2, 11, 7)
+    mask = torch.zeros(2, 11, dtype=torch.bool)
+    mask[:, [0, 4, 9]] = True
+    other = sequence.clone()
+    other[:, [0, 4, 9]] = 50.0
+    assert torch.equal(read(module, sequence, mask), read(module, other, mask))
+    assert not torch.allclose(read(module, sequence), read(module, other))
+
+
+def test_padding_in_front_changes_nothing() -> None:
+    module = encoder(2)
+    sequence = balls(2, 6, 7)
+    padded = torch.cat([torch.zeros(2, 3, 7), sequence], 1)
+    mask = torch.arange(9).expand(2, 9) < 3
+    place = torch.tensor([0, 0, 0, 0, 1, 2, 3, 4, 5])
+    with torch.no_grad():
+        found = module(padded, place, place // 6, place % 6 + 1, mask)
+    torch.testing.assert_close(found, read(module, sequence), atol=1e-6, rtol=0)
+
+
+def test_later_balls_are_not_seen_by_earlier_ones() -> None:
+    module = encoder(2)
+    sequence = balls(1, 8, 7)
+    place = torch.arange(8)
+    later = sequence.clone()
+    later[:, 5:] = -4.0
+    seen = []
+    for one in (sequence, later):
+        with record(module) as recording, torch.no_grad():
+            module(one, place, place // 6, place % 6 + 1)
+        seen.append([recording[site].weights[:, :, :5] for site in recording])
+        assert not recording["layers.1.attention"].weights[..., :-1].triu().any()
+    assert all(map(torch.equal, *seen))
+
+
+def test_overs_and_deliveries_beyond_the_embedding_share_the_last_one() -> None:
+    module = encoder()
+    sequence = balls(1, 4, 7)
+    place = torch.arange(4)
+
+    def at(over: int, ball: int) -> Tensor:
+        with torch.no_grad():
+            result: Tensor = module(sequence, place, torch.tensor([over]), torch.tensor([ball]))
+        return result
+
+    assert torch.equal(at(50, 20), at(400, 999))
+    assert not torch.allclose(at(50, 20), at(49, 20))
+    assert not torch.allclose(at(50, 20), at(50, 19))
+
+
+def multi_scale(layers: int = 1, width: int = 12) -> MultiScaleTemporalEncoder:
+    torch.manual_seed(6)
+    module = MultiScaleTemporalEncoder(7, width, num_layers=layers)
+    stirred(module, 6)
+    return module
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("length", [1, 5, 6, 7, 40])
+@pytest.mark.parametrize(("overs", "width"), [(0, 12), (3, 12), (3, 7), (60, 12)])
+def test_four_scales_of_a_sequence(layers: int, length: int, overs: int, width: int) -> None:
+    summaries = balls(2, overs, width, seed=1)
+    with torch.no_grad():
+        vector, weights = multi_scale(layers)(balls(2, length, 7), max(0, length - 3), summaries)
+    assert vector.shape == (2, 12)
+    assert vector.isfinite().all()
+    assert {scale: tuple(one.shape) for scale, one in weights.items()} == {
+        "micro": (2, 2, min(length, 6)),
+        "short": (2, 3, min(length, 12)),
+        "medium": (2, 6, min(length, 36)),
+        "long": (2, 2, overs + 1),
+    }
+    for one in weights.values():
+        torch.testing.assert_close(one.sum(-1), torch.ones(one.shape[:2]))
+
+
+def test_each_scale_sees_its_own_window() -> None:
+    module = multi_scale(2)
+    sequence, summaries = balls(1, 50, 7), balls(1, 4, 12, seed=1)
+
+    def moved(place: int) -> list[bool]:
+        changed = sequence.clone()
+        changed[:, place] += 2
+        with torch.no_grad():
+            before, after = (module(one, 47, summaries)[1] for one in (sequence, changed))
+        return [not torch.equal(before[scale], after[scale]) for scale in SCALES]
+
+    assert moved(49) == [True, True, True, True]
+    assert moved(44) == [True, True, True, False]
+    assert moved(43) == [False, True, True, False]
+    assert moved(38) == [False, True, True, False]
+    assert moved(37) == [False, False, True, False]
+    assert moved(14) == [False, False, True, False]
+    assert moved(13) == [False, False, False, False]
+
+
+def test_the_start_of_the_over_may_differ_by_row() -> None:
+    module = multi_scale()
+    sequence, summaries = balls(2, 9, 7), balls(2, 3, 12, seed=1)
+    with torch.no_grad():
+        together, _ = module(sequence, torch.tensor([4, 7]), summaries)
+        apart = [
+            module(sequence[row : row + 1], start, summaries[row : row + 1])[0]
+            for row, start in ((0, 4), (1, 7))
+        ]
+        other, _ = module(sequence, torch.tensor([4, 4]), summaries)
+    torch.testing.assert_close(together, torch.cat(apart), atol=1e-6, rtol=0)
+    assert not torch.allclose(together[1], other[1], atol=1e-5)
+
+
+def test_a_summary_skips_hidden_balls() -> None:
+    predictor = small_predictor(matches=1)
+    arrays = arrays_of(predictor, simulate_match(9))
+    batch, _ = training_batch([arrays])
+    who, temporal = batch["sequence"]["balls"], predictor.model.temporal
+    length = len(arrays)
+    vectors = balls(1, length, 12)
+    visible = torch.rand(1, 3, length, generator=torch.Generator().manual_seed(2)) < 0.6
+    visible[0, 1, arrays.over == 2] = False
+    with torch.no_grad():
+        summaries = temporal.over_summaries(vectors, who, visible, overs=5)
+        placed = temporal.encoder("long").place(vectors, who.over, who.ball_in_over)[0]
+        for query in range(3):
+            for over in range(5):
+                kept = placed[visible[0, query] & (who.over[0] == over)]
+                expected = torch.zeros(12)
+                if len(kept):
+                    expected = temporal.summarise(kept[None])[0][0, -1]
+                torch.testing.assert_close(summaries[0, query, over], expected)
+    assert not summaries[0, 1, 2].any()
+
+
+def test_gradient_reaches_every_parameter_in_training() -> None:
+    predictor = small_predictor()
+    batch, outcome = training_batch(
+        [arrays_of(predictor, simulate_match(seed), side) for seed in (2, 3) for side in (1, 2)]
+    )
+    recipe = Recipe(forget=0.5, forget_past=0.3)
+    hide_and_forget(batch, recipe, np.random.default_rng(3))
+    model = predictor.model.train()
+    loss = nn.functional.cross_entropy(
+        model(batch).flatten(0, 1), outcome.flatten(), ignore_index=-1
+    )
+    torch.autograd.backward(loss)
+    without = {
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.numel() and (parameter.grad is None or not parameter.grad.any())
+    }
+    assert without == {
+        # Joins the scales where the temporal encoder is used on its own; here fusion does.
+        "temporal.gate.weight",
+        "temporal.gate.bias",
+        # Nothing stands above the top layer.
+        "within_ball.layers.global.from_above.weight",
+    }
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+def test_the_full_model_returns_logits_and_its_profile() -> None:
+    predictor = small_predictor(matches=1)
+    arrays = arrays_of(predictor, simulate_match(9))
+    batch, _ = training_batch([arrays])
+    model = FullModel(cricket_sizes(12)).eval()
+    assert model(batch).shape == (1, len(arrays), 11)
+    profile = predictor.model.get_full_attention_profile(batch)
+    assert list(profile) == ["within_ball", "across_balls", "fusion_weights"]
+    layers = profile["within_ball"]["layers"]
+    assert [layer["layer"] for layer in layers] == ["global", "match_state", "actor", "dynamics"]
+    assert sum(layer["weight"] for layer in layers) == pytest.approx(1, abs=1e-6)
+    assert sum(len(layer["nodes"]) for layer in layers) == 17
+    for layer in layers:
+        assert sum(node["weight"] for node in layer["nodes"]) == pytest.approx(1, abs=1e-6)
+    assert list(profile["fusion_weights"]) == list(FUSED)
+    assert sum(profile["fusion_weights"].values()) == pytest.approx(1, abs=1e-6)
+    assert {scale: len(rows) for scale, rows in profile["across_balls"].items()} == HEADS
+    assert all(
+        sum(row) == pytest.approx(1, abs=1e-5)
+        for rows in profile["across_balls"].values()
+        for row in rows
+    )
+
+
+def test_layers_of_the_ball_graph_pass_down_and_skip_what_is_not_told() -> None:
+    torch.manual_seed(2)
+    graph = {"top": {"a": 2, "b": 3}, "middle": {"c": 0}, "low": {"d": 1}}
+    module = WithinBallEncoder(graph, 8)
+    stirred(module, 2)
+    nodes = {name: balls(1, 5, 8, seed=seed)[0] for seed, name in enumerate("abcd")}
+    with torch.no_grad():
+        _, weights = module(nodes)
+        _, partly = module({name: nodes[name] for name in "bd"})
+        _, changed = module({**nodes, "a": nodes["d"]})
+    assert {name: tuple(one.shape) for name, one in weights.items()} == {
+        "top": (5, 2),
+        "middle": (5, 1),
+        "low": (5, 1),
+        "layers": (5, 3),
+    }
+    for one in weights.values():
+        torch.testing.assert_close(one.sum(-1), torch.ones(5))
+    assert partly["top"].tolist() == [[0.0, 1.0]] * 5
+    assert not partly["middle"].any()
+    assert not partly["layers"][:, 1].any()
+    # What the top layer says reaches the weights of every layer below it.
+    assert not torch.allclose(weights["layers"], changed["layers"])
+    rows = weights["top"].tolist()
+    assert any(first != second for first, second in pairwise(rows))
