@@ -1,0 +1,371 @@
+"""What the predictor promises: a hidden ball does not exist, and the future is not told."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_predictors import (
+    arrays_of,
+    probabilities,
+    small_predictor,
+    told_otherwise,
+    with_delivery,
+    with_hidden,
+)
+from torch import Tensor
+
+from attnlens.cricket.ablation import under_knowledge, under_masks, without
+from attnlens.cricket.batch import training_batch, truncate, window_batch
+from attnlens.cricket.match import Facts, Match, Wicket
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.tensors import InningsArrays, encode_innings
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.models.predictor import KNOWLEDGE, SLOTS, Prediction, slot_masks
+from attnlens.models.relations import RELATIONS, Balls, relate, relate_overs
+
+POSITION = 61
+
+
+@pytest.fixture(scope="module")
+def predictor() -> TrainedPredictor:
+    return small_predictor()
+
+
+@pytest.fixture(scope="module")
+def match() -> Match:
+    return simulate_match(11)
+
+
+@pytest.fixture(scope="module")
+def arrays(predictor: TrainedPredictor, match: Match) -> InningsArrays:
+    return arrays_of(predictor, match)
+
+
+def everything(result: Prediction) -> dict[str, Tensor]:
+    """All that one pass returns, by name."""
+    return {
+        "logits": result.logits,
+        "gates": result.gates,
+        "slots": result.slots,
+        "slot_counts": result.slot_counts,
+        **{f"scale {name}": value for name, value in result.scales.items()},
+        **{f"within {name}": value for name, value in result.within.items()},
+    }
+
+
+def run(predictor: TrainedPredictor, batch: dict[str, Any]) -> dict[str, Tensor]:
+    with torch.no_grad():
+        return everything(predictor.model.predict(batch))
+
+
+def differing(one: dict[str, Tensor], other: dict[str, Tensor]) -> set[str]:
+    assert one.keys() == other.keys()
+    return {name for name in one if not torch.equal(one[name], other[name])}
+
+
+def keys_of(arrays: InningsArrays, kind: str) -> list[int]:
+    """Past balls to hide."""
+    past = range(POSITION)
+    return {
+        "the last ball": [POSITION - 1],
+        "inside micro": [POSITION - 4],
+        "outside micro, inside short": [POSITION - 9],
+        "outside short, inside medium": [POSITION - 30],
+        "outside medium": [POSITION - 50],
+        "the first ball": [0],
+        "boundaries": [key for key in past if arrays.boundary[key]],
+        "wickets and beside them": [
+            key for key in past if arrays.wicket[max(0, key - 1) : key + 2].any()
+        ],
+        "a whole over": [key for key in past if arrays.over[key] == 6],
+        "every other ball": list(past[::2]),
+        "all but one": list(past[1:]),
+    }[kind]
+
+
+KINDS = (
+    "the last ball",
+    "inside micro",
+    "outside micro, inside short",
+    "outside short, inside medium",
+    "outside medium",
+    "the first ball",
+    "boundaries",
+    "wickets and beside them",
+    "a whole over",
+    "every other ball",
+    "all but one",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_hidden_ball_tells_nothing(
+    predictor: TrainedPredictor, arrays: InningsArrays, kind: str, seed: int
+) -> None:
+    keys = keys_of(arrays, kind)
+    batch = window_batch(arrays, POSITION)
+    hidden = with_hidden(batch, keys)
+    assert not differing(run(predictor, hidden), run(predictor, told_otherwise(hidden, keys, seed)))
+    # The same change is felt where the balls are visible: the test can fail.
+    assert "logits" in differing(run(predictor, batch), run(predictor, told_otherwise(batch, keys)))
+
+
+@pytest.mark.parametrize("kind", ["inside micro", "outside medium", "every other ball"])
+def test_a_hidden_ball_tells_nothing_to_any_ball_of_a_whole_innings(
+    predictor: TrainedPredictor, arrays: InningsArrays, kind: str
+) -> None:
+    keys = keys_of(arrays, kind)
+    batch, _ = training_batch([arrays])
+    # The changed balls stay who they are as current balls.
+    hidden = with_hidden(batch, keys)
+    assert not differing(run(predictor, hidden), run(predictor, told_otherwise(hidden, keys)))
+    assert "logits" in differing(run(predictor, batch), run(predictor, told_otherwise(batch, keys)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_no_set_of_hidden_balls_tells_anything(data: st.DataObject) -> None:
+    predictor = HYPOTHESIS_PREDICTOR
+    match = simulate_match(data.draw(st.integers(20, 23)))
+    arrays = arrays_of(predictor, match, data.draw(st.integers(1, 2)))
+    position = data.draw(st.integers(1, len(arrays) - 1))
+    keys = data.draw(st.lists(st.integers(0, position - 1), min_size=1, unique=True))
+    hidden = with_hidden(window_batch(arrays, position), keys)
+    seed = data.draw(st.integers(0, 99))
+    assert not differing(run(predictor, hidden), run(predictor, told_otherwise(hidden, keys, seed)))
+
+
+HYPOTHESIS_PREDICTOR = small_predictor(matches=2)
+
+
+def test_relations_are_over_visible_balls_only() -> None:
+    flags = torch.zeros(1, 6, dtype=torch.bool)
+    wicket, boundary = flags.clone(), flags.clone()
+    wicket[0, 1] = True
+    boundary[0, [3, 5]] = True
+    number = torch.arange(6)[None]
+    past = Balls(number, number // 3, number % 3 + 1, number, number, number % 2, wicket, boundary)
+    past = dataclasses.replace(past, dot=~boundary, last_in_over=number % 3 == 2)
+    one = torch.full((1, 1), 6)
+    now = Balls(one, one // 3, one % 3 + 1, one % 2, one, one % 2)
+    visible = torch.ones(1, 3, 6, dtype=torch.bool)
+    visible[0, 1, 1] = False
+    visible[0, 2, 5] = False
+    many = Balls(
+        *(getattr(now, name).expand(1, 3) for name in ("index", "over", "ball_in_over")),
+        *(getattr(now, name).expand(1, 3) for name in ("batter", "non_striker", "bowler")),
+    )
+    table = relate(many, past, visible)
+
+    def told(query: int, relation: str) -> list[float]:
+        return table[0, query, :, RELATIONS.index(relation)].tolist()
+
+    assert told(0, "recency") == [-6, -5, -4, -3, -2, -1]
+    assert told(0, "wicket_adjacent") == [1, 1, 1, 0, 0, 0]
+    assert told(0, "boundary_cluster") == [0, 0, 0, 1, 0, 1]
+    assert told(0, "boundary") == [0, 0, 0, 1, 0, 1]
+    assert told(0, "same_bowler") == [1, 0, 1, 0, 1, 0]
+    assert told(0, "same_batsman") == [1, 0, 0, 0, 0, 0]
+    assert told(0, "same_matchup") == [1, 0, 0, 0, 0, 0]
+    assert told(0, "same_over") == [0, 0, 0, 0, 0, 0]
+    assert told(0, "over_boundary") == [1, 0, 1, 1, 0, 1]
+    assert told(1, "recency") == [-6, 0, -4, -3, -2, -1]
+    assert told(1, "wicket_adjacent") == [0, 0, 0, 0, 0, 0]
+    assert told(2, "boundary_cluster") == [0, 0, 0, 0, 0, 0]
+    assert told(2, "boundary") == [0, 0, 0, 1, 0, 0]
+
+    membership = torch.nn.functional.one_hot(past.over, 2).float()
+    overs = relate_overs(table, visible, membership, many.over)
+    assert overs[0, :, :, RELATIONS.index("recency")].tolist() == [[-2, -1]] * 3
+    by_over = overs[0, :, :, RELATIONS.index("same_bowler")]
+    torch.testing.assert_close(by_over[0], torch.tensor([2 / 3, 1 / 3]))
+    torch.testing.assert_close(by_over[1], torch.tensor([1.0, 1 / 3]))
+
+
+def test_slots_read_the_balls_they_are_named_after(arrays: InningsArrays) -> None:
+    sequence = window_batch(arrays, POSITION)["sequence"]
+    masks = slot_masks(sequence["now"], sequence["balls"], sequence["visible"])[0, :, 0]
+    back = POSITION - np.arange(POSITION)
+    batter = arrays.batter[:POSITION] == arrays.batter[POSITION]
+    bowler = arrays.bowler[:POSITION] == arrays.bowler[POSITION]
+    pair = {int(arrays.batter[POSITION]), int(arrays.non_striker[POSITION])}
+    ends = zip(arrays.batter.tolist(), arrays.non_striker.tolist(), strict=True)
+    expected = {
+        "batsman_state": batter,
+        "bowler_state": bowler,
+        "partnership": np.array([set(both) == pair for both in ends][:POSITION]),
+        "batting_momentum": back <= 12,
+        "bowling_momentum": bowler & (back <= 24),
+        "pressure_index": back <= 24,
+        "dot_ball_pressure": arrays.dot[:POSITION] & (back <= 12),
+    }
+    for number, name in enumerate(SLOTS):
+        assert masks[number].tolist() == expected[name].tolist(), name
+
+
+def test_with_all_the_past_hidden_it_is_an_innings_that_starts_here(
+    predictor: TrainedPredictor, arrays: InningsArrays
+) -> None:
+    batch = window_batch(arrays, POSITION)
+    nothing = run(predictor, with_hidden(batch, list(range(POSITION))))
+    cut = InningsArrays(
+        **{
+            name: {key: value[POSITION:] for key, value in held.items()}
+            if isinstance(held := getattr(arrays, name), dict)
+            else held[POSITION:]
+            for name in InningsArrays.__slots__
+        }
+    )
+    alone = run(predictor, window_batch(cut, 0))
+    torch.testing.assert_close(nothing["logits"], alone["logits"], atol=1e-6, rtol=0)
+    torch.testing.assert_close(nothing["gates"], alone["gates"], atol=1e-6, rtol=0)
+    assert not nothing["slots"].any()
+    assert not nothing["slot_counts"].any()
+    for scale in ("micro", "short", "medium", "long"):
+        assert not nothing[f"scale {scale}"][..., :-1].any()
+        assert (nothing[f"scale {scale}"][..., -1] == 1).all()
+    assert not torch.allclose(nothing["logits"], run(predictor, batch)["logits"], atol=1e-3)
+
+
+def from_ball_on(match: Match, index: int) -> list[tuple[str, Match]]:
+    """The match with other things happening on ball ``index`` and after it."""
+    side = match.innings[0]
+    ball = side.deliveries[index - 1]
+    six = {"outcome": "6", "runs_batter": 6, "runs_total": 6, "runs_extras": 0}
+    out = {"outcome": "W", "wickets": (Wicket("bowled", ball.batter),), "runs_total": 0}
+    wide = {"outcome": "wd", "extras": Facts(wides=5), "runs_extras": 5, "is_legal": False}
+    cut = dataclasses.replace(side, deliveries=side.deliveries[:index])
+    changed = [
+        (str(number), with_delivery(match, 1, later, **change))
+        for number, (later, change) in enumerate(
+            ((index, six), (index, out), (index, wide), (index + 1, out), (index + 1, wide))
+        )
+    ]
+    swapped = with_delivery(match, 1, index + 1, bowler=ball.batter, batter=ball.bowler, over=40)
+    return [
+        *changed,
+        ("players and over of the next ball", swapped),
+        ("nothing after it", dataclasses.replace(match, innings=(cut,))),
+        ("another result", dataclasses.replace(match, outcome=Facts(winner="Nobody"))),
+        ("no second innings", dataclasses.replace(match, innings=match.innings[:1])),
+    ]
+
+
+@pytest.mark.parametrize("index", [1, 2, 37, 80])
+def test_nothing_from_the_ball_on_reaches_its_prediction(
+    predictor: TrainedPredictor, match: Match, index: int
+) -> None:
+    def outputs(one: Match) -> dict[str, Tensor]:
+        side = one.innings[0]
+        encoded = encode_innings(one, side, predictor.ratings, predictor.base)
+        return run(predictor, window_batch(encoded, index - 1))
+
+    def in_one_pass(one: Match) -> np.ndarray[Any, Any]:
+        encoded = encode_innings(one, one.innings[0], predictor.ratings, predictor.base)
+        return probabilities(predictor.model, training_batch([encoded])[0])[0, :index]
+
+    plain, whole = outputs(match), in_one_pass(match)
+    for name, other in from_ball_on(match, index):
+        found = outputs(other)
+        if len(other.innings[0].deliveries) == len(match.innings[0].deliveries):
+            assert not differing(plain, found), name
+        # A shorter file makes smaller matrix products, which round differently.
+        torch.testing.assert_close(plain["logits"], found["logits"], atol=1e-6, rtol=0)
+        np.testing.assert_allclose(in_one_pass(other), whole, atol=1e-6, err_msg=name)
+    earlier = with_delivery(match, 1, max(index - 1, 1), over=0, label="x", bowler=RINGER)
+    if index > 1:
+        assert "logits" in differing(plain, outputs(earlier))
+
+
+RINGER = simulate_match(11).innings[1].deliveries[0].non_striker
+
+
+@pytest.mark.parametrize("innings", [1, 2])
+def test_one_ball_at_a_time_equals_the_whole_innings(
+    predictor: TrainedPredictor, match: Match, innings: int
+) -> None:
+    arrays = arrays_of(predictor, match, innings)
+    whole = probabilities(predictor.model, training_batch([arrays])[0])[0]
+    for position in (0, 1, 5, 6, 12, 36, 59, len(arrays) - 1):
+        alone = probabilities(predictor.model, window_batch(arrays, position))[0, 0]
+        np.testing.assert_allclose(alone, whole[position], atol=1e-5)
+        assert abs(alone.sum() - 1) < 1e-12
+    assert np.ptp(whole, axis=0).max() > 0.01
+
+
+@pytest.mark.parametrize("position", [0, 1, 20, POSITION])
+def test_many_masks_at_once_equal_one_at_a_time(
+    predictor: TrainedPredictor, arrays: InningsArrays, position: int
+) -> None:
+    batch = window_batch(arrays, position)
+    masks = np.random.default_rng(1).random((17, position)) < 0.7
+    masks[0], masks[1] = True, False
+    together = under_masks(predictor.model, batch, masks)
+    assert together.shape == (17, 11)
+    for mask, row in zip(masks, together, strict=True):
+        alone = with_hidden(batch, np.flatnonzero(~mask).tolist())
+        np.testing.assert_allclose(probabilities(predictor.model, alone)[0, 0], row, atol=1e-6)
+    assert position == 0 or not np.allclose(together[0], together[1], atol=1e-3)
+    assert under_masks(predictor.model, batch, masks[:0]).shape == (0, 11)
+
+
+def test_masks_from_sets() -> None:
+    assert without(4, [(), (2,), (0, 3)]).tolist() == [
+        [True, True, True, True],
+        [True, True, False, True],
+        [False, True, True, False],
+    ]
+
+
+def test_padding_in_a_batch_changes_nothing(predictor: TrainedPredictor, match: Match) -> None:
+    one, two = arrays_of(predictor, match, 1), arrays_of(predictor, match, 2)
+    three = truncate(one, 9)
+    together, outcomes = training_batch([one, two, three])
+    found = probabilities(predictor.model, together)
+    assert found.shape == (3, max(len(one), len(two)), 11)
+    for row, arrays in enumerate((one, two, three)):
+        alone = probabilities(predictor.model, training_batch([arrays])[0])[0]
+        np.testing.assert_allclose(found[row, : len(arrays)], alone, atol=1e-6)
+        assert outcomes[row].tolist() == [*arrays.outcome, *[-1] * (found.shape[1] - len(arrays))]
+
+
+def test_without_any_group_every_ball_of_the_match_is_expected_the_same(
+    predictor: TrainedPredictor, match: Match
+) -> None:
+    found = []
+    for innings, position in ((1, 0), (1, 40), (1, 100), (2, 0), (2, 70)):
+        batch = window_batch(arrays_of(predictor, match, innings), position)
+        nothing = {group: np.zeros(1, bool) for group in KNOWLEDGE}
+        visible = np.zeros((1, position), bool)
+        found.append(under_knowledge(predictor.model, batch, visible, nothing)[0])
+    np.testing.assert_allclose(found, np.tile(found[0], (5, 1)), atol=1e-6)
+
+
+def test_a_record_is_forgotten_wherever_it_is_told(
+    predictor: TrainedPredictor, arrays: InningsArrays
+) -> None:
+    """What a player's ratings say moves nothing once that player's record is taken away."""
+    batch = window_batch(arrays, POSITION)
+    flags = {group: np.array([group != "bowler's record", True]) for group in KNOWLEDGE}
+    visible = np.ones((2, POSITION), bool)
+    other = dataclasses.replace(
+        arrays,
+        ratings={**arrays.ratings, "bowler": arrays.ratings["bowler"].copy()},
+        nodes={**arrays.nodes, "bowler_identity": arrays.nodes["bowler_identity"].copy()},
+    )
+    his = arrays.bowler == arrays.bowler[POSITION]
+    other.ratings["bowler"][his] += 1
+    other.nodes["bowler_identity"][his] += 1
+    plain = under_knowledge(predictor.model, batch, visible, flags)
+    changed = under_knowledge(predictor.model, window_batch(other, POSITION), visible, flags)
+    assert np.array_equal(plain[0], changed[0])
+    assert not np.allclose(plain[1], changed[1], atol=1e-3)
+    full = under_masks(predictor.model, batch, visible[:1])
+    np.testing.assert_allclose(plain[1], full[0], atol=1e-6)
