@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from attnlens.cricket.tensors import PAST_NODES, InningsArrays
+from attnlens.models.predictor import RATINGS
 from attnlens.models.relations import Balls
 
-RATED = ("striker", "bowler", "venue", "teams", "era")
 PAST_SOURCES = {"phase_state": "place", "batsman_identity": "past_batter"}
 
 
@@ -34,7 +34,9 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> dict[str, Any]:
             name: _stack([one.nodes[name] for one in innings], length) for name in innings[0].nodes
         },
         "base": _stack([one.base for one in innings], length),
-        "ratings": {name: _stack([one.ratings[name] for one in innings], length) for name in RATED},
+        "ratings": {
+            name: _stack([one.ratings[name] for one in innings], length) for name in RATINGS
+        },
     }
 
 

@@ -51,6 +51,10 @@ KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
 """The ratings that go with each group; the era's rating always stays."""
 
 
+RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era")
+"""The rating vectors of a ball."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Everything that fixes the predictor's shape.
@@ -72,10 +76,10 @@ class Sizes:
     outcomes: int
     happened: int
     scoreboard: tuple[str, ...]
-    hidden_dim: int = 48
+    hidden_dim: int = 60
     slot_dim: int = 16
     heads: Mapping[str, int] = field(default_factory=lambda: dict(HEADS))
-    dropout: float = 0.1
+    dropout: float = 0.2
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
@@ -195,6 +199,9 @@ class FullModel(nn.Module):
         self.temporal = MultiScaleTemporalEncoder(
             width, width, heads=dict(sizes.heads), dropout=dropout
         )
+        self.from_expected = nn.Sequential(
+            nn.Linear(sizes.outcomes, width), nn.GELU(), nn.Linear(width, width)
+        )
         self.ball_norm = nn.LayerNorm(width)
         self.gate = nn.Linear(width, len(FUSED))
         self.fusion_probe = AttentionProbe(("batch", "query", "source"))
@@ -203,6 +210,9 @@ class FullModel(nn.Module):
         features = {name: n for nodes in sizes.graph.values() for name, n in nodes.items()}
         self.skip = nn.Linear(sum(features[name] for name in sizes.scoreboard), sizes.outcomes)
         self.trust = nn.Parameter(torch.ones(sizes.outcomes))
+        self.rating_scale = nn.ParameterDict(
+            {name: nn.Parameter(torch.ones(sizes.outcomes)) for name in RATINGS}
+        )
         nn.init.zeros_(self.skip.weight)
         nn.init.zeros_(self.skip.bias)
         nn.init.normal_(self.to_outcome.weight, std=0.01)
@@ -268,7 +278,8 @@ class FullModel(nn.Module):
             nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
         slots, slot_weights, counts = self.slots(question, key, now, before, visible, relations)
         ball, within = self.within_ball({**nodes, **slots})
-        ball = self.ball_norm(ball)
+        expected = self.expected(graph, known)
+        ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         vectors, scales = self.temporal.read(
             self.dropout(ball),
             key,
@@ -283,11 +294,11 @@ class FullModel(nn.Module):
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
         parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)
         fused = (gates[..., None, :] @ parts)[..., 0, :]
-        logits = self.to_outcome(self.dropout(fused)) + self.expected(graph, known)
+        logits = self.to_outcome(self.dropout(fused)) + expected
         return Prediction(logits, gates, scales, slot_weights, counts, within)
 
     def expected(self, graph: Mapping[str, Any], known: Mapping[str, Tensor]) -> Tensor:
-        """Logits from scoreboard and ratings alone, the skip past the attention."""
+        """Logits from scoreboard and ratings alone, which skip the attention."""
         base = graph["base"]
         board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
         scoreboard = known.get("scoreboard")
@@ -301,8 +312,9 @@ class FullModel(nn.Module):
             for group, ratings in KNOWLEDGE_RATINGS.items()
             for rating in ratings
         }
-        for name, rating in graph["ratings"].items():
+        for name in RATINGS:
             mask = kept.get(name)
+            rating = graph["ratings"][name] * self.rating_scale[name]
             logits = logits + (rating if mask is None else rating * mask[..., None])
         result: Tensor = logits.log_softmax(-1) * self.trust + skip
         return result

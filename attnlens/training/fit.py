@@ -35,7 +35,7 @@ class Recipe:
         forget_past: share of past balls that lose a player's record.
     """
 
-    epochs: int = 5
+    epochs: int = 8
     innings: int = 16
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
@@ -275,7 +275,7 @@ def fit(
     return Fitted(kept, history, seconds)
 
 
-def cricket_sizes(hidden_dim: int = 48, dropout: float = 0.1) -> Sizes:
+def cricket_sizes(hidden_dim: int = 60, dropout: float = 0.2) -> Sizes:
     """The predictor's sizes for the ball graph of `attnlens.cricket.tensors`."""
     from attnlens.cricket.tensors import NODES, PAST_NODES, PAST_OUTCOME_SIZE, SCOREBOARD_NODES
 

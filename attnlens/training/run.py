@@ -41,8 +41,8 @@ class Plan:
 
     train_until: datetime.date | None = None
     validate_until: datetime.date | None = None
-    hidden_dim: int = 48
-    dropout: float = 0.15
+    hidden_dim: int = 60
+    dropout: float = 0.2
     head_balls: int = 200
 
 
