@@ -145,6 +145,23 @@ def test_no_set_of_hidden_balls_tells_anything(data: st.DataObject) -> None:
 HYPOTHESIS_PREDICTOR = small_predictor(matches=2)
 
 
+@pytest.mark.parametrize("index", [1, 30, POSITION - 3])
+def test_a_hidden_ball_of_the_file_tells_nothing(
+    predictor: TrainedPredictor, match: Match, index: int
+) -> None:
+    """A no-ball for six by another bowler: the ball after it was a free hit, a chance of runs."""
+
+    def outputs(one: Match, hide: list[int]) -> dict[str, Tensor]:
+        return run(predictor, with_hidden(window_batch(arrays_of(predictor, one), POSITION), hide))
+
+    six = {"outcome": "nb", "runs_batter": 6, "runs_extras": 1, "runs_total": 7}
+    other = with_delivery(
+        match, 1, index, **six, extras=Facts(noballs=1), wickets=(), bowler=RINGER
+    )
+    assert not differing(outputs(match, [index - 1]), outputs(other, [index - 1]))
+    assert "logits" in differing(outputs(match, []), outputs(other, []))
+
+
 def test_relations_are_over_visible_balls_only() -> None:
     flags = torch.zeros(1, 6, dtype=torch.bool)
     wicket, boundary = flags.clone(), flags.clone()

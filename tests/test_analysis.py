@@ -1,0 +1,231 @@
+"""Controls, p-values, verdicts and Shapley values against independent computations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlens.analysis.controls import CONTROLS, FEWEST, STRATA, draw, pool_for, stratum
+from attnlens.analysis.shapley import shapley_values, subsets
+from attnlens.analysis.verdicts import (
+    CHANCE,
+    TOO_SMALL,
+    Judged,
+    benjamini_hochberg,
+    comparable,
+    divergence,
+    judge,
+    p_value,
+)
+
+WINDOW = tuple(range(12, 47))
+DISTANCES = {ball: 47 - ball for ball in WINDOW}
+
+
+def distances_of(balls: tuple[int, ...]) -> Counter[int]:
+    return Counter(stratum(DISTANCES[ball]) for ball in balls)
+
+
+def test_the_figures_that_claims_are_tested_with() -> None:
+    assert (CONTROLS, FEWEST, STRATA) == (999, 40, (3, 6, 12, 24))
+
+
+def test_distances_fall_into_five_strata() -> None:
+    found = {distance: stratum(distance) for distance in (1, 3, 4, 6, 7, 12, 13, 24, 25, 200)}
+    assert found == {1: 0, 3: 0, 4: 1, 6: 1, 7: 2, 12: 2, 13: 3, 24: 3, 25: 4, 200: 4}
+
+
+def test_control_sets_have_the_same_size_and_come_from_the_window() -> None:
+    pool = pool_for((46, 45, 20), WINDOW)
+    assert (pool.sets, pool.matched) == (math.comb(35, 3), False)
+    sets = draw(pool, np.random.default_rng(1))
+    assert len(sets) == CONTROLS
+    assert all(len(set(one)) == 3 and set(one) <= set(WINDOW) for one in sets)
+    assert all(one == tuple(sorted(one)) for one in sets)
+    # Every ball has the same chance: 999 * 3 / 35 is 86 times, give or take 9.
+    times = Counter(itertools.chain.from_iterable(sets))
+    assert set(times) == set(WINDOW)
+    assert all(50 < count < 125 for count in times.values())
+    assert sets == draw(pool, np.random.default_rng(1))
+    assert sets != draw(pool, np.random.default_rng(2))
+
+
+def test_matched_control_sets_have_the_same_distances() -> None:
+    removed = (46, 43, 38, 33, 13)
+    pool = pool_for(removed, WINDOW, DISTANCES)
+    assert pool.take == (1, 1, 1, 1, 1)
+    assert pool.sets == 3 * 3 * 6 * 12 * 11
+    assert pool.matched
+    sets = draw(pool, np.random.default_rng(1))
+    assert len(sets) == CONTROLS
+    assert all(distances_of(one) == distances_of(removed) for one in sets)
+    assert len(set(sets)) > 900
+
+
+def test_where_few_sets_exist_all_of_them_are_taken_once() -> None:
+    pool = pool_for((3, 1), range(1, 11))
+    assert pool.sets == 45
+    sets = draw(pool, np.random.default_rng(1))
+    assert sets == list(itertools.combinations(range(1, 11), 2))
+    matched = pool_for((46, 45, 43), WINDOW, DISTANCES)
+    expected = {
+        tuple(sorted((*near, far)))
+        for near in itertools.combinations((44, 45, 46), 2)
+        for far in (41, 42, 43)
+    }
+    found = draw(matched, np.random.default_rng(1))
+    assert len(found) == matched.sets == 9
+    assert set(found) == expected
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    window=st.integers(2, 30),
+    data=st.data(),
+    matched=st.booleans(),
+    controls=st.integers(1, 60),
+)
+def test_any_pool_gives_sets_like_the_claims(
+    window: int, data: st.DataObject, matched: bool, controls: int
+) -> None:
+    balls = range(1, window + 1)
+    removed = data.draw(st.lists(st.sampled_from(balls), min_size=1, max_size=4, unique=True))
+    distances = {ball: window + 1 - ball for ball in balls} if matched else None
+    pool = pool_for(removed, balls, distances)
+    sets = draw(pool, np.random.default_rng(3), controls)
+    assert len(sets) == min(controls, pool.sets)
+    assert pool.sets > controls or tuple(sorted(removed)) in sets
+    for one in sets:
+        assert len(set(one)) == len(removed)
+        assert set(one) <= set(balls)
+        if distances is not None:
+            assert Counter(stratum(distances[ball]) for ball in one) == Counter(
+                stratum(distances[ball]) for ball in removed
+            )
+
+
+def test_fewer_than_forty_sets_are_too_few() -> None:
+    assert not comparable(39)
+    assert comparable(40)
+
+
+def test_p_counts_the_controls_that_do_as_much() -> None:
+    controls = np.array([0.1, 0.2, 0.2, 0.3])
+    assert p_value(0.2, controls) == pytest.approx(4 / 5)
+    assert p_value(0.3, controls) == pytest.approx(2 / 5)
+    assert p_value(0.4, controls) == pytest.approx(1 / 5)
+    assert p_value(0.0, controls) == 1
+
+
+def test_q_is_benjamini_and_hochbergs() -> None:
+    # Ranked: 0.01*5/1, 0.02*5/2, 0.03*5/3, 0.4*5/4, 0.5*5/5, each no more than the next.
+    found = benjamini_hochberg([0.03, 0.5, 0.01, 0.4, 0.02])
+    assert found == pytest.approx([0.05, 0.5, 0.05, 0.5, 0.05])
+    assert benjamini_hochberg([0.04, 0.001]) == pytest.approx([0.04, 0.002])
+    assert benjamini_hochberg([0.9, 0.95]) == pytest.approx([0.95, 0.95])
+    assert benjamini_hochberg([0.3]) == [0.3]
+    assert benjamini_hochberg([]) == []
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=12))
+def test_q_is_the_least_rate_at_which_each_is_declared(p: list[float]) -> None:
+    for value, q in zip(p, benjamini_hochberg(p), strict=True):
+        rates = [
+            threshold * len(p) / sum(other <= threshold for other in p)
+            for threshold in p
+            if threshold >= value
+        ]
+        assert q == pytest.approx(min([1.0, *rates]))
+
+
+def test_divergence_is_in_nats_and_never_negative() -> None:
+    full, ablated = np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.5, 0.25])
+    expected = 0.5 * math.log(2) - 0.25 * math.log(2)
+    assert divergence(full, np.stack([ablated, full])).tolist() == pytest.approx([expected, 0])
+    nearly = full * (1 + np.array([1e-17, -1e-17, 0]))
+    assert divergence(full, nearly) == 0
+
+
+RANDOM = np.linspace(0.0001, 0.002, 100)
+
+
+@pytest.mark.parametrize(
+    ("effect", "points", "q", "verdict", "reason"),
+    [
+        (0.0030, 0.1, 0.05, "supported", None),
+        (0.0005, 0.1, 0.01, "supported", None),
+        (0.0004, -0.5, 0.01, "supported", None),
+        (0.0004, 0.49, 0.01, "not better than chance", TOO_SMALL),
+        (0.0030, 9.0, 0.051, "not better than chance", CHANCE),
+        (0.0010, 0.1, 0.9, "not better than chance", CHANCE),
+        (0.0001, 9.0, 1.0, "contradicted", "other balls do more"),
+    ],
+)
+def test_the_verdict_rule(
+    effect: float, points: float, q: float, verdict: str, reason: str | None
+) -> None:
+    found = judge(effect, np.array([0.0, points, 0.01]), RANDOM, q)
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert isinstance(found, Judged)
+
+
+def test_contradicted_starts_below_the_fifth_percentile() -> None:
+    controls = np.arange(1.0, 102.0)
+    points = np.array([9.0])
+    assert judge(6.0, points, controls, 0.9).verdict == "not better than chance"
+    assert judge(5.9, points, controls, 0.9).verdict == "contradicted"
+
+
+def by_permutation(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]], groups: int
+) -> list[float]:
+    """The mean gain of each group over every order in which groups can arrive."""
+    total = [0.0] * groups
+    for order in itertools.permutations(range(groups)):
+        present = 0
+        for group in order:
+            total[group] += values[present | 1 << group] - values[present]
+            present |= 1 << group
+    return [part / math.factorial(groups) for part in total]
+
+
+@settings(max_examples=40, deadline=None)
+@given(groups=st.integers(1, 5), seed=st.integers(0, 1000))
+def test_shapley_values_are_the_mean_over_all_orders(groups: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    values = generator.normal(size=(2**groups, 3))
+    found = shapley_values(values)
+    assert found.shape == (groups, 3)
+    for column in range(3):
+        expected = by_permutation(values[:, column], groups)
+        np.testing.assert_allclose(found[:, column], expected, atol=1e-12)
+    np.testing.assert_allclose(found.sum(0), values[-1] - values[0], atol=1e-12)
+    # Adding two games adds their values.
+    other = generator.normal(size=values.shape)
+    np.testing.assert_allclose(
+        shapley_values(values + other), found + shapley_values(other), atol=1e-12
+    )
+
+
+def test_a_group_that_adds_nothing_gets_nothing() -> None:
+    flags = subsets(3)
+    worth = 2.0 * flags[:, 0] + 5.0 * flags[:, 2] + 1.0 * (flags[:, 0] & flags[:, 2])
+    assert shapley_values(worth).tolist() == pytest.approx([2.5, 0, 5.5])
+
+
+def test_subsets_are_binary_numbers() -> None:
+    assert subsets(2).tolist() == [[False, False], [True, False], [False, True], [True, True]]
+    assert subsets(10).sum(1).tolist() == [number.bit_count() for number in range(1024)]
+
+
+@pytest.mark.parametrize("count", [3, 6, 1000])
+def test_values_must_be_one_for_each_subset(count: int) -> None:
+    with pytest.raises(ValueError, match=f"{count} values are not one for each subset"):
+        shapley_values(np.zeros(count))

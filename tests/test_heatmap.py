@@ -1,0 +1,299 @@
+"""Heat maps in the fixed format, worked out by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from attnlens.explanation import build
+from attnlens.explanation.attention_types import AnyHead, AnyLongHead
+from attnlens.explanation.heatmap import (
+    SHARES,
+    PastBall,
+    ScaleAttention,
+    aggregate,
+    heat_map,
+    note_on,
+    ranked,
+    rounded,
+    shares,
+)
+
+
+def ball(index: int, *relations: str, outcome: str = "0", over: int = 0) -> PastBall:
+    runs = int(outcome) if outcome.isdigit() else 0
+    return PastBall(
+        index=index,
+        label=f"{over}.{index}",
+        over=over,
+        batter="Ana",
+        bowler="Cem",
+        outcome=outcome,
+        runs=runs,
+        runs_batter=runs,
+        boundary=outcome in ("4", "6"),
+        relations=frozenset(relations),
+    )
+
+
+BALLS = (
+    ball(41, outcome="0"),
+    ball(42, "same_bowler", "boundary", outcome="4"),
+    ball(43, "same_batsman", "wicket_adjacent", outcome="W"),
+    ball(44, "same_bowler", "same_batsman", "same_matchup", outcome="1"),
+    ball(45, "boundary", outcome="6"),
+    ball(46, "same_over", "same_bowler", outcome="0", over=7),
+)
+ROWS = (
+    (0.05, 0.10, 0.10, 0.10, 0.25, 0.30),
+    (0.30, 0.05, 0.10, 0.10, 0.25, 0.00),
+    (0.02, 0.20, 0.20, 0.20, 0.08, 0.20),
+    (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+)
+
+
+def attention(**changes: Any) -> ScaleAttention:
+    whole = ScaleAttention(
+        scale="medium",
+        current=47,
+        balls=BALLS,
+        rows=ROWS,
+        own=(0.10, 0.20, 0.10, 1.0),
+        patterns=("recency", "same_bowler", "same_batsman", None),
+        earned=("recency", "unspecialised", "unspecialised", "boundary"),
+        bias_shares=(0.5, None, 1.0, None),
+    )
+    return dataclasses.replace(whole, **changes)
+
+
+EFFECTS = {one.index: one.index / 1e9 for one in BALLS}
+
+
+def test_the_document_of_a_scale() -> None:
+    found = heat_map(attention(), bowler="Cem", batter="Ana", effects=EFFECTS)
+    assert list(found)[:5] == [
+        "scale",
+        "current_ball",
+        "sequence_range",
+        "question",
+        "attention_by_head",
+    ]
+    assert (found["scale"], found["current_ball"]) == ("medium", 47)
+    assert found["sequence_range"] == [41, 47]
+    assert found["question"] == "longer patterns and bowling changes"
+    assert found["balls"] == [41, 42, 43, 44, 45, 46]
+    assert list(found["attention_by_head"]) == [
+        "head_0_recency",
+        "head_1_same_bowler",
+        "head_2_same_batsman",
+        "head_3_free",
+    ]
+    assert found["attention_by_head"]["head_0_recency"] == {
+        "pattern": "recency",
+        "question": "where is the momentum now",
+        "top_balls": [46, 45, 44, 43],
+        "weights": [0.3, 0.25, 0.1, 0.1],
+        "outcomes": ["0", "6", "1", "W"],
+        "labels": ["7.46", "0.45", "0.44", "0.43"],
+        "effects": [46e-9, 45e-9, 44e-9, 43e-9],
+        "top_any": [46, 45, 44, 43],
+        "top_any_weights": [0.3, 0.25, 0.1, 0.1],
+        "self_attention": 0.1,
+        "past_attention": 0.9,
+        "row": [0.05, 0.1, 0.1, 0.1, 0.25, 0.3],
+        "earned": "recency",
+        "note": None,
+        "bias_share": 0.5,
+    }
+
+
+def test_relation_heads_list_only_related_balls() -> None:
+    heads = heat_map(attention(), bowler="Cem", batter="Ana")["attention_by_head"]
+    bowler, batter = heads["head_1_same_bowler"], heads["head_2_same_batsman"]
+    # Ball 46 is his too, and has no weight.
+    assert (bowler["bowler"], bowler["top_balls"], bowler["weights"]) == (
+        "Cem",
+        [44, 42],
+        [0.1, 0.05],
+    )
+    assert bowler["top_any"] == [41, 45, 44, 43]
+    assert bowler["top_any_weights"] == [0.3, 0.25, 0.1, 0.1]
+    assert bowler["effects"] == [None, None]
+    assert (batter["batsman"], batter["top_balls"]) == ("Ana", [44, 43])
+    assert batter["weights"] == [0.2, 0.2]
+    assert "batsman" not in bowler
+    assert "bowler" not in batter
+    free = heads["head_3_free"]
+    assert (free["pattern"], free["top_balls"], free["earned"]) == ("learned", [], "boundary")
+    assert not {"bowler", "batsman"} & set(free)
+
+
+def test_every_head_is_of_the_published_type() -> None:
+    for scale, kind in (("medium", AnyHead), ("long", AnyLongHead)):
+        weights = [{0: sum(row)} for row in ROWS] if scale == "long" else None
+        told = attention(scale=scale, over_weights=weights)
+        for head in heat_map(told, bowler="C", batter="A")["attention_by_head"].values():
+            model = TypeAdapter(kind).validate_python(head)
+            assert model.model_dump(mode="json") == head
+            assert list(model.model_dump(mode="json")) == list(head)
+
+
+def test_a_ball_counts_once_under_the_first_that_fits() -> None:
+    by_ball = [sum(row[place] for row in ROWS) for place in range(6)]
+    whole = sum(by_ball)
+    assert aggregate(attention()) == pytest.approx(
+        {
+            "last_over": by_ball[5] / whole,
+            "same_bowler": (by_ball[1] + by_ball[3]) / whole,
+            "same_batsman": by_ball[2] / whole,
+            "boundaries": by_ball[4] / whole,
+            "other": by_ball[0] / whole,
+        },
+        abs=1e-6,
+    )
+
+
+def test_shares_count_every_relation_on_its_own() -> None:
+    table = {row["relation"]: row for row in shares(attention())}
+    assert tuple(table) == SHARES
+    whole = sum(map(sum, ROWS))
+    bowler = sum(row[1] + row[3] + row[5] for row in ROWS)
+    assert table["same_bowler"] == {
+        "relation": "same_bowler",
+        "share": pytest.approx(bowler / whole, abs=1e-6),
+        "uniform": 0.5,
+        "ratio": pytest.approx(2 * bowler / whole, abs=1e-6),
+    }
+    assert table["over_boundary"] == {
+        "relation": "over_boundary",
+        "share": 0.0,
+        "uniform": 0.0,
+        "ratio": None,
+    }
+
+
+def test_without_a_past_there_is_nothing_to_share() -> None:
+    found = heat_map(attention(balls=(), rows=((), (), (), ())), bowler="Cem", batter="Ana")
+    assert found["sequence_range"] == [47, 47]
+    assert set(found["aggregate_attention"].values()) == {0.0}
+    assert all(row["share"] == 0 and row["ratio"] is None for row in found["shares"])
+    assert all(head["top_balls"] == [] for head in found["attention_by_head"].values())
+    assert found["balls"] == []
+
+
+def test_of_equal_weights_the_later_ball_comes_first() -> None:
+    assert ranked(BALLS, (0.1, 0.2, 0.2, 0.1, 0.0, 4e-7)) == [2, 1, 3, 0]
+
+
+def test_overs_are_listed_beside_balls_on_the_long_scale() -> None:
+    balls = tuple(ball(index, over=index // 6) for index in range(1, 18))
+    weights = ({0: 0.4, 1: 0.2, 2: 0.2}, {0: 0.0, 1: 0.6, 2: 0.1})
+    sizes = {over: sum(one.over == over for one in balls) for over in range(3)}
+    rows = [[told[one.over] / sizes[one.over] for one in balls] for told in weights]
+    found = heat_map(
+        attention(
+            scale="long",
+            balls=balls,
+            rows=rows,
+            own=(0.2, 0.3),
+            patterns=("recency", "same_bowler"),
+            earned=("recency", "recency"),
+            bias_shares=(None, None),
+            over_weights=weights,
+        ),
+        bowler="Cem",
+        batter="Ana",
+    )
+    head = found["attention_by_head"]["head_0_recency"]
+    assert (head["top_overs"], head["top_over_weights"]) == ([0, 2, 1], [0.4, 0.2, 0.2])
+    assert head["top_balls"] == [5, 4, 3, 2]
+    assert head["weights"] == [0.08] * 4
+    second = found["attention_by_head"]["head_1_same_bowler"]
+    assert second["top_overs"] == [1, 2]
+    assert second["top_balls"] == []
+    assert found["sequence_range"] == [1, 47]
+
+
+@pytest.mark.parametrize(
+    ("balls", "note"),
+    [
+        ([ball(1, outcome="4"), ball(2, outcome="6")], "all were boundaries"),
+        ([ball(1), ball(2)], "all were dot balls"),
+        ([ball(1, outcome="1"), ball(2)], None),
+        ([ball(1, outcome="W"), ball(2)], None),
+        ([ball(1, "same_over", outcome="1"), ball(2, "same_over")], "all in this over"),
+        (
+            [ball(1, "wicket_adjacent", outcome="W"), ball(2, "wicket_adjacent", outcome="1")],
+            "each a wicket or next to one",
+        ),
+        ([ball(1, outcome="4")], None),
+        ([], None),
+    ],
+)
+def test_a_note_tells_what_all_listed_balls_share(balls: list[PastBall], note: str | None) -> None:
+    assert note_on(balls) == note
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.floats(0, 1), min_size=6, max_size=6).filter(lambda row: sum(row) > 1e-3),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_the_parts_sum_to_one_and_the_lists_are_ranked(rows: list[list[float]]) -> None:
+    scaled = [[weight / (sum(row) * 1.25) for weight in row] for row in rows]
+    told = attention(
+        rows=scaled,
+        own=[0.2] * len(rows),
+        patterns=[None] * len(rows),
+        earned=["unspecialised"] * len(rows),
+        bias_shares=[None] * len(rows),
+    )
+    found = heat_map(told, bowler="Cem", batter="Ana")
+    assert math.isclose(sum(found["aggregate_attention"].values()), 1, abs_tol=3e-6)
+    for head, row in zip(found["attention_by_head"].values(), scaled, strict=True):
+        assert head["weights"] == sorted(head["weights"], reverse=True)
+        assert (
+            head["weights"]
+            == sorted((rounded(one) for one in row), reverse=True)[: len(head["weights"])]
+        )
+        assert len(head["top_balls"]) == min(4, sum(rounded(one) > 0 for one in row))
+        assert head["past_attention"] == pytest.approx(0.8, abs=1e-6)
+
+
+def test_a_prediction_is_told_beside_its_baseline() -> None:
+    told = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), "0")
+    assert told == {
+        "outcomes": [
+            {"outcome": "0", "probability": 0.25, "baseline": 0.5},
+            {"outcome": "4", "probability": 0.75, "baseline": 0.5},
+        ],
+        "top": "4",
+        "actual": "0",
+        "surprise_bits": 2.0,
+    }
+    next_ball = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), None)
+    assert (next_ball["actual"], next_ball["surprise_bits"]) == (None, None)
+
+
+def test_changes_are_in_points_and_name_the_outcome_that_moves_most() -> None:
+    assert build.top_change(("0", "4", "W"), (0.3, 0.2, 0.5), (0.32, 0.1, 0.58)) == {
+        "outcome": "4",
+        "points": -10.0,
+        "before": 0.2,
+        "after": 0.1,
+    }
+    parts = build.contributions(("0", "4"), ("a", "b"), ((0.01, -0.01), (-1e-12, 0.0)))
+    assert parts == [
+        {"group": "a", "points": [{"outcome": "0", "points": 1.0}, {"outcome": "4", "points": -1}]},
+        {"group": "b", "points": [{"outcome": "0", "points": 0.0}, {"outcome": "4", "points": 0}]},
+    ]
+    assert math.copysign(1, parts[1]["points"][0]["points"]) == 1
