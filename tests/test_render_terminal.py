@@ -100,10 +100,9 @@ def test_a_head_tells_its_question_its_balls_the_effect_and_the_verdict() -> Non
     lines = page()
     at = next(at for at, line in enumerate(lines) if line.startswith("  same batsman"))
     assert lines[at : at + 3] == [
-        "  same batsman how is this batter going?               P(4) 17 → 14%   0.02 ✓ supported",
-        "    7.1 Brandt→Marchetti 1 (19%)   6.4 Lindqvist→Marchetti 1 (18%)   "
-        "5.5 Brandt→Marchetti 1 (9%)",
-        "    5.4 Brandt→Marchetti 0 (5%)   = 52% of its attention   4% on this ball itself",
+        "  same batsman how is Marchetti going?                 P(4) 17 → 14%   0.02 ✓ supported",
+        "    7.1 Brandt 1 (19%)   6.4 Lindqvist 1 (18%)   5.5 Brandt 1 (9%)   5.4 Brandt 0 (5%)",
+        "    = 52% of its attention",
     ]
     verdicts = {line[:14].strip(): line[76:] for line in lines if line[76:77] in set("✓–✗○")}
     assert verdicts == {
@@ -151,12 +150,10 @@ def test_the_end_tells_scales_fusion_summary_and_how_to_read() -> None:
         "  Attended to N Brandt's previous balls: 0/4 were boundaries |",
         "  Recent momentum: 8 runs in last 4 attended balls",
         "",
-        "  How to read it: a weight says where the model looked, not that it mattered. Hi"
-        "ding balls "
-        "takes",
-        "  them out of its attention only; the scoreboard stays. q is how often random balls do as "
-        "much, so",
-        "  small is strong. base is what it expects knowing nothing of this ball.",
+        "  A weight says where the model looked, not that it mattered. Hiding balls takes them out "
+        "of its",
+        "  attention; the scoreboard stays. Small q: chance seldom does as much. base: with "
+        "nothing known.",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from attnlens.explanation.narrative import UNNAMED
 from attnlens.render.canvas import Glyphs, Line, Page, Span, display_width, pad, pad_line, width_of
@@ -22,22 +22,34 @@ MARKS: Mapping[str, str] = {
 SIGNS: Mapping[str, str] = {"W": "W", "wd": "w", "nb": "n", "bye": "b"}
 
 
+Who = Literal["both", "bowler", "batter", "nobody"]
+
+USUAL = ("controls do as much", "too few other balls to compare with")
+"""Reasons that the verdict's own words and the legend already give."""
+
+
 class Balls:
     """The past balls by index, with names short enough for a line."""
 
     def __init__(self, data: Mapping[str, Any], names: Mapping[str, str]) -> None:
         self.by_index = {entry["index"]: entry for entry in data["history"]}
         self.names = names
+        self.bowler, self.batter = names[data["ball"]["bowler"]], names[data["ball"]["batter"]]
 
-    def told(self, index: int, weight: float | None, glyphs: Glyphs, *, who: bool = True) -> Line:
-        """``7.1 Zampa→Rahul 4 (22%)``."""
+    def told(self, index: int, weight: float | None, glyphs: Glyphs, *, who: Who = "both") -> Line:
+        """``7.1 Zampa→Rahul 4 (22%)``; with fewer names where the others are known."""
         ball = self.by_index.get(index)
         share: Line = [] if weight is None else [(f" ({percent(weight)})", "quiet")]
         if ball is None:
             return [(f"delivery {index}", ""), *share]
         bowler, batter = self.names[ball["bowler"]], self.names[ball["batter"]]
         style = "wicket" if ball["wicket"] else "boundary" if ball["boundary"] else "name"
-        players = f"{bowler}{glyphs.arrow}{batter} " if who else ""
+        players = {
+            "both": f"{bowler}{glyphs.arrow}{batter} ",
+            "bowler": f"{bowler} ",
+            "batter": f"{batter} ",
+            "nobody": "",
+        }[who]
         return [
             (f"{ball['label']} {players}", ""),
             (ball["outcome"], style),
@@ -51,7 +63,11 @@ def head_name(key: str, head: Mapping[str, Any]) -> str:
     return f"head {key.split('_')[1]}" if pattern == UNNAMED else pattern.replace("_", " ")
 
 
-def question(head: Mapping[str, Any]) -> str:
+def question(head: Mapping[str, Any], balls: Balls) -> str:
+    if head["pattern"] == "same_bowler":
+        return f"how did {balls.bowler}'s earlier balls go?"
+    if head["pattern"] == "same_batsman":
+        return f"how is {balls.batter} going?"
     if head["pattern"] != UNNAMED and head["question"]:
         return str(head["question"]).rstrip("?") + "?"
     earned = head["earned"]
@@ -89,7 +105,11 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
     test = _tester(data, outcome, page.glyphs)
     for key, head in inner["attention_by_head"].items():
         claims = [c for c in data["evidence"] if c["head"] == key and c["scale"] == scale]
-        _add_title(page, head_name(key, head), question(head), claims[:1], test)
+        asks, share = question(head, balls), covered(head)
+        # The share stands with the question where there is room, else after the balls.
+        titled = bool(claims) and title_room(page) > len(f"{asks}{share}") + 3
+        words = f"{asks} {page.glyphs.dot} {share}" if titled else asks
+        _add_title(page, head_name(key, head), words, claims[:1], test)
         for claim in claims[1:]:
             _add_title(
                 page,
@@ -98,7 +118,7 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
                 [claim],
                 test,
             )
-        _add_balls(page, head, claims, balls)
+        _add_balls(page, head, claims, balls, "" if titled else share)
     for claim in data["evidence"]:
         if claim["head"] is None and claim["scale"] in (scale, None):
             _add_title(page, claim["kind"], "", [claim], test)
@@ -106,8 +126,19 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
             more = len(claim["removed"]) - len(told)
             told += [[(f"and {more} more", "quiet")]] if more else []
             page.flow(told, indent=4, gap=3)
-            _add_remarks(page, claim["reason"])
+            _add_remarks(page, _unusual(claim))
     page.blank()
+
+
+def covered(head: Mapping[str, Any]) -> str:
+    """How much of the head's attention the listed balls got; empty where there are none."""
+    return f"{percent(sum(head['weights']))} of its attention" if head["top_balls"] else ""
+
+
+def title_room(page: Page) -> int:
+    """Columns for a head's question."""
+    wide = page.width >= COLUMNS
+    return page.width - NAME - (EFFECT + CHANCE + VERDICT if wide else 0)
 
 
 def _add_title(
@@ -116,8 +147,7 @@ def _add_title(
     title: Span = (pad(f"  {name}", NAME, page.glyphs.ellipsis), "name")
     effect, chance, verdict = test(claims[0] if claims else None)
     if page.width >= COLUMNS:
-        room = page.width - EFFECT - CHANCE - VERDICT
-        line: Line = [title, (pad(asks, room - NAME, page.glyphs.ellipsis), "")]
+        line: Line = [title, (pad(asks, title_room(page), page.glyphs.ellipsis), "")]
         page.add(*line, effect, chance, verdict)
         return
     page.flow([[(word, "")] for word in asks.split()], indent=NAME, gap=1, lead=[title])
@@ -173,30 +203,40 @@ def _change(outcome: str, before: float, after: float, glyphs: Glyphs) -> str:
     return airy if len(airy) < EFFECT else f"P({outcome}) {one}{glyphs.arrow}{two}%"
 
 
+def _unusual(claim: Mapping[str, Any]) -> str | None:
+    return None if claim["reason"] in USUAL else claim["reason"]
+
+
 def _add_remarks(page: Page, *remarks: str | None) -> None:
     for remark in filter(None, remarks):
         page.paragraph(remark, "quiet", indent=4)
 
 
 def _add_balls(
-    page: Page, head: Mapping[str, Any], claims: list[Mapping[str, Any]], balls: Balls
+    page: Page,
+    head: Mapping[str, Any],
+    claims: list[Mapping[str, Any]],
+    balls: Balls,
+    share: str,
 ) -> None:
     """The balls a head lists; of a head that nothing is claimed of, one line."""
     listed = list(zip(head["top_balls"], head["weights"], strict=True))
     if not listed:
         page.paragraph("no such ball yet", "quiet", indent=4)
         return
-    items = [balls.told(index, weight, page.glyphs) for index, weight in listed]
+    known: Mapping[str, Who] = {"same_bowler": "batter", "same_batsman": "bowler"}
+    who = known.get(head["pattern"], "both")
+    items = [balls.told(index, weight, page.glyphs, who=who) for index, weight in listed]
     if not claims:
         while len(items) > 1 and sum(width_of(item) + 3 for item in items) + 1 > page.width:
             items.pop()
         page.flow(items, indent=4, gap=3)
         return
-    items.append([(f"= {percent(sum(head['weights']))} of its attention", "quiet")])
-    items.append([(f"{percent(head['self_attention'])} on this ball itself", "quiet")])
+    if share:
+        items.append([(f"= {share}", "quiet")])
     page.flow(items, indent=4, gap=3)
     where = "hidden from this head only" if claims[0]["removed_from"] == "head" else None
-    _add_remarks(page, head["note"], where, *(claim["reason"] for claim in claims))
+    _add_remarks(page, head["note"], where, *map(_unusual, claims))
 
 
 def add_strip(page: Page, data: Mapping[str, Any], scale: str, balls: Balls) -> None:
@@ -294,7 +334,7 @@ def add_other_scales(page: Page, data: Mapping[str, Any], scale: str, balls: Bal
             (f"{weight:>4} of the prediction   " if wide else f"{weight:>4}   ", ""),
         ]
         room = page.width - width_of(start)
-        tops = _top_overs(inner) if name == "long" else _top_balls(inner, balls, page, who=wide)
+        tops = _top_overs(inner) if name == "long" else _top_balls(inner, balls, page, wide)
         line: Line = []
         for top in tops or [[("nothing to look at yet", "quiet")]]:
             if line and width_of(line) + 3 + width_of(top) > room:
@@ -310,7 +350,8 @@ def _mean_row(inner: Mapping[str, Any]) -> dict[int, float]:
     return dict(zip(inner["balls"], sums, strict=False))
 
 
-def _top_balls(inner: Mapping[str, Any], balls: Balls, page: Page, *, who: bool) -> list[Line]:
+def _top_balls(inner: Mapping[str, Any], balls: Balls, page: Page, wide: bool) -> list[Line]:
+    who: Who = "both" if wide else "nobody"
     mean = _mean_row(inner)
     ranked = sorted(mean, key=lambda index: (-mean[index], -index))[:4]
     return [balls.told(index, mean[index], page.glyphs, who=who) for index in ranked]

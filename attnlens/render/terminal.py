@@ -91,8 +91,8 @@ def _add_close(page: Page, data: Mapping[str, Any]) -> None:
     if data["summary"]:
         _add_parts(page, data["summary"], 2)
     page.paragraph(
-        "How to read it: a weight says where the model looked, not that it mattered. Hiding balls "
-        "takes them out of its attention only; the scoreboard stays. q is how often random balls "
-        "do as much, so small is strong. base is what it expects knowing nothing of this ball.",
+        "A weight says where the model looked, not that it mattered. Hiding balls takes them out "
+        "of its attention; the scoreboard stays. Small q: chance seldom does as much. base: with "
+        "nothing known.",
         "quiet",
     )
