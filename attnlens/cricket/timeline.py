@@ -76,7 +76,7 @@ class Timeline:
         if ratings is None or start != self._started or behind:
             ratings = self._begin(start)
         self._advance(ratings, day)
-        return replace(self._predictor, ratings=ratings)
+        return replace(self._predictor, ratings=_as_they_stand(ratings))
 
     def _begin(self, start: str) -> Ratings:
         ratings = copy.deepcopy(self._names)
@@ -111,3 +111,18 @@ class Timeline:
             )
             ratings.until = date
             self._next = end
+
+
+def _as_they_stand(ratings: Ratings) -> Ratings:
+    """A copy that later days do not change."""
+    tables = {
+        name: replace(
+            table,
+            keys=dict(table.keys),
+            rating=table.rating.copy(),
+            precision=table.precision.copy(),
+            balls=table.balls.copy(),
+        )
+        for name, table in ratings.tables.items()
+    }
+    return replace(ratings, tables=tables, aliases=dict(ratings.aliases))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.resources
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -114,7 +114,8 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             raise CheckpointError(
                 "was trained on other features", path=path, remedy="train it again"
             )
-        network = FullModel(sizes)
+        # The order of layers and nodes is ours: a JSON object need not keep it.
+        network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(
             {
                 name.removeprefix("model."): value
@@ -130,7 +131,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         )
         ratings = _ratings(tensors, about["ratings_until"])
         card = dict(about["card"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(
             f"is damaged ({' '.join(str(error).split())[:120]})", path=path, remedy="train it again"
         ) from error

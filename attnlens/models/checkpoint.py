@@ -43,7 +43,8 @@ def write_checkpoint(
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()},
             part,
-            {"about": json.dumps(about, sort_keys=True)},
+            # In the order given: the layers of a graph are read in theirs.
+            {"about": json.dumps(about)},
         )
         # safetensors makes files that only their owner can read.
         part.chmod(0o644)

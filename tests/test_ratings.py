@@ -1,0 +1,338 @@
+"""Ratings know only what was played before, and come back from disk as they were."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small_predictors import arrays_of, probabilities, small_predictor
+
+from attnlens.cricket.batch import window_batch
+from attnlens.cricket.flags import flags_of
+from attnlens.cricket.match import Match, Player
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.ratings import KINDS, STEP, Kind, Ratings, Table, phase_of, quota_of
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.timeline import Timeline
+from attnlens.cricket.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.window import window_for
+from attnlens.errors import CheckpointError
+from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
+
+HISTORY = [simulate_match(seed) for seed in range(8)]
+BASE = fit_base(HISTORY[:4], seed=1)
+
+
+def rated(matches: list[Match]) -> tuple[Ratings, list[TrainingInnings]]:
+    ratings = Ratings()
+    return ratings, rate_and_encode(matches, BASE, ratings)
+
+
+def scrambled(match: Match) -> Match:
+    """The match with its outcomes in another order."""
+    order = Random(1)
+    sides = []
+    for side in match.innings:
+        told = [ball.outcome for ball in side.deliveries]
+        order.shuffle(told)
+        sides.append(
+            dataclasses.replace(
+                side,
+                deliveries=tuple(
+                    dataclasses.replace(ball, outcome=outcome)
+                    for ball, outcome in zip(side.deliveries, told, strict=True)
+                ),
+            )
+        )
+    return dataclasses.replace(match, innings=tuple(sides))
+
+
+def table_of(ratings: Ratings) -> dict[str, dict[str, tuple[list[float], list[float], float]]]:
+    """What the ratings say of everyone they have seen play."""
+    return {
+        name: {
+            key: (
+                table.rating[row].tolist(),
+                table.precision[row].tolist(),
+                float(table.balls[row]),
+            )
+            for key, row in sorted(table.keys.items())
+            if table.balls[row]
+        }
+        for name, table in ratings.tables.items()
+    }
+
+
+def test_one_update_by_hand() -> None:
+    table = Table(Kind("striker", deviation=0.25, drift=0.01))
+    row = table.row("Ana", create=True)
+    surprise = np.zeros((3, 11), np.float32)
+    information = np.full((3, 11), 0.1, np.float32)
+    surprise[:, 4] = (0.9, -0.1, 0.7)
+    table.learn(np.array([row, row, row]), surprise, information)
+    precision = 1 / (0.25**2 + 0.01) + 0.3
+    assert table.precision[row].tolist() == pytest.approx([precision] * 11)
+    expected = [0.0] * 11
+    expected[4] = STEP * 1.5 / precision
+    assert table.rating[row].tolist() == pytest.approx(expected)
+    assert table.balls[row] == 3
+    assert table.row("Bea") == -1
+    rating, balls = table.look_up(np.array([row, -1]))
+    assert rating[1].tolist() == [0] * 11
+    assert balls.tolist() == [3, 0]
+
+
+def test_a_player_who_hits_more_sixes_is_rated_for_it() -> None:
+    ratings, _ = rated(HISTORY)
+    sixes: dict[str, list[int]] = {}
+    for match in HISTORY:
+        for side in match.innings:
+            for ball in side.deliveries:
+                sixes.setdefault(ratings.player_key(ball.batter), []).append(ball.outcome == "6")
+    often = {key: np.mean(hits) for key, hits in sixes.items() if len(hits) >= 100}
+    table = ratings.tables["striker"]
+    told = {key: table.rating[table.keys[key], OUTCOME_INDEX["6"]] for key in often}
+    assert np.corrcoef(list(often.values()), list(told.values()))[0, 1] > 0.5
+    assert {key: float(table.balls[table.keys[key]]) for key in often} == {
+        key: len(sixes[key]) for key in often
+    }
+
+
+def test_someone_never_met_gets_zeros_and_a_flag() -> None:
+    predictor = small_predictor(matches=2)
+    predictor.ratings = Ratings()
+    window = window_for(HISTORY[5], BallReference(1, 20), predictor)
+    flags = {one["flag"] for one in flags_of(window, predictor, evidence=True)}
+    assert {"unseen_batter", "unseen_bowler", "unseen_venue"} <= flags
+    assert all(not rating.any() for rating in window.arrays.ratings.values())
+    assert not any(flags.any() for flags in window.arrays.met.values())
+    assert window.arrays.nodes["batsman_identity"][:, -1].all()
+    met, _ = rated(HISTORY)
+    predictor.ratings = met
+    known = flags_of(
+        window_for(HISTORY[5], BallReference(1, 20), predictor), predictor, evidence=True
+    )
+    assert not {"unseen_batter", "unseen_bowler", "unseen_venue"} & {one["flag"] for one in known}
+
+
+def test_a_match_is_rated_by_earlier_matches_only() -> None:
+    day = HISTORY[4].date
+    same_day = dataclasses.replace(HISTORY[5], dates=HISTORY[4].dates)
+    matches = [*HISTORY[:5], same_day, *HISTORY[6:]]
+    _, plain = rated(matches)
+    _, other = rated([match if match.date < day else scrambled(match) for match in matches])  # type: ignore[operator]  # simulated matches have dates
+    compared = 0
+    for one, two in zip(plain, other, strict=True):
+        assert (one.match_id, one.innings) == (two.match_id, two.innings)
+        if day is not None and one.date <= day:
+            compared += 1
+            for name in one.arrays.ratings:
+                assert np.array_equal(one.arrays.ratings[name], two.arrays.ratings[name])
+            for name in one.arrays.nodes:
+                assert np.array_equal(one.arrays.nodes[name], two.arrays.nodes[name])
+    assert compared == 12
+    assert not np.array_equal(plain[-1].arrays.ratings["era"], other[-1].arrays.ratings["era"])
+    assert any(one.arrays.ratings["striker"].any() for one in plain[:12])
+    assert not plain[0].arrays.ratings["striker"].any()
+
+
+def test_rating_in_two_goes_equals_rating_in_one() -> None:
+    whole, _ = rated(HISTORY)
+    half, _ = rated(HISTORY[:4])
+    rate_and_encode(HISTORY, BASE, half)
+    assert table_of(whole) == table_of(half)
+    assert whole.until == half.until == datetime.date(2024, 1, 8)
+
+
+def timeline(until: int, history: list[Match]) -> Timeline:
+    """Over a predictor whose own ratings run to the first ``until`` matches."""
+    ratings, _ = rated(HISTORY[:until])
+    predictor = dataclasses.replace(small_predictor(matches=1), base=BASE, ratings=ratings)
+    return Timeline(predictor, history)
+
+
+@pytest.mark.parametrize("until", [2, 8])
+def test_a_timeline_equals_ratings_from_scratch(until: int) -> None:
+    line = timeline(until, HISTORY)
+    for number in (5, 7, 3, 6):
+        expected, _ = rated(HISTORY[:number])
+        found = line.predictor_for(HISTORY[number]).ratings
+        assert table_of(found) == table_of(expected)
+        assert found.until == HISTORY[number - 1].date
+    assert line.predictor_for(dataclasses.replace(HISTORY[3], dates=())).ratings.until == (
+        HISTORY[until - 1].date
+    )
+
+
+def test_a_predictor_of_one_date_stays_as_it_is_when_another_is_asked_for() -> None:
+    line = timeline(8, HISTORY)
+    early = line.predictor_for(HISTORY[3])
+    before = table_of(early.ratings)
+    line.predictor_for(HISTORY[7])
+    assert table_of(early.ratings) == before
+    assert early.ratings.until == HISTORY[2].date
+
+
+@pytest.mark.parametrize("until", [2, 5, 8])
+def test_a_history_with_the_match_in_it_does_not_leak_it(until: int) -> None:
+    match = HISTORY[5]
+    changed = [*HISTORY[:5], *map(scrambled, HISTORY[5:])]
+    encoded = [
+        arrays_of(timeline(min(until, 5) if until < 8 else 8, history).predictor_for(match), match)
+        for history in (HISTORY, changed, HISTORY[:5])
+    ]
+    for other in encoded[1:]:
+        for name, rating in encoded[0].ratings.items():
+            assert np.array_equal(rating, other.ratings[name])
+        for name, features in encoded[0].nodes.items():
+            assert np.array_equal(features, other.nodes[name])
+
+
+def test_a_name_without_an_id_is_the_player_who_had_it() -> None:
+    ratings, _ = rated(HISTORY[:2])
+    ball = HISTORY[0].innings[0].deliveries[0]
+    assert ball.batter.id is not None
+    assert ratings.player_key(Player(ball.batter.name)) == ball.batter.id
+    assert ratings.player_key(Player("Nobody")) == "Nobody"
+
+
+def test_phases_keep_their_proportions() -> None:
+    assert [phase_of(balls, 120) for balls in (0, 35, 36, 89, 90, 119)] == [0, 0, 1, 1, 2, 2]
+    assert [phase_of(balls, 60) for balls in (17, 18, 44, 45)] == [0, 1, 1, 2]
+    assert phase_of(400, None) == 1
+    side = HISTORY[0].innings[0]
+    assert quota_of(HISTORY[0], side) == 120
+    assert quota_of(HISTORY[0], dataclasses.replace(side, super_over=True)) == 6
+    assert quota_of(HISTORY[0], dataclasses.replace(side, target_balls=30)) == 30
+    test = dataclasses.replace(HISTORY[0], match_type="Test", overs=None)
+    assert quota_of(test, side) is None
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainedPredictor]:
+    predictor = small_predictor(matches=5)
+    path = tmp_path_factory.mktemp("checkpoint") / "mine.safetensors"
+    save_predictor(path, predictor)
+    return path, predictor
+
+
+def test_a_predictor_comes_back_from_disk(saved: tuple[Path, TrainedPredictor]) -> None:
+    path, predictor = saved
+    back = load_predictor(path)
+    assert (back.name, len(back.sha256), back.card) == ("mine", 64, predictor.card)
+    assert back.model.sizes == predictor.model.sizes
+    assert list(back.model.within_ball.graph.items()) == list(
+        predictor.model.within_ball.graph.items()
+    )
+    assert not back.model.training
+    for name, value in predictor.model.state_dict().items():
+        assert torch.equal(back.model.state_dict()[name], value)
+    assert back.ratings.until == predictor.ratings.until
+    assert back.ratings.aliases == predictor.ratings.aliases
+    for kind in KINDS:
+        old, new = predictor.ratings.tables[kind.name], back.ratings.tables[kind.name]
+        rows = len(old.keys)
+        assert new.keys == old.keys
+        assert rows > 0
+        assert np.array_equal(new.balls, old.balls[:rows])
+        np.testing.assert_allclose(new.rating, old.rating[:rows], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(new.precision, old.precision[:rows], rtol=1e-3)
+    match = HISTORY[6]
+    before, after = (
+        probabilities(one.model, window_batch(arrays_of(one, match), 50))
+        for one in (predictor, back)
+    )
+    np.testing.assert_allclose(before, after, atol=1e-3)
+    # Ratings that were loaded go on learning, also of players they have not met.
+    rate_and_encode([match], back.base, back.ratings)
+    assert back.ratings.until == match.date
+
+
+def spoiled(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The checkpoint with something else in what it says of itself."""
+    checkpoint = read_checkpoint(path, "temporal")
+    change(checkpoint.about)
+    target = folder / "other.safetensors"
+    write_checkpoint(target, checkpoint.tensors, checkpoint.about)
+    return target
+
+
+def one_line(path: Path) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        load_predictor(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(f"{path}: ")
+    return text.removeprefix(f"{path}: ")
+
+
+def test_a_file_that_is_no_checkpoint_gives_one_line(
+    saved: tuple[Path, TrainedPredictor], tmp_path: Path
+) -> None:
+    remedy = "; give a file that `attnlens train` wrote, or leave --model out"
+    assert one_line(tmp_path / "none.safetensors") == "no such checkpoint" + remedy
+    assert one_line(tmp_path) == "is a directory, not a checkpoint" + remedy
+    for name, data in (
+        ("cut.safetensors", saved[0].read_bytes()[:5000]),
+        ("short.safetensors", saved[0].read_bytes()[:-1]),
+        ("empty.safetensors", b""),
+        ("text.safetensors", b"hello, this is no checkpoint\n" * 9),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert one_line(tmp_path / name) == "is not a safetensors checkpoint" + remedy
+    foreign = tmp_path / "foreign.safetensors"
+    save_file({"a": torch.zeros(3)}, foreign)
+    assert one_line(foreign) == "was not written by attnlens" + remedy
+
+
+def test_a_checkpoint_of_another_kind_or_format_is_refused(
+    saved: tuple[Path, TrainedPredictor], tmp_path: Path
+) -> None:
+    path = spoiled(saved[0], tmp_path, lambda about: about.update(kind="seq2seq"))
+    assert one_line(path).startswith("holds a 'seq2seq', not a 'temporal'; ")
+    path = spoiled(saved[0], tmp_path, lambda about: about.update(format=99))
+    assert one_line(path) == "has format 99, this attnlens reads 1; train it again"
+    path = spoiled(saved[0], tmp_path, lambda about: about.update(outcomes=list(OUTCOMES[:9])))
+    assert one_line(path).endswith("; train it again")
+    path = spoiled(saved[0], tmp_path, lambda about: about["sizes"]["graph"]["global"].pop("venue"))
+    assert one_line(path) == "was trained on other features; train it again"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": None},
+        {"sizes": {"graph": [1, 2], "past_nodes": [], "scoreboard": []}},
+        {"card": 3},
+        {"ratings_until": "yesterday"},
+    ],
+)
+def test_a_damaged_checkpoint_gives_one_line(
+    saved: tuple[Path, TrainedPredictor], tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = spoiled(saved[0], tmp_path, lambda about: about.update(change))
+    assert one_line(path).startswith("is damaged (")
+
+
+def test_a_checkpoint_without_a_tensor_is_damaged(
+    saved: tuple[Path, TrainedPredictor], tmp_path: Path
+) -> None:
+    checkpoint = read_checkpoint(saved[0], "temporal")
+    for missing in ("model.gate.weight", "ratings.venue.keys", "base.prior"):
+        rest = {name: value for name, value in checkpoint.tensors.items() if name != missing}
+        path = tmp_path / "partial.safetensors"
+        write_checkpoint(path, rest, checkpoint.about)
+        assert one_line(path).startswith("is damaged (")
+    assert json.loads(json.dumps(checkpoint.about)) == checkpoint.about
+    assert set(load_file(saved[0])) == set(checkpoint.tensors)
