@@ -1,0 +1,1 @@
+"""The dashboard, installed as ``attnlens.dashboard``. No page is in it yet."""

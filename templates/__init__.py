@@ -1,0 +1,1 @@
+"""Templates of text and pages, installed as ``attnlens.templates``. None is in it yet."""
