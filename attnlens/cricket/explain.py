@@ -17,6 +17,7 @@ from attnlens.cricket.naming import BallReference, echo
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import quota_of
 from attnlens.cricket.reading import Reading, read_ball
+from attnlens.cricket.results import result_sentence
 from attnlens.cricket.tensors import NODES, free_hits
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow, window_for
@@ -117,32 +118,6 @@ def _match(window: BallWindow) -> dict[str, Any]:
         "result": result_sentence(match),
         "notes": list(match.notes),
     }
-
-
-def result_sentence(match: Match) -> str | None:
-    """``India won by 11 runs``; ``None`` where the file does not say."""
-    outcome = match.outcome
-    winner = outcome.get("winner")
-    how = f" ({outcome['method']})" if outcome.get("method") else ""
-    if winner is None:
-        result = outcome.get("result")
-        decider = outcome.get("eliminator") or outcome.get("bowl_out")
-        if result is None:
-            return None
-        if decider:
-            means = "the super over" if outcome.get("eliminator") else "a bowl-out"
-            return f"{result}, {decider} won {means}{how}"
-        return f"{result}{how}"
-    by = outcome.get("by") or {}
-    parts = []
-    if "innings" in by:
-        parts.append("an innings")
-    for unit in ("runs", "wickets"):
-        if unit in by:
-            amount = by[unit]
-            parts.append(f"{amount} {unit[:-1] if amount == 1 else unit}")
-    margin = f" by {' and '.join(parts)}" if parts else ""
-    return f"{winner} won{margin}{how}"
 
 
 def _ball(window: BallWindow, reference: BallReference) -> dict[str, Any]:
