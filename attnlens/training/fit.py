@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -162,6 +163,32 @@ class Fitted:
     seconds: float
 
 
+def begun(state: Path, model: FullModel, recipe: Recipe) -> dict[str, Any]:
+    """What an earlier run wrote, its weights already in ``model``.
+
+    Raises:
+        CheckpointError: the file is not a run's state, or the run had other settings.
+    """
+    try:
+        saved: dict[str, Any] = torch.load(state, weights_only=True)
+        settings, weights = saved["recipe"], saved["model"]
+    except (pickle.UnpicklingError, EOFError, RuntimeError, KeyError, TypeError, ValueError):
+        raise CheckpointError(
+            "is not the state of a training run", path=state, remedy="remove it"
+        ) from None
+    other = CheckpointError(
+        "a run with other settings was begun here", path=state, remedy="remove it"
+    )
+    if settings != asdict(recipe):
+        raise other
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        # Another width: torch lists every tensor that does not fit.
+        raise other from None
+    return saved
+
+
 def fit(
     sizes: Sizes,
     prior: np.ndarray[Any, np.dtype[np.float32]],
@@ -179,7 +206,7 @@ def fit(
     from there when started again; the same seed gives the same result either way.
 
     Raises:
-        CheckpointError: when ``state`` holds a run with another recipe.
+        CheckpointError: ``state`` is no run of this recipe and these sizes.
     """
     torch.manual_seed(recipe.seed)
     model = FullModel(sizes, torch.from_numpy(prior))
@@ -203,12 +230,7 @@ def fit(
     seconds = 0.0
     first = 0
     if state is not None and state.exists():
-        saved = torch.load(state, weights_only=True)
-        if saved["recipe"] != asdict(recipe):
-            raise CheckpointError(
-                "a run with other settings was begun here", path=state, remedy="remove it"
-            )
-        model.load_state_dict(saved["model"])
+        saved = begun(state, model, recipe)
         kept.load_state_dict(saved["kept"])
         optimiser.load_state_dict(saved["optimiser"])
         schedule.load_state_dict(saved["schedule"])

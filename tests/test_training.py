@@ -1,0 +1,294 @@
+"""Training is repeatable, goes on where it stopped, learns, and hides what it says it hides."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_predictors import arrays_of, small_predictor
+
+from attnlens.cricket.batch import training_batch
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import CheckpointError
+from attnlens.models.predictor import KNOWLEDGE, FullModel
+from attnlens.training.dataset import fit_base, outcome_tables, rate_and_encode
+from attnlens.training.earned import UNSPECIALISED, earned_names, lower_bound, relation_shares
+from attnlens.training.fit import (
+    Average,
+    Recipe,
+    cricket_sizes,
+    decay_groups,
+    fit,
+    hide_and_forget,
+    length_batches,
+    log_loss,
+)
+
+PREDICTOR = small_predictor(matches=5)
+INNINGS = [arrays_of(PREDICTOR, simulate_match(seed), side) for seed in range(4) for side in (1, 2)]
+RECIPE = Recipe(epochs=2, innings=4, warm_up=2, average=0.5, hide_some=0.5, forget=0.3)
+SIZES = cricket_sizes(12)
+PRIOR = PREDICTOR.base.everything
+
+
+def weights(model: FullModel) -> dict[str, Any]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    assert one.keys() == other.keys()
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+class Stopped(Exception):
+    """Someone pulled the plug."""
+
+
+def stop_in_epoch_two(line: str) -> None:
+    if line.startswith("epoch 2:"):
+        raise Stopped
+
+
+def test_one_seed_gives_one_model(tmp_path: Path) -> None:
+    state = tmp_path / "run.state"
+    first = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE)
+    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, state=state)
+    assert same(weights(first.model), weights(again.model))
+    assert first.history == again.history
+    assert not first.model.training
+    other = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], dataclasses.replace(RECIPE, seed=6))
+    assert not same(weights(first.model), weights(other.model))
+    # A run that is finished is not run again.
+    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, state=state)
+    assert same(weights(first.model), weights(done.model))
+    assert done.history == first.history
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validated: bool) -> None:
+    validation = INNINGS[6:] if validated else []
+    state = tmp_path / "run.state"
+    whole = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE)
+    with pytest.raises(Stopped):
+        fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, state=state, report=stop_in_epoch_two)
+    assert torch.load(state, weights_only=True)["epoch"] == 1
+    torch.manual_seed(99)
+    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, state=state)
+    assert same(weights(resumed.model), weights(whole.model))
+    assert resumed.history == whole.history
+    assert [row["epoch"] for row in resumed.history] == [1, 2]
+    assert list(tmp_path.iterdir()) == [state]
+
+
+def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
+    state = tmp_path / "run.state"
+    short = dataclasses.replace(RECIPE, epochs=1)
+    fit(SIZES, PRIOR, INNINGS[:2], [], short, state=state)
+
+    def refused(recipe: Recipe, width: int = 12) -> str:
+        with pytest.raises(CheckpointError) as caught:
+            fit(cricket_sizes(width), PRIOR, INNINGS[:2], [], recipe, state=state)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    told = f"{state}: a run with other settings was begun here; remove it"
+    assert refused(dataclasses.replace(short, learning_rate=1e-3)) == told
+    assert refused(short, width=24) == told
+    state.write_bytes(state.read_bytes()[:1000])
+    assert refused(short) == f"{state}: is not the state of a training run; remove it"
+    state.write_text("notes\n", encoding="utf-8")
+    assert refused(short) == f"{state}: is not the state of a training run; remove it"
+
+
+def test_training_learns() -> None:
+    untrained = FullModel(SIZES, torch.from_numpy(PRIOR))
+    recipe = dataclasses.replace(RECIPE, epochs=6, hide_some=0.0, forget=0.0, learning_rate=5e-3)
+    fitted = fit(SIZES, PRIOR, INNINGS, [], recipe)
+    losses = [row["train"] for row in fitted.history]
+    assert len(losses) == 6
+    assert losses[-1] < losses[0] - 0.01
+    assert log_loss(fitted.model, INNINGS) < log_loss(untrained, INNINGS) - 0.02
+
+
+def test_the_best_epoch_on_validation_is_kept() -> None:
+    fitted = fit(SIZES, PRIOR, INNINGS[:4], INNINGS[4:], dataclasses.replace(RECIPE, epochs=4))
+    best = min(row["validation"] for row in fitted.history)
+    assert log_loss(fitted.model, INNINGS[4:]) == pytest.approx(best, abs=1e-6)
+
+
+def test_log_loss_is_per_ball_and_leaves_padding_out() -> None:
+    model = PREDICTOR.model
+    total, count = 0.0, 0
+    for arrays in INNINGS[:3]:
+        batch, _ = training_batch([arrays])
+        with torch.no_grad():
+            chances = model(batch)[0].double().softmax(-1).numpy()
+        total -= float(np.log(chances[np.arange(len(arrays)), arrays.outcome]).sum())
+        count += len(arrays)
+    assert log_loss(model, INNINGS[:3]) == pytest.approx(total / count, abs=1e-5)
+    assert log_loss(model, INNINGS[:3], size=2) == pytest.approx(total / count, abs=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_hiding_only_hides(seed: int) -> None:
+    batch, _ = training_batch(INNINGS[:3])
+    visible, shared = batch["sequence"]["visible"].clone(), batch["sequence"]["shared"].clone()
+    past = dict(batch["sequence"]["past"])
+    recipe = Recipe(hide_some=0.3, hide_all=0.2, hide_player=0.25, hide_block=0.25, forget=0.5)
+    hide_and_forget(batch, recipe, np.random.default_rng(seed))
+    sequence = batch["sequence"]
+    assert not (sequence["visible"] & ~visible).any()
+    assert not (sequence["shared"] & ~shared).any()
+    # One choice per innings: a ball is hidden from every query and from the summaries, or none.
+    assert torch.equal(sequence["visible"], visible & sequence["shared"][:, None, :])
+    assert {name: sequence["past"][name] for name in past} == past
+    known = batch["graph_data"]["known"]
+    assert set(known) == set(KNOWLEDGE)
+    assert all(
+        flags.shape == shared.shape and flags.dtype == torch.bool for flags in known.values()
+    )
+
+
+def hidden_by(**shares: float) -> list[Any]:
+    """Which balls of 64 innings a recipe keeps."""
+    nothing = {"hide_some": 0.0, "hide_all": 0.0, "hide_player": 0.0, "hide_block": 0.0}
+    batch, _ = training_batch([INNINGS[0]] * 64)
+    recipe = Recipe(**{**nothing, "forget": 0.0, "forget_past": 0.0, **shares})  # type: ignore[arg-type]  # only shares
+    hide_and_forget(batch, recipe, np.random.default_rng(2))
+    assert all(flags.all() for flags in batch["graph_data"]["known"].values())
+    assert all(batch["sequence"]["past"][f"{who}_known"].all() for who in ("striker", "bowler"))
+    return list(batch["sequence"]["shared"].numpy())
+
+
+def test_each_way_of_hiding() -> None:
+    length = len(INNINGS[0])
+    assert all(row.all() for row in hidden_by())
+    assert not any(row.any() for row in hidden_by(hide_all=1.0))
+    some = [row.sum() / length for row in hidden_by(hide_some=1.0)]
+    assert min(some) < 0.2
+    assert max(some) > 0.8
+    for row in hidden_by(hide_player=1.0):
+        who = INNINGS[0].batter, INNINGS[0].bowler
+        assert any(
+            set(players[~row].tolist()).isdisjoint(players[row].tolist())
+            and len(set(players[~row].tolist())) == 1
+            for players in who
+        )
+    for row in hidden_by(hide_block=1.0):
+        gone = np.flatnonzero(~row)
+        assert 1 <= len(gone) < 40
+        assert gone[-1] - gone[0] == len(gone) - 1
+    assert 20 < sum(not row.any() for row in hidden_by(hide_all=0.5)) < 44
+
+
+def test_knowledge_is_forgotten_as_often_as_the_recipe_says() -> None:
+    batch, _ = training_batch(INNINGS)
+    hide_and_forget(batch, Recipe(forget=0.4, forget_past=0.1), np.random.default_rng(2))
+    known = batch["graph_data"]["known"]
+    for group in KNOWLEDGE:
+        assert float((~known[group]).float().mean()) == pytest.approx(0.2, abs=0.05)
+    gone = ~batch["sequence"]["past"]["striker_known"]
+    assert float(gone.float().mean()) == pytest.approx(0.1, abs=0.04)
+
+
+def test_batches_hold_every_innings_once() -> None:
+    batches = length_batches(INNINGS, 3, np.random.default_rng(1))
+    assert sorted(row for batch in batches for row in batch) == list(range(8))
+    assert [len(batch) for batch in sorted(batches, key=len)] == [2, 3, 3]
+
+
+def test_vectors_and_tables_do_not_decay() -> None:
+    model = FullModel(SIZES)
+    decayed, free = decay_groups(model, 0.05)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    lost = {names[id(parameter)] for parameter in decayed["params"]}
+    kept = {names[id(parameter)] for parameter in free["params"]}
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.05, 0.0)
+    assert lost.isdisjoint(kept)
+    assert lost | kept == set(names.values())
+    assert "to_outcome.weight" in lost
+    assert {
+        "slots.attention.bias",
+        "temporal.scales.medium.layers.0.attention.bias",
+        "temporal.scales.medium.layers.0.attention.position",
+        "temporal.scales.micro.over.weight",
+        "to_outcome.bias",
+        "ball_norm.weight",
+    } <= kept
+
+
+def test_the_moving_average_by_hand() -> None:
+    layer = torch.nn.Linear(1, 1, bias=False)
+    average = Average(layer, 0.5)
+    for value in (1.0, 3.0, 7.0):
+        torch.nn.init.constant_(layer.weight, value)
+        average.update(layer)
+    average.copy_to(layer)
+    expected = (0.125 * 1 + 0.25 * 3 + 0.5 * 7) / (1 - 0.125)
+    assert layer.weight.item() == pytest.approx(expected)
+
+
+def test_outcome_tables_are_smoothed_shares() -> None:
+    outcomes = np.array([0, 0, 0, 1, 4])
+    everything, prior = outcome_tables(outcomes, np.array([0, 0, 21, 21, 21]))
+    share = (np.bincount(outcomes, minlength=11) + 1) / 16
+    np.testing.assert_allclose(np.exp(everything), share, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(prior[0, 5]), share, rtol=1e-6)
+    counts = np.zeros(11)
+    counts[[0, 1, 4]] = 1
+    np.testing.assert_allclose(np.exp(prior[1, 1]), (counts + 200 * share) / 203, rtol=1e-6)
+    assert (everything.shape, prior.shape) == ((11,), (2, 20, 11))
+
+
+def test_the_base_model_expects_better_than_the_shares() -> None:
+    matches = [simulate_match(seed) for seed in range(12)]
+    base = fit_base(matches, seed=1)
+    again = fit_base(matches, seed=1)
+    assert all(map(np.array_equal, base.weights, again.weights))
+    innings = rate_and_encode(matches[:6], base, PREDICTOR.ratings)
+    logs = np.concatenate([one.arrays.base for one in innings])
+    outcome = np.concatenate([one.arrays.outcome for one in innings])
+    np.testing.assert_allclose(np.exp(logs).sum(1), 1, atol=1e-5)
+    assert -logs[np.arange(len(outcome)), outcome].mean() < math.log(len(OUTCOMES)) - 0.3
+
+
+def test_a_model_that_was_not_trained_earns_no_names() -> None:
+    match = simulate_match(4)
+    sample = [(match, side, arrays_of(PREDICTOR, match, side.number)) for side in match.innings]
+    names = earned_names(PREDICTOR, sample, balls=2, seed=1)
+    assert {scale: len(found) for scale, found in names.items()} == {
+        "micro": 2,
+        "short": 3,
+        "medium": 6,
+        "long": 2,
+    }
+    # Two balls are far too few to earn anything.
+    assert {name for found in names.values() for name in found} == {UNSPECIALISED}
+    assert earned_names(PREDICTOR, [], balls=2, seed=1) == names
+
+
+def test_the_lower_bound_resamples_whole_matches() -> None:
+    generator = np.random.default_rng(1)
+    assert lower_bound([("a", 1.0), ("a", 3.0)], generator) == 2.0
+    values = [(match, float(match)) for match in "0123456789"] * 9
+    low = lower_bound(values, generator)
+    # The mean is 4.5 and its standard error over ten matches 0.91, however many balls each.
+    assert 2.2 < low < 3.3
+
+
+def test_shares_of_relations_per_head() -> None:
+    from test_heatmap import attention
+
+    found = {(head, relation): pair for head, relation, *pair in relation_shares(attention())}
+    assert found[0, "same_bowler"] == pytest.approx([0.5 / 0.9, 0.5])
+    assert found[1, "boundary"] == pytest.approx([0.3 / 0.8, 2 / 6])
+    assert (3, "same_bowler") not in found
