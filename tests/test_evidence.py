@@ -1,0 +1,368 @@
+"""One ball explained: the claims, what hiding their balls does, and the whole document."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import torch
+from small_predictors import probabilities, small_predictor, with_hidden
+
+import attnlens
+from attnlens.analysis.verdicts import TOO_FEW, benjamini_hochberg, divergence, p_value
+from attnlens.axes import Axis
+from attnlens.cricket import evidence
+from attnlens.cricket.evidence import Evidence, claims_of, gather_evidence, groups_of
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.naming import BallReference, find_ball
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, read_ball
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.window import BallWindow, window_for
+from attnlens.errors import BallNotFoundError
+from attnlens.models.predictor import FUSED, KNOWLEDGE, SLOTS
+from attnlens.records import AttentionRecord
+
+PREDICTOR = small_predictor(hidden_dim=24, seed=8)
+MATCH = simulate_match(40)
+BALLS = [(innings, ball) for innings in (1, 2) for ball in (1, 2, 13, 47, "last")]
+SCALES = ("micro", "short", "medium", "long")
+
+
+def window_of(innings: int, ball: int | str) -> BallWindow:
+    return window_for(MATCH, find_ball(MATCH, ball, innings), PREDICTOR)
+
+
+def gathered(innings: int, ball: int | str) -> tuple[BallWindow, Evidence]:
+    window = window_of(innings, ball)
+    return window, gather_evidence(PREDICTOR, window, read_ball(PREDICTOR, window).scales)
+
+
+@pytest.fixture(scope="module")
+def explained() -> dict[tuple[int, int | str], dict[str, Any]]:
+    return {
+        (innings, ball): explain_ball(MATCH, find_ball(MATCH, ball, innings), PREDICTOR)
+        for innings, ball in BALLS
+    }
+
+
+Explained = dict[tuple[int, int | str], dict[str, Any]]
+
+
+@pytest.mark.parametrize("which", BALLS)
+def test_the_document_is_valid_and_true_to_the_match(
+    explained: Explained, which: tuple[int, int | str]
+) -> None:
+    data = explained[which]
+    kept = attnlens.Explanation.model_validate(data)
+    assert json.loads(kept.to_json()) == data
+    jsonschema.Draft202012Validator(attnlens.Explanation.model_json_schema()).validate(data)
+
+    delivery = MATCH.innings[which[0] - 1].deliveries[data["ball"]["index"] - 1]
+    if which[1] != "last":
+        assert data["ball"]["index"] == which[1]
+    prediction = data["prediction"]
+    assert prediction["actual"] == delivery.outcome
+    assert data["ball"]["label"] == delivery.label
+    assert [row["outcome"] for row in prediction["outcomes"]] == list(OUTCOMES)
+    for kind in ("probability", "baseline"):
+        assert sum(row[kind] for row in prediction["outcomes"]) == pytest.approx(1, abs=1e-5)
+    chance = {row["outcome"]: row["probability"] for row in prediction["outcomes"]}
+    assert prediction["top"] == max(chance, key=lambda outcome: chance[outcome])
+    assert prediction["surprise_bits"] == pytest.approx(
+        -math.log2(chance[delivery.outcome]), abs=1e-3
+    )
+    assert sum(data["fusion_weights"].values()) == pytest.approx(1, abs=1e-5)
+    assert list(data["fusion_weights"]) == list(FUSED)
+    layers = data["within_ball"]["layers"]
+    assert sum(layer["weight"] for layer in layers) == pytest.approx(1, abs=1e-5)
+    assert [sum(node["weight"] for node in one["nodes"]) for one in layers] == pytest.approx(
+        [1] * 4, abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("which", BALLS)
+def test_contributions_sum_to_prediction_minus_baseline(
+    explained: Explained, which: tuple[int, int | str]
+) -> None:
+    data = explained[which]
+    assert len(data["contributions"]) == 10
+    for number, row in enumerate(data["prediction"]["outcomes"]):
+        parts = [group["points"][number]["points"] for group in data["contributions"]]
+        expected = 100 * (row["probability"] - row["baseline"])
+        assert sum(parts) == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize("which", BALLS)
+def test_twice_gives_the_same_data(explained: Explained, which: tuple[int, int | str]) -> None:
+    again = explain_ball(MATCH, find_ball(MATCH, which[1], which[0]), PREDICTOR)
+    assert json.dumps(again) == json.dumps(explained[which])
+
+
+@pytest.mark.parametrize("which", BALLS)
+def test_heat_maps_hold_the_recorded_weights(
+    explained: Explained, which: tuple[int, int | str]
+) -> None:
+    window = window_of(*which)
+    recording = read_ball(PREDICTOR, window).recording
+    index = window.delivery.index
+    for scale in SCALES:
+        entry = recording[SITES[scale]]
+        found = explained[which]["across_balls"][scale]
+        assert entry.axes[-1].labels is not None
+        assert entry.axes[-1].labels[-1] == "this ball"
+        for number, head in enumerate(found["attention_by_head"].values()):
+            row = entry.weights[0, number, 0].double().tolist()
+            assert head["self_attention"] == pytest.approx(row[-1], abs=1e-6)
+            assert head["past_attention"] == pytest.approx(sum(row[:-1]), abs=1e-6)
+            if scale == "long":
+                overs = [ball.over for ball in window.past if ball.over < window.delivery.over]
+                assert head["row"] == pytest.approx(
+                    [row[over] / overs.count(over) for over in overs], abs=1e-6
+                )
+                assert head["top_over_weights"] == pytest.approx(
+                    sorted(row[:-1], reverse=True)[: len(head["top_overs"])], abs=1e-6
+                )
+            else:
+                assert head["row"] == pytest.approx(row[:-1], abs=1e-6)
+            held = dict(zip(found["balls"], head["row"], strict=True))
+            assert [held[ball] for ball in head["top_balls"]] == head["weights"]
+        reach = {"micro": 5, "short": 11, "medium": 35}.get(scale)
+        if reach is not None:
+            assert found["balls"] == list(range(max(1, index - reach), index))
+            labels = [window.past[ball - 1].label for ball in found["balls"]]
+            assert list(entry.axes[-1].labels[:-1]) == labels
+        parts = sum(found["aggregate_attention"].values())
+        assert parts == pytest.approx(1 if found["balls"] else 0, abs=1e-5)
+
+
+def test_the_total_attention_of_a_ball_is_over_all_paths() -> None:
+    window = window_of(1, 47)
+    reading = read_ball(PREDICTOR, window)
+    result = reading.prediction
+    gates = dict(zip(FUSED, result.gates[0, 0].tolist(), strict=True))
+    place = 38
+    over = window.past[place].over
+    seen = result.scales["long"][0, :, 0, over].mean().item()
+    fellows = sum(ball.over == over for ball in window.past)
+    expected = gates["long"] * seen / fellows
+    for scale in ("short", "medium"):
+        weights = result.scales[scale][0, :, 0].mean(0)[:-1]
+        expected += gates[scale] * weights[place - len(window.past)].item()
+    layers = dict(
+        zip(PREDICTOR.model.within_ball.graph, result.within["layers"][0, 0], strict=True)
+    )
+    for slot, name in enumerate(SLOTS):
+        layer, names = next(
+            item for item in PREDICTOR.model.within_ball.graph.items() if name in item[1]
+        )
+        share = layers[layer] * result.within[layer][0, 0, names.index(name)]
+        expected += gates["within_ball"] * float(share * result.slots[0, slot, 0, place])
+    assert reading.total[place] == pytest.approx(expected, rel=1e-5)
+    assert reading.recording[SLOT_SITE].axes[-1].labels == window.labels
+
+
+def test_effects_are_what_hiding_the_balls_does() -> None:
+    window, found = gathered(2, 47)
+    model, batch = PREDICTOR.model, window.batch
+
+    def hidden(balls: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        result: np.ndarray[Any, Any] = probabilities(
+            model, with_hidden(batch, [ball - 1 for ball in balls])
+        )[0, 0]
+        return result
+
+    full = probabilities(model, batch)[0, 0]
+    np.testing.assert_allclose(found.full, full, atol=1e-6)
+    for index in (1, 20, 40, 46):
+        np.testing.assert_allclose(found.singles[index], hidden((index,)), atol=1e-6)
+        expected = float(divergence(full, hidden((index,))))
+        assert found.effects[index] == pytest.approx(expected, abs=1e-7)
+    for tested in found.tested:
+        after = hidden(tested.claim.removed)
+        np.testing.assert_allclose(tested.probabilities, after, atol=1e-6)
+        np.testing.assert_allclose(tested.points, 100 * (after - full), atol=1e-4)
+        assert tested.effect == pytest.approx(float(divergence(full, after)), abs=1e-7)
+
+
+def test_controls_leave_the_claims_own_set_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[Any, list[tuple[int, ...]]] = {}
+    original = evidence.draw
+
+    def watched(pool: Any, generator: Any) -> list[tuple[int, ...]]:
+        drawn[pool] = original(pool, generator)
+        return drawn[pool]
+
+    monkeypatch.setattr(evidence, "draw", watched)
+    window, found = gathered(1, 47)
+    current = window.delivery.index
+    enumerated = 0
+    for tested in found.tested:
+        claim = tested.claim
+        distances = {one: current - one for one in claim.window} if claim.matched else None
+        pool = evidence.pool_for(claim.removed, claim.window, distances)
+        if tested.p is None:
+            assert pool.sets - 1 < 40
+            assert pool not in drawn
+            assert tested.judged.verdict is None
+            assert tested.judged.reason == TOO_FEW
+            assert not len(tested.controls)
+            continue
+        own = tuple(sorted(claim.removed))
+        others = [one for one in drawn[pool] if one != own]
+        assert len(tested.controls) == len(others)
+        if pool.sets <= 999:
+            enumerated += 1
+            assert len(set(others)) == len(others) == pool.sets - 1
+        first = with_hidden(window.batch, [ball - 1 for ball in others[0]])
+        after = probabilities(PREDICTOR.model, first)[0, 0]
+        expected = float(divergence(found.full, after))
+        assert tested.controls[0] == pytest.approx(expected, abs=1e-7)
+        assert tested.p == p_value(tested.effect, tested.controls)
+    assert enumerated
+    judged = [tested for tested in found.tested if tested.p is not None]
+    assert judged
+    assert [tested.q for tested in judged] == benjamini_hochberg(
+        [tested.p for tested in judged if tested.p is not None]
+    )
+
+
+@pytest.mark.parametrize("which", [(1, 1), (1, 2), (1, 13), (2, 47), (2, "last")])
+def test_a_claim_is_about_the_balls_the_heat_map_lists(
+    explained: Explained, which: tuple[int, int | str]
+) -> None:
+    data = explained[which]
+    heads = {
+        (scale, name): head["top_balls"]
+        for scale in SCALES
+        for name, head in data["across_balls"][scale]["attention_by_head"].items()
+    }
+    told = {
+        (one["scale"], one["head"]): one["removed"]
+        for one in data["evidence"]
+        if one["kind"] == "head"
+    }
+    assert told == {name: balls for name, balls in heads.items() if balls}
+    labels = {ball["index"]: ball["label"] for ball in data["history"]}
+    for one in data["evidence"]:
+        assert all(labels[ball] in one["claim"] for ball in one["removed"])
+        assert one["removed_from"] == "model"
+        assert (one["verdict"] is None) == (one["p"] is None)
+        assert one["controls"] >= 39 or one["controls"] == 0
+        moved = {row["outcome"]: row["points"] for row in one["changes"]}
+        top = one["top_change"]
+        assert abs(moved[top["outcome"]]) == max(map(abs, moved.values()))
+        assert 100 * (top["after"] - top["before"]) == pytest.approx(top["points"], abs=2e-4)
+
+
+def test_this_over_and_the_last_boundaries_are_claims_too() -> None:
+    window = window_of(1, 50)
+    claims = claims_of(window, read_ball(PREDICTOR, window).scales)
+    now = window.delivery.over
+    by_kind = {claim.kind: claim for claim in claims}
+    past = MATCH.innings[0].deliveries[:49]
+    assert by_kind["this over"].removed == tuple(ball.index for ball in past if ball.over == now)
+    boundaries = [ball.index for ball in past[-35:] if ball.boundary]
+    assert by_kind["boundaries"].removed == tuple(boundaries[-4:])
+    assert by_kind["boundaries"].matched
+    assert by_kind["this over"].window == tuple(range(15, 50))
+
+
+def test_every_past_ball_is_in_one_group() -> None:
+    window = window_of(1, "last")
+    groups = groups_of(window)
+    assert list(groups) == [
+        "this over",
+        "this bowler to this batter",
+        "this bowler's earlier balls",
+        "this batter's earlier balls",
+        "other recent balls",
+        "earlier balls",
+    ]
+    places = list(itertools.chain.from_iterable(groups.values()))
+    assert sorted(places) == list(range(len(window.past)))
+    now = window.delivery
+    for name, members in groups.items():
+        for place in members:
+            ball = MATCH.innings[0].deliveries[place]
+            same_over = ball.over == now.over
+            bowler, batter = ball.bowler == now.bowler, ball.batter == now.batter
+            recent = place >= len(window.past) - 35
+            expected = (
+                "this over"
+                if same_over
+                else "this bowler to this batter"
+                if bowler and batter
+                else "this bowler's earlier balls"
+                if bowler
+                else "this batter's earlier balls"
+                if batter
+                else "other recent balls"
+                if recent
+                else "earlier balls"
+            )
+            assert name == expected
+
+
+def test_contributions_are_exact_before_rounding() -> None:
+    for innings, ball in ((1, 1), (1, 2), (2, 47), (2, "last")):
+        window, found = gathered(innings, ball)
+        assert found.groups == (*KNOWLEDGE, *groups_of(window))
+        np.testing.assert_allclose(
+            found.contributions.sum(0), found.full - found.baseline, atol=1e-6
+        )
+        for name, places in groups_of(window).items():
+            if not places:
+                assert not found.contributions[found.groups.index(name)].any()
+
+
+def test_without_evidence_nothing_is_claimed() -> None:
+    for innings, ball in BALLS:
+        reference = find_ball(MATCH, ball, innings)
+        told = explain_ball(MATCH, reference, PREDICTOR, evidence=False)
+        tested = explain_ball(MATCH, reference, PREDICTOR)
+        attnlens.Explanation.model_validate(told)
+        assert (told["evidence"], told["contributions"]) == ([], [])
+        assert "evidence_skipped" in {one["flag"] for one in told["flags"]}
+        assert "evidence_skipped" not in {one["flag"] for one in tested["flags"]}
+        assert told["across_balls"].keys() == tested["across_balls"].keys()
+        for one, other in zip(
+            told["prediction"]["outcomes"], tested["prediction"]["outcomes"], strict=True
+        ):
+            assert one["probability"] == pytest.approx(other["probability"], abs=2e-6)
+            assert one["baseline"] == pytest.approx(other["baseline"], abs=2e-6)
+
+
+def test_cautions(explained: Explained) -> None:
+    def flags(which: tuple[int, int | str]) -> set[str]:
+        return {one["flag"] for one in explained[which]["flags"]}
+
+    assert "no_history" in flags((1, 1))
+    assert "short_history" in flags((1, 2))
+    assert not {"no_history", "short_history"} & flags((1, 13))
+    inside = simulate_match(3)
+    found = explain_ball(inside, BallReference(1, 5), PREDICTOR, evidence=False)
+    assert {"in_training", "ratings_from_later"} <= {one["flag"] for one in found["flags"]}
+
+
+def test_how_much_of_a_preference_is_built_in() -> None:
+    content = torch.tensor([0.0, 2.0, 4.0, 9.0]).expand(1, 3, 1, 4).clone()
+    bias = torch.tensor([[1.0, 2.0, 3.0, 9.0], [5, 5, 5, 9], [0, 2, 4, 9]]).reshape(1, 3, 1, 4)
+    weights = torch.full((1, 3, 1, 4), 0.25)
+    axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+    entry = AttentionRecord("a", 0, weights, axes, content, bias)
+    assert bias_shares(entry) == pytest.approx([1 / 5, 0, 1 / 2])
+    weights[..., :2] = 0
+    assert bias_shares(AttentionRecord("a", 0, weights, axes, content, bias)) == [None] * 3
+    assert bias_shares(AttentionRecord("a", 0, weights, axes)) == [None] * 3
+
+
+def test_a_ball_that_was_not_bowled_cannot_be_explained() -> None:
+    beyond = BallReference(1, len(MATCH.innings[0].deliveries) + 1)
+    with pytest.raises(BallNotFoundError, match=r"has not been bowled in this file; name a ball"):
+        explain_ball(MATCH, beyond, PREDICTOR)
