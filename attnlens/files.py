@@ -17,8 +17,8 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         InputError: the folder does not exist, or cannot be written to.
     """
-    target = Path(path)
     check_writable(path)
+    target = Path(os.path.realpath(path))  # a link stays one: what it points at is replaced
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         yield part
@@ -33,15 +33,22 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Whether ``path`` could be written.
 
     Raises:
-        InputError: it is a directory, or its folder does not exist or is read-only.
+        InputError: it is no ordinary file, or its folder does not exist or is read-only.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InputError("is a directory", path=path, remedy="give a file to write")
+    if target.exists() and not target.is_file():
+        # Renaming over a device or a pipe would put a file in its place.
+        raise InputError(
+            "is a device or a pipe", path=path, remedy="leave --out out and redirect stdout"
+        )
     if not target.parent.is_dir():
         raise InputError("its folder does not exist", path=path, remedy="make the folder first")
     if not os.access(target.parent, os.W_OK):
-        raise InputError("its folder cannot be written to", path=path)
+        raise InputError(
+            "its folder cannot be written to", path=path, remedy="write to another folder"
+        )
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from attnlens._version import VERSION
 from attnlens.errors import AttnlensError
@@ -17,8 +17,12 @@ DONE, NO, BAD, INTERRUPTED = 0, 1, 2, 130
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line, like all others."""
 
+    def __init__(self, **settings: Any) -> None:
+        # An abbreviation that works today would break when a longer option comes.
+        super().__init__(allow_abbrev=False, **settings)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD, f"attnlens: {message}; see `{self.prog} --help`\n")
+        self.exit(_complain(f"{message}; see `{self.prog} --help`"))
 
 
 def build_parser() -> Parser:
@@ -45,24 +49,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         parser = build_parser()
-        from attnlens.cli.settings import apply_settings
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        if not {"-h", "--help", "--version"} & set(words):
+            from attnlens.cli.settings import apply_settings
 
-        apply_settings(parser)
-        options = parser.parse_args(arguments)
+            apply_settings(parser, words)
+        options = parser.parse_args(words)
         if options.command is None:
             parser.print_help()
             return DONE
         status: int = options.run(options)
         sys.stdout.flush()
         return status
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else DONE
     except AttnlensError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read us has seen enough; nothing is left to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read us has seen enough.
+        _drop_output()
         return DONE
+    except OSError as error:
+        # A full disk, say. What is left would be complained about again on the way out.
+        _drop_output()
+        place = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{place}cannot be written or read ({error.strerror or error})")
     except Exception as error:
         if os.environ.get("ATTNLENS_DEBUG"):
             raise
@@ -72,7 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _complain(text: str) -> int:
-    line = " ".join(text.split())
-    print(f"attnlens: {line}", file=sys.stderr)
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+    over_progress = "\r\x1b[2K" if sys.stderr.isatty() else ""
+    print(f"{over_progress}attnlens: {line}", file=sys.stderr)
     return BAD
