@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from attnlens.cricket.match import Match
-from attnlens.cricket.naming import find_ball
+from attnlens.cricket.naming import find_ball, innings_numbered
+from attnlens.cricket.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.explanation.types import Explanation
 
@@ -35,6 +36,8 @@ def explain(
     model: str | os.PathLike[str] | None = None,
     evidence: bool = True,
     history: Iterable[Match] | None = None,
+    batter: str | None = None,
+    bowler: str | None = None,
 ) -> Explanation:
     """Why the model expects what it expects of one ball, tested against the model.
 
@@ -46,6 +49,7 @@ def explain(
         model: a checkpoint, or ``bundled`` (the default) or ``measured``.
         evidence: run the interventions; without them attention is shown, not tested.
         history: matches to bring the ratings to the match's date with.
+        batter, bowler: who faces and who bowls ``"next"``, where the file cannot tell.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -55,6 +59,8 @@ def explain(
     if not isinstance(match, Match):
         match = read_match(match)
     reference = find_ball(match, ball, innings)
+    if reference.index > len(innings_numbered(match, reference.innings).deliveries):
+        match = with_next_ball(match, reference.innings, batter=batter, bowler=bowler)
     predictor = _loaded(None if model is None else str(model))
     if history is not None:
         from attnlens.cricket.timeline import Timeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     add_model_options,
@@ -18,6 +18,10 @@ from attnlens.cli.options import (
     utf8_stdout,
 )
 from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match import Match
+    from attnlens.cricket.naming import BallReference
 
 FORMATS = ("text", "json", "heatmap", "summary")
 SCALES = ("micro", "short", "medium", "long")
@@ -38,10 +42,12 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "--ball",
         metavar="BALL",
         help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
-        "legal:47, legal:7.4, 2:47",
+        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
     )
     parser.add_argument("--all", action="store_true", help="every ball, one JSON line each")
     parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
+    parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
     add_model_options(parser)
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
@@ -72,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
         note = hint(match, options.ball, reference)
         if note:
             print(f"attnlens: {note}", file=sys.stderr)
+        match = _with_players(match, reference, options)
 
     # Only now, since a wrong name should not wait for torch.
     from attnlens.cricket.explain import explain_ball
@@ -109,6 +116,22 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         emit("\n".join(lines), options.out)
     return 0
+
+
+def _with_players(match: Match, reference: BallReference, options: argparse.Namespace) -> Match:
+    """The match, with the ball not yet bowled where that is the one asked for."""
+    from attnlens.cricket.naming import innings_numbered
+
+    if reference.index <= len(innings_numbered(match, reference.innings).deliveries):
+        if options.batter or options.bowler:
+            raise InputError(
+                "--batter and --bowler are for the ball not yet bowled",
+                remedy="use --ball next, or leave them out",
+            )
+        return match
+    from attnlens.cricket.next_ball import with_next_ball
+
+    return with_next_ball(match, reference.innings, batter=options.batter, bowler=options.bowler)
 
 
 def render(data: dict[str, Any], options: argparse.Namespace) -> str:

@@ -66,7 +66,7 @@ def explain_ball(
         "match": _match(window),
         "ball": _ball(window, reference),
         "prediction": build.prediction(
-            OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome
+            OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome or None
         ),
         "contributions": []
         if tested is None
@@ -128,15 +128,16 @@ def _ball(window: BallWindow, reference: BallReference) -> dict[str, Any]:
     required = None if target is None else max(target - ball.score_before, 0)
     rate = 6 * required / left if required is not None and left else None
     bowled = ball.legal_balls_before
+    happened = bool(ball.outcome)
     return {
         "innings": innings.number,
         "index": ball.index,
-        "deliveries": len(innings.deliveries),
+        "deliveries": sum(bool(delivery.outcome) for delivery in innings.deliveries),
         "over": ball.over,
         "label": ball.label,
         "actual_delivery": ball.actual_delivery,
         "legal_number": ball.legal_balls_before + 1,
-        "is_legal": ball.is_legal,
+        "is_legal": ball.is_legal if happened else None,
         "batter": ball.batter.name,
         "non_striker": ball.non_striker.name,
         "bowler": ball.bowler.name,

@@ -180,7 +180,8 @@ def echo(match: Match, reference: BallReference) -> str:
     heading = f"innings {innings.number}"
     if innings.super_over:
         heading += " (super over)"
-    if reference.index == count + 1:
+    unbowled = 1 <= reference.index <= count and not innings.deliveries[reference.index - 1].outcome
+    if reference.index == count + 1 or unbowled:
         return _echo_next(innings, heading)
     if not 1 <= reference.index <= count:
         raise _absent(innings, f"delivery {reference.index}")
@@ -207,26 +208,29 @@ def _legal_name(delivery: Delivery) -> str:
 
 
 def _echo_next(innings: Innings, heading: str) -> str:
+    """The ball not yet bowled, with its players where the last delivery stands for it."""
+    bowled = [delivery for delivery in innings.deliveries if delivery.outcome]
+    waiting = [delivery for delivery in innings.deliveries if not delivery.outcome]
     over, in_over, legal_in_over = 0, 0, 0
-    score, wickets, legal = innings.penalty_runs.get("pre", 0), 0, 0
-    if innings.deliveries:
-        last = innings.deliveries[-1]
+    score = innings.penalty_runs.get("pre", 0)
+    if bowled:
+        last = bowled[-1]
         over = last.over
-        this_over = [delivery for delivery in innings.deliveries if delivery.over == over]
+        this_over = [delivery for delivery in bowled if delivery.over == over]
         in_over = len(this_over)
         legal_in_over = sum(delivery.is_legal for delivery in this_over)
         if legal_in_over >= innings.balls_per_over:
             over, in_over, legal_in_over = over + 1, 0, 0
         score = last.score_before + last.runs_total
-        wickets, legal = innings.wickets, innings.legal_balls
-    return " | ".join(
-        (
-            f"{heading}, delivery {len(innings.deliveries) + 1}, not yet bowled",
-            f"label {over}.{in_over + 1}",
-            f"legal ball {over}.{legal_in_over + 1} ({_ordinal(legal + 1)})",
-            f"{score}/{wickets}",
-        )
-    )
+    legal = sum(delivery.is_legal for delivery in bowled)
+    parts = [
+        f"{heading}, delivery {len(bowled) + 1}, not yet bowled",
+        f"label {over}.{in_over + 1}",
+        f"legal ball {over}.{legal_in_over + 1} ({_ordinal(legal + 1)})",
+        f"{score}/{innings.wickets}",
+    ]
+    parts += [f"{delivery.bowler} to {delivery.batter}" for delivery in waiting]
+    return " | ".join(parts)
 
 
 def _ordinal(number: int) -> str:

@@ -276,9 +276,10 @@ def encode_innings(
 
     over_class = place[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
     prior = base.prior[(innings.number + 1) % 2, over_class]
-    outcome = np.array([OUTCOME_INDEX[ball.outcome] for ball in deliveries], np.int64)
+    outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
     happened = np.zeros((count, PAST_OUTCOME_SIZE), np.float32)
-    happened[np.arange(count), outcome] = 1
+    bowled = np.flatnonzero(outcome >= 0)
+    happened[bowled, outcome[bowled]] = 1
     for number, ball in enumerate(deliveries):
         happened[number, len(OUTCOMES) :] = (
             min(ball.runs_total, 8) / 4,

@@ -1,0 +1,124 @@
+"""The ball not yet bowled: checked against the ball that was bowled next."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from attnlens.cricket.match import Innings, Match
+from attnlens.cricket.naming import BallReference, echo, find_ball
+from attnlens.cricket.next_ball import NOT_BOWLED, with_next_ball
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import AttnlensError, BallNotFoundError, InputError
+
+
+def cut(match: Match, number: int, balls: int) -> Match:
+    """The match as it stood after so many balls of an innings."""
+    side = match.innings[number - 1]
+    short = dataclasses.replace(side, deliveries=side.deliveries[:balls])
+    earlier = match.innings[: number - 1]
+    return dataclasses.replace(match, innings=(*earlier, short))
+
+
+def told_right(match: Match, innings: Innings, balls: int) -> tuple[bool, bool]:
+    """Whether the scoreboard, and whether the players, are those of the ball that followed."""
+    true = innings.deliveries[balls]
+    made = with_next_ball(
+        cut(match, innings.number, balls),
+        innings.number,
+        bowler=true.bowler.name,
+        batter=true.batter.name if innings.deliveries[balls - 1].wickets else None,
+    )
+    ball = made.innings[-1].deliveries[-1]
+    assert ball.outcome == NOT_BOWLED
+    board = all(
+        getattr(ball, name) == getattr(true, name)
+        for name in (
+            "index",
+            "over",
+            "label",
+            "actual_delivery",
+            "score_before",
+            "wickets_before",
+            "legal_balls_before",
+        )
+    )
+    return board, ball.batter.name == true.batter.name
+
+
+def test_every_next_ball_of_a_simulated_match() -> None:
+    match = simulate_match(4)
+    for innings in match.innings:
+        for balls in range(1, len(innings.deliveries)):
+            assert told_right(match, innings, balls) == (True, True), (innings.number, balls)
+
+
+def test_nearly_every_next_ball_of_real_matches(shared_data: Path) -> None:
+    boards, strikers, count = 0, 0, 0
+    for match in read_matches(shared_data / "formats" / "json" / "t20i_women"):
+        for innings in match.innings:
+            if innings.super_over:
+                continue
+            for balls in range(1, len(innings.deliveries), 5):
+                try:
+                    board, striker = told_right(match, innings, balls)
+                except BallNotFoundError:
+                    continue  # shortened without the file saying so
+                boards, strikers, count = boards + board, strikers + striker, count + 1
+    assert count > 200
+    # Overthrows, short runs and miscounted overs are not in the files.
+    assert boards >= 0.99 * count
+    assert strikers >= 0.97 * count
+
+
+def test_who_must_be_named() -> None:
+    match = simulate_match(4)
+    innings = match.innings[0]
+    fallen = next(b.index for b in innings.deliveries if b.wickets and b.wickets[0].counts)
+    with pytest.raises(InputError, match="--batter NAME"):
+        with_next_ball(cut(match, 1, fallen), 1, bowler="somebody")
+    ended = next(
+        b.index for b in innings.deliveries[:-1] if innings.deliveries[b.index].over != b.over
+    )
+    with pytest.raises(InputError, match="--bowler NAME"):
+        with_next_ball(cut(match, 1, ended), 1, batter="somebody")
+
+
+def test_names_are_matched_or_taken_as_they_are() -> None:
+    match = cut(simulate_match(4), 1, 20)
+    bowlers = {ball.bowler for ball in match.innings[0].deliveries}
+    known = sorted(bowlers, key=lambda player: player.name)[0]
+    part = known.name.split()[-1].lower()
+    made = with_next_ball(match, 1, bowler=part)
+    assert made.innings[0].deliveries[-1].bowler == known
+    stranger = with_next_ball(match, 1, bowler=" A  Stranger ").innings[0].deliveries[-1].bowler
+    assert (stranger.name, stranger.id) == ("A Stranger", None)
+    with pytest.raises(InputError, match="names nobody"):
+        with_next_ball(match, 1, bowler="  ")
+
+
+def test_an_innings_that_is_over_has_no_next_ball() -> None:
+    match = simulate_match(4)
+    with pytest.raises(BallNotFoundError, match="has no next ball"):
+        with_next_ball(match, 2)
+
+
+def test_the_echo_names_the_players_and_says_it_is_not_bowled() -> None:
+    match = cut(simulate_match(4), 1, 20)
+    reference = find_ball(match, "next")
+    assert reference == BallReference(1, 21)
+    made = with_next_ball(match, 1)
+    ball = made.innings[0].deliveries[-1]
+    line = echo(made, reference)
+    assert line.startswith("innings 1, delivery 21, not yet bowled | label ")
+    assert line.endswith(f" | {ball.bowler} to {ball.batter}")
+
+
+def test_every_refusal_is_an_error_of_ours() -> None:
+    match = simulate_match(4)
+    for number in (0, 3, 99):
+        with pytest.raises(AttnlensError):
+            with_next_ball(match, number)

@@ -1,0 +1,141 @@
+"""Scorecards: counted by hand on a small match, and held to account on real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attnlens.cricket.match import Match
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.results import result_sentence
+from attnlens.cricket.scorecard import card_data, match_data, scorecard
+from attnlens.cricket.simulate import simulate_match
+from attnlens.render.canvas import display_width
+from attnlens.render.scorecard import render_scorecard
+
+
+def adds_up(match: Match) -> None:
+    """What must hold of any scorecard, whoever played."""
+    for innings in match.innings:
+        card = scorecard(innings)
+        extras = sum(card.extras.values())
+        assert sum(line.runs for line in card.batting) + extras == innings.total
+        charged = sum(line.runs for line in card.bowling)
+        unearned = card.extras["byes"] + card.extras["legbyes"] + card.extras["penalty"]
+        assert charged + unearned == innings.total
+        assert sum(line.legal for line in card.bowling) == innings.legal_balls
+        assert len(card.falls) == innings.wickets
+        assert [fall.wicket for fall in card.falls] == list(range(1, innings.wickets + 1))
+        assert sum(stand.balls for stand in card.partnerships) == innings.legal_balls
+        outside = innings.penalty_runs.get("pre", 0) + innings.penalty_runs.get("post", 0)
+        assert sum(stand.runs for stand in card.partnerships) == innings.total - outside
+        assert sum(stand.unbroken for stand in card.partnerships) <= 1
+        wides = sum("wides" in ball.extras for ball in innings.deliveries)
+        assert sum(line.balls for line in card.batting) == len(innings.deliveries) - wides
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_simulated_scorecards_add_up(seed: int) -> None:
+    adds_up(simulate_match(seed))
+
+
+def test_real_scorecards_add_up(shared_data: Path) -> None:
+    names = ("json/t20i_women", "json/test_men", "json/hundred_men", "json/misc_torture")
+    count = 0
+    for name in names:
+        for match in read_matches(shared_data / "formats" / name):
+            adds_up(match)
+            count += 1
+    assert count > 20
+
+
+def test_a_scorecard_as_it_was_printed(shared_data: Path) -> None:
+    match = read_match(f"{shared_data / 't20s_male_json.zip'}::1223952.json")
+    first = card_data(scorecard(match.innings[0]))
+    assert [
+        (line["player"], line["out"], line["runs"], line["balls"], line["fours"], line["sixes"])
+        for line in first["batting"][:4]
+    ] == [
+        ("KL Rahul", "c SA Abbott b MC Henriques", 51, 40, 5, 1),
+        ("S Dhawan", "b MA Starc", 1, 6, 0, 0),
+        ("V Kohli", "c & b MJ Swepson", 9, 9, 1, 0),
+        ("SV Samson", "c MJ Swepson b MC Henriques", 23, 15, 1, 1),
+    ]
+    assert first["extras"] == {
+        "total": 8,
+        "byes": 0,
+        "legbyes": 2,
+        "wides": 5,
+        "noballs": 1,
+        "penalty": 0,
+    }
+    bowling = {line["player"]: line for line in first["bowling"]}
+    assert (bowling["A Zampa"]["overs"], bowling["A Zampa"]["runs"]) == ("4.0", 20)
+    assert (bowling["MC Henriques"]["wickets"], bowling["MC Henriques"]["economy"]) == (3, 5.5)
+    assert [(fall["score"], fall["actual_delivery"]) for fall in first["fall_of_wickets"]] == [
+        (11, "2.5"),
+        (48, "6.4"),
+        (86, "11.1"),
+        (90, "12.4"),
+        (92, "13.5"),
+        (114, "16.5"),
+        (152, "19.3"),
+    ]
+    assert first["partnerships"][-1] == {
+        "wicket": 8,
+        "batters": ["RA Jadeja", "DL Chahar"],
+        "runs": 9,
+        "balls": 3,
+        "unbroken": True,
+    }
+    assert result_sentence(match) == "India won by 11 runs"
+
+
+def test_who_retires_hurt_and_who_comes_back(shared_data: Path) -> None:
+    match = read_match(f"{shared_data / 't20s_male_json.zip'}::1383095.json")
+    outs = [line.out for side in match.innings for line in scorecard(side).batting]
+    assert "retired hurt" in outs
+    for side in match.innings:
+        lines = {line.player.key: line for line in scorecard(side).batting}
+        last = side.deliveries[-1]
+        gone = {wicket.player_out.key for ball in side.deliveries for wicket in ball.wickets}
+        assert all(
+            lines[p.key].out == "not out"
+            for p in (last.batter, last.non_striker)
+            if p.key not in gone
+        )
+
+
+def test_results_in_words(shared_data: Path) -> None:
+    archive = shared_data / "t20s_male_json.zip"
+    told = {
+        "237242": "tie, India won a bowl-out",
+        "1354799": "no result",
+        "412684": "England won by 3 wickets (D/L)",
+    }
+    read = {name: result_sentence(read_match(f"{archive}::{name}.json")) for name in told}
+    assert read["237242"] is not None
+    assert read["237242"].startswith("tie")
+    assert read["1354799"] is not None
+    assert "no result" in read["1354799"]
+    assert read["412684"] is not None
+    assert read["412684"].endswith("(D/L)")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_the_page_fits_its_width(width: int) -> None:
+    data = {**match_data(simulate_match(3)), "result": "it ended"}
+    page = render_scorecard(data, width=width, color=False)
+    assert max(map(display_width, page.splitlines())) <= width
+    assert "\x1b" not in page
+    plain = render_scorecard(data, width=width, color=False, unicode=False)
+    assert plain.isascii()
+
+
+def test_the_data_is_json_and_whole() -> None:
+    match = simulate_match(2)
+    data = json.loads(json.dumps(match_data(match)))
+    assert [card["total"] for card in data["innings"]] == [side.total for side in match.innings]
+    assert data["teams"] == list(match.teams)
