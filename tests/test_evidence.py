@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from typing import Any
@@ -273,40 +272,34 @@ def test_this_over_and_the_last_boundaries_are_claims_too() -> None:
     assert by_kind["this over"].window == tuple(range(15, 50))
 
 
-def test_every_past_ball_is_in_one_group() -> None:
-    window = window_of(1, "last")
-    groups = groups_of(window)
-    assert list(groups) == [
-        "this over",
-        "this bowler to this batter",
-        "this bowler's earlier balls",
-        "this batter's earlier balls",
-        "other recent balls",
-        "earlier balls",
-    ]
-    places = list(itertools.chain.from_iterable(groups.values()))
-    assert sorted(places) == list(range(len(window.past)))
+@pytest.mark.parametrize("index", [1, 30, 50, 70, 90, 110])
+def test_every_past_ball_is_in_one_group(index: int) -> None:
+    window = window_of(1, index)
     now = window.delivery
-    for name, members in groups.items():
-        for place in members:
-            ball = MATCH.innings[0].deliveries[place]
-            same_over = ball.over == now.over
-            bowler, batter = ball.bowler == now.bowler, ball.batter == now.batter
-            recent = place >= len(window.past) - 35
-            expected = (
-                "this over"
-                if same_over
-                else "this bowler to this batter"
-                if bowler and batter
-                else "this bowler's earlier balls"
-                if bowler
-                else "this batter's earlier balls"
-                if batter
-                else "other recent balls"
-                if recent
-                else "earlier balls"
-            )
-            assert name == expected
+
+    def group_of(place: int) -> str:
+        ball = MATCH.innings[0].deliveries[place]
+        if ball.over == now.over:
+            return "this over"
+        if ball.bowler == now.bowler:
+            same_batter = ball.batter == now.batter
+            return "this bowler to this batter" if same_batter else "this bowler's earlier balls"
+        if ball.batter == now.batter:
+            return "this batter's earlier balls"
+        return "other recent balls" if now.index - ball.index <= 35 else "earlier balls"
+
+    expected: dict[str, list[int]] = {
+        "this over": [],
+        "this bowler to this batter": [],
+        "this bowler's earlier balls": [],
+        "this batter's earlier balls": [],
+        "other recent balls": [],
+        "earlier balls": [],
+    }
+    for place in range(index - 1):
+        expected[group_of(place)].append(place)
+    assert groups_of(window) == expected
+    assert list(groups_of(window)) == list(expected)
 
 
 def test_contributions_are_exact_before_rounding() -> None:
