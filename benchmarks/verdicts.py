@@ -1,0 +1,134 @@
+"""How often the claims of explanations hold, over a sample of balls.
+
+    python benchmarks/verdicts.py t20s_male_json.zip --from 2024-10-24 --model measured \
+        --history t20s_male_json.zip --balls 100
+
+For every kind of claim: how many were tested, the median effect and largest change, and the
+share of each verdict. The sample is balls with at least 36 before them, drawn with a fixed
+seed; a claim with too few controls to compare with is counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+
+from attnlens.cricket.evidence import Tested, gather_evidence
+from attnlens.cricket.match import Match
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.reading import read_ball
+from attnlens.cricket.timeline import Timeline
+from attnlens.cricket.trained import TrainedPredictor, load_predictor
+from attnlens.cricket.window import single_thread, window_for
+from attnlens.models.temporal import SCALES
+
+
+def name_of(tested: Tested) -> str:
+    """The kind of a claim: its scale and what the head started as."""
+    claim = tested.claim
+    if claim.scale is None or claim.head is None:
+        return claim.kind
+    pattern = claim.head.split("_", 2)[2]
+    return f"{claim.scale}: {pattern.replace('_', ' ')}"
+
+
+def sample(
+    matches: Iterable[Match], balls: int, seed: int
+) -> list[tuple[Match, list[BallReference]]]:
+    """Balls to ask about, by match in order of date."""
+    generator = np.random.default_rng(seed)
+    found = [
+        (match, BallReference(side.number, ball.index))
+        for match in matches
+        for side in match.innings
+        if not side.super_over
+        for ball in side.deliveries[SCALES["medium"] :]
+    ]
+    picks = generator.choice(len(found), min(balls, len(found)), replace=False)
+    grouped: dict[str, tuple[Match, list[BallReference]]] = {}
+    for pick in picks:
+        match, reference = found[pick]
+        grouped.setdefault(match.match_id, (match, []))[1].append(reference)
+    return sorted(grouped.values(), key=lambda pair: (pair[0].dates, pair[0].match_id))
+
+
+def gather(
+    chosen: list[tuple[Match, list[BallReference]]],
+    predictor: TrainedPredictor,
+    timeline: Timeline | None,
+) -> tuple[dict[str, list[Tested]], list[float]]:
+    """The tested claims by kind, and each ball's largest single-ball effect."""
+    claims: dict[str, list[Tested]] = defaultdict(list)
+    largest = []
+    for number, (match, references) in enumerate(chosen, 1):
+        dated = predictor if timeline is None else timeline.predictor_for(match)
+        for reference in references:
+            window = window_for(match, reference, dated)
+            evidence = gather_evidence(dated, window, read_ball(dated, window).scales)
+            largest.append(max(evidence.effects.values()))
+            for tested in evidence.tested:
+                claims[name_of(tested)].append(tested)
+        if sys.stderr.isatty():
+            print(f"\rmatch {number} of {len(chosen)}", end="", file=sys.stderr)
+    return claims, largest
+
+
+def table(claims: dict[str, list[Tested]]) -> str:
+    """One line per kind of claim."""
+    lines = [
+        "| claim | balls | compared | median effect, nats | median largest change, points "
+        "| supported | not better than chance | contradicted |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    total: list[Tested] = []
+    for kind, tested in [*claims.items(), ("all", total)]:
+        judged = [one for one in tested if one.judged.verdict is not None]
+        total.extend(tested if kind != "all" else [])
+        shares = {
+            verdict: np.mean([one.judged.verdict == verdict for one in judged]) if judged else 0.0
+            for verdict in ("supported", "not better than chance", "contradicted")
+        }
+        lines.append(
+            f"| {kind} | {len(tested)} | {len(judged)} "
+            f"| {np.median([one.effect for one in tested]):.5f} "
+            f"| {np.median([np.abs(one.points).max() for one in tested]):.2f} | "
+            + " | ".join(f"{100 * share:.0f}%" for share in shares.values())
+            + " |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source")
+    parser.add_argument("--from", dest="first", type=datetime.date.fromisoformat)
+    parser.add_argument("--model", default="measured")
+    parser.add_argument("--history")
+    parser.add_argument("--balls", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=5)
+    options = parser.parse_args()
+    single_thread()
+    predictor = load_predictor(options.model)
+    matches = [
+        match
+        for match in read_matches(options.source, on_error="skip")
+        if options.first is None or (match.date is not None and match.date >= options.first)
+    ]
+    timeline = None
+    if options.history:
+        timeline = Timeline(predictor, read_matches(options.history, on_error="skip"))
+    chosen = sample(matches, options.balls, options.seed)
+    claims, largest = gather(chosen, predictor, timeline)
+    print(table(claims))
+    print(f"\nballs {len(largest)}, matches {len(chosen)}, checkpoint {predictor.sha256[:12]}")
+    print(f"largest single-ball effect, mean over balls: {np.mean(largest):.4f} nats")
+
+
+if __name__ == "__main__":
+    main()
