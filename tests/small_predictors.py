@@ -26,7 +26,7 @@ def stirred(model: torch.nn.Module, seed: int, size: float = 0.1) -> torch.nn.Mo
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += size * torch.randn(parameter.shape, generator=generator)
+            parameter.add_(size * torch.randn(parameter.shape, generator=generator))
     return model.eval()
 
 

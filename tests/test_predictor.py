@@ -232,14 +232,14 @@ def test_with_all_the_past_hidden_it_is_an_innings_that_starts_here(
 ) -> None:
     batch = window_batch(arrays, POSITION)
     nothing = run(predictor, with_hidden(batch, list(range(POSITION))))
-    cut = InningsArrays(
-        **{
-            name: {key: value[POSITION:] for key, value in held.items()}
-            if isinstance(held := getattr(arrays, name), dict)
-            else held[POSITION:]
-            for name in InningsArrays.__slots__
-        }
-    )
+    rest: dict[str, Any] = {}
+    for name in InningsArrays.__slots__:
+        held = getattr(arrays, name)
+        if isinstance(held, dict):
+            rest[name] = {key: value[POSITION:] for key, value in held.items()}
+        else:
+            rest[name] = held[POSITION:]
+    cut = InningsArrays(**rest)
     alone = run(predictor, window_batch(cut, 0))
     torch.testing.assert_close(nothing["logits"], alone["logits"], atol=1e-6, rtol=0)
     torch.testing.assert_close(nothing["gates"], alone["gates"], atol=1e-6, rtol=0)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.simulate import simulate_match
 from attnlens.models.predictor import FUSED, FullModel
-from attnlens.models.relations import RELATIONS
+from attnlens.models.relations import RELATIONS, Balls
 from attnlens.models.temporal import (
     HEADS,
     SCALES,
@@ -272,26 +272,29 @@ def test_the_start_of_the_over_may_differ_by_row() -> None:
     assert not torch.allclose(together[1], other[1], atol=1e-5)
 
 
-def test_a_summary_skips_hidden_balls() -> None:
-    predictor = small_predictor(matches=1)
-    arrays = arrays_of(predictor, simulate_match(9))
-    batch, _ = training_batch([arrays])
-    who, temporal = batch["sequence"]["balls"], predictor.model.temporal
-    length = len(arrays)
-    vectors = balls(1, length, 12)
+@pytest.mark.parametrize("in_over", [6, 33, 64, 100])
+def test_a_summary_skips_hidden_balls(in_over: int) -> None:
+    """Also in a damaged file whose over never ends."""
+    length = 110
+    temporal = multi_scale()
+    place = torch.arange(length)[None]
+    who = Balls(place + 1, place // in_over, place % in_over + 1, place, place, place)
+    overs = length // in_over + 1
+    vectors = balls(1, length, 7)
     visible = torch.rand(1, 3, length, generator=torch.Generator().manual_seed(2)) < 0.6
-    visible[0, 1, arrays.over == 2] = False
+    visible[0, 1] &= who.over[0] != 1
     with torch.no_grad():
-        summaries = temporal.over_summaries(vectors, who, visible, overs=5)
+        summaries = temporal.over_summaries(vectors, who, visible, overs=overs)
         placed = temporal.encoder("long").place(vectors, who.over, who.ball_in_over)[0]
         for query in range(3):
-            for over in range(5):
+            for over in range(overs):
                 kept = placed[visible[0, query] & (who.over[0] == over)]
                 expected = torch.zeros(12)
                 if len(kept):
                     expected = temporal.summarise(kept[None])[0][0, -1]
                 torch.testing.assert_close(summaries[0, query, over], expected)
-    assert not summaries[0, 1, 2].any()
+    assert not summaries[0, 1, 1].any()
+    assert summaries[0, 0, 1].any()
 
 
 def test_gradient_reaches_every_parameter_in_training() -> None:

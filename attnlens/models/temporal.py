@@ -28,6 +28,9 @@ HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2}
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
 """What heads 0, 1 and 2 start as; further heads start free."""
 
+BITS: Final = 32
+"""Seats of an over that are told apart at once."""
+
 RECENCY_START: Final = 0.1
 SAME_PLAYER_START: Final = 2.0
 
@@ -433,15 +436,20 @@ class MultiScaleTemporalEncoder(nn.Module):
         every = torch.arange(queries, device=vectors.device)
         present[row[:, None], every[None, :, None], home[:, None], seat[:, None]] = visible
         flat, present = flat[:, :overs], present[:, :, :overs]
-        code = (present.long() << torch.arange(slots, device=vectors.device)).sum(-1)
         where = torch.arange(batch, device=vectors.device)[:, None, None] * overs
-        where = where + torch.arange(overs, device=vectors.device)
-        sights, back = torch.unique(((where << slots) + code).flatten(), return_inverse=True)
-        place, seen = sights >> slots, sights & ((1 << slots) - 1)
-        source = (place // overs)[:, None], flat[place // overs, place % overs]
-        balls_of_sight = placed[source]
-        seen_balls = (seen[:, None] >> torch.arange(slots, device=vectors.device)) & 1
-        state = self._run(balls_of_sight, seen_balls.bool())
+        where = (where + torch.arange(overs, device=vectors.device)).expand(present.shape[:3])
+        present = present.flatten(0, 2)
+        sights = back = where = where.flatten()
+        for start in range(0, slots, BITS):
+            # A number for the seats, as many at a time as fit one beside the sights so far.
+            bits = present[:, start : start + BITS].long()
+            code = (bits << torch.arange(bits.shape[1], device=vectors.device)).sum(-1)
+            sights, back = torch.unique((back << BITS) + code, return_inverse=True)
+        example = torch.empty_like(sights)
+        example[back] = torch.arange(len(back), device=vectors.device)
+        place = where[example]
+        balls_of_sight = placed[(place // overs)[:, None], flat[place // overs, place % overs]]
+        state = self._run(balls_of_sight, present[example])
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
