@@ -283,6 +283,7 @@ def test_a_summary_skips_hidden_balls(in_over: int) -> None:
     vectors = balls(1, length, 7)
     visible = torch.rand(1, 3, length, generator=torch.Generator().manual_seed(2)) < 0.6
     visible[0, 1] &= who.over[0] != 1
+    visible[0, 2, :60] = visible[0, 0, :60]
     with torch.no_grad():
         summaries = temporal.over_summaries(vectors, who, visible, overs=overs)
         placed = temporal.encoder("long").place(vectors, who.over, who.ball_in_over)[0]
