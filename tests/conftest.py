@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from command_line import Here
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -23,3 +24,11 @@ def shared_data() -> Path:
 def sample_match_path() -> Path:
     """The simulated match that ships with the repository."""
     return REPOSITORY / "sample_data" / "match.csv"
+
+
+@pytest.fixture
+def attnlens_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    """The command line in this process, working in an empty folder."""
+    return Here(tmp_path, monkeypatch, capsys)

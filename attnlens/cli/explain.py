@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.cli.options import (
     add_model_options,
@@ -69,53 +70,72 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.all == (options.ball is not None):
         raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
-    from attnlens.cricket.naming import BallReference, find_ball, hint
+    if options.all and options.format in ("heatmap", "summary"):
+        raise InputError(
+            f"--all writes whole explanations as JSON lines, not --format {options.format}",
+            remedy="leave --format out",
+        )
+    from attnlens.cricket.naming import find_ball, hint, innings_numbered
     from attnlens.cricket.readers import read_match
+    from attnlens.files import check_writable
 
+    # A wrong name should not wait for torch, nor the answer be lost for want of a place.
+    if options.out is not None:
+        check_writable(options.out)
     match = read_match(options.match)
-    if not options.all:
-        reference = find_ball(match, options.ball, options.innings)
-        note = hint(match, options.ball, reference)
-        if note:
-            print(f"attnlens: {note}", file=sys.stderr)
-        match = _with_players(match, reference, options)
+    if options.all:
+        if options.innings is not None:
+            innings_numbered(match, options.innings)
+        _explain_all(match, options)
+        return 0
+    reference = find_ball(match, options.ball, options.innings)
+    note = hint(match, options.ball, reference)
+    if note:
+        print(f"attnlens: {note}", file=sys.stderr)
+    match = _with_players(match, reference, options)
+    emit(render(_explainer(match, options)(reference), options), options.out)
+    return 0
 
-    # Only now, since a wrong name should not wait for torch.
+
+def _explainer(
+    match: Match, options: argparse.Namespace
+) -> Callable[[BallReference], dict[str, Any]]:
+    """What explains a ball of this match as the options ask."""
     from attnlens.cricket.explain import explain_ball
     from attnlens.cricket.trained import load_predictor
-    from attnlens.cricket.window import single_thread
 
-    single_thread()
     predictor = load_predictor(options.model)
-    if options.history is not None:
+    dated = options.history is not None
+    if dated:
         predictor = timeline(predictor, options.history).predictor_for(match)
-    settings = {"evidence": not options.no_evidence, "history": options.history is not None}
-    if not options.all:
-        data = explain_ball(match, reference, predictor, **settings)
-        emit(render(data, options), options.out)
-        return 0
+    return lambda reference: explain_ball(
+        match, reference, predictor, evidence=not options.no_evidence, history=dated
+    )
 
-    wanted = [
-        side for side in match.innings if options.innings is None or side.number == options.innings
-    ]
-    if options.innings is not None and not wanted:
-        find_ball(match, 1, options.innings)  # says which innings there are
-    utf8_stdout()
-    lines = []
-    for side in wanted:
-        for ball in side.deliveries:
-            progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
-            reference = BallReference(side.number, ball.index)
-            data = explain_ball(match, reference, predictor, **settings)
-            line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-            if options.out is None:
-                print(line)
-            else:
-                lines.append(line)
-    progress("")
-    if options.out is not None:
-        emit("\n".join(lines), options.out)
-    return 0
+
+def _explain_all(match: Match, options: argparse.Namespace) -> None:
+    from attnlens.cricket.naming import BallReference
+    from attnlens.files import written_beside
+
+    explain = _explainer(match, options)
+
+    def write(file: TextIO) -> None:
+        for side in match.innings:
+            if options.innings not in (None, side.number):
+                continue
+            for ball in side.deliveries:
+                progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
+                data = explain(BallReference(side.number, ball.index))
+                line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+                file.write(f"{line}\n")
+        progress("")
+
+    if options.out is None:
+        utf8_stdout()
+        write(sys.stdout)
+        return
+    with written_beside(options.out) as part, part.open("w", encoding="utf-8") as file:
+        write(file)
 
 
 def _with_players(match: Match, reference: BallReference, options: argparse.Namespace) -> Match:

@@ -20,7 +20,7 @@ from attnlens.cricket.reading import Reading, read_ball
 from attnlens.cricket.results import result_sentence
 from attnlens.cricket.tensors import NODES, free_hits
 from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.window import BallWindow, window_for
+from attnlens.cricket.window import BallWindow, one_thread, window_for
 from attnlens.explanation import build
 from attnlens.explanation.heatmap import heat_map, rounded
 from attnlens.explanation.narrative import narrate
@@ -28,6 +28,7 @@ from attnlens.explanation.summary import summarize_temporal_attention
 from attnlens.models.predictor import FUSED, SLOTS
 
 
+@one_thread()
 def explain_ball(
     match: Match,
     reference: BallReference,

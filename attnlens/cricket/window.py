@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +85,16 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
     return BallWindow(match, innings, innings.deliveries[position], batch, tuple(past), arrays)
 
 
-def single_thread() -> None:
-    """Keep torch to one thread: a ball is small, and waking threads costs more than it saves."""
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread, and give back those it had.
+
+    A ball is small, and waking threads costs more than it saves. Sums over several threads
+    also differ in their last digits, and the same question should have the same answer.
+    """
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

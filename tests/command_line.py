@@ -1,0 +1,101 @@
+"""Running the command line: as a process of its own, or in this one to be quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlens.cli import main
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SCALES = ("micro", "short", "medium", "long")
+OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
+IDENTITY = ("match_id", "innings", "index", "label", "batter", "bowler", "actual")
+COLUMNS = [*IDENTITY, *(f"p_{outcome}" for outcome in OUTCOMES)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command gave back."""
+
+    status: int
+    out: str
+    err: str
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without what would change an answer."""
+    unwanted = ("ATTNLENS_", "NO_COLOR", "COLUMNS", "LINES", "TERM", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
+    return {**kept, "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", **more}
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The words that start attnlens as a process."""
+    return [sys.executable, "-m", "attnlens", *map(str, arguments)]
+
+
+def run_process(folder: Path, *arguments: str | Path, **environment: str) -> Answer:
+    """Run attnlens as a process of its own in ``folder``."""
+    done = subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        env=clean_environment(**environment),
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
+class Here:
+    """The command line in this process, in a folder of its own, with no settings about."""
+
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]
+    ) -> None:
+        self.folder = folder
+        self.patch = patch
+        self._capture = capture
+        for name in list(os.environ):
+            if name.startswith("ATTNLENS_") or name in ("NO_COLOR", "COLUMNS"):
+                patch.delenv(name)
+        patch.chdir(folder)
+
+    def __call__(self, *arguments: str | Path | int) -> Answer:
+        self._capture.readouterr()
+        status = main([str(word) for word in arguments])
+        said = self._capture.readouterr()
+        return Answer(status, said.out, said.err)
+
+    def good(self, *arguments: str | Path | int) -> str:
+        """What a command wrote that must succeed and complain of nothing."""
+        answer = self(*arguments)
+        assert (answer.status, answer.err) == (0, "")
+        return answer.out
+
+    def files(self) -> list[str]:
+        """Every file in the folder, by its path there."""
+        return sorted(str(p.relative_to(self.folder)) for p in self.folder.rglob("*"))
+
+
+def same_but_for_names(data: dict[str, Any]) -> dict[str, Any]:
+    """An explanation with its players numbered by first appearance, and no word on the file."""
+    ball = data["ball"]
+    people = [ball["batter"], ball["non_striker"], ball["bowler"]]
+    people += [row[role] for row in data["history"] for role in ("batter", "bowler")]
+    numbered = {name: f"player {place}" for place, name in enumerate(dict.fromkeys(people))}
+    text = json.dumps(
+        {**data, "match": {**data["match"], "match_id": "", "notes": []}}, ensure_ascii=False
+    )
+    for name in sorted(numbered, key=len, reverse=True):
+        text = text.replace(json.dumps(name, ensure_ascii=False)[1:-1], numbered[name])
+    result: dict[str, Any] = json.loads(text)
+    return result

@@ -1,0 +1,310 @@
+"""What people type and what comes back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pandas
+import pytest
+from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process, same_but_for_names
+
+import attnlens
+
+ECHO = (
+    "innings 1, delivery 47 of 127 | label 7.3 | legal ball 7.3 (45th) | 53/1 | "
+    "Mateus Quillfeather to Tavi Okonjara"
+)
+
+
+def explained(here: Here, match: Path | str, *arguments: str | Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(here.good("explain", match, "--json", *arguments))
+    return data
+
+
+@pytest.fixture(scope="module")
+def whole(sample_match_path: Path) -> dict[str, Any]:
+    """Ball 47 of the sample match, with its evidence, as Python has it."""
+    return attnlens.explain(sample_match_path, ball=47).to_dict()
+
+
+def test_a_process_elsewhere_prints_the_same_bytes_each_time(
+    tmp_path: Path, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--json")
+    first = run_process(tmp_path, *asked, PYTHONHASHSEED="1")
+    second = run_process(tmp_path, *asked, PYTHONHASHSEED="2")
+    assert first == second
+    assert (first.status, first.err) == (0, "")
+    assert json.loads(first.out) == whole
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_explanation_fits_the_schema_that_is_printed(
+    attnlens_here: Here, whole: dict[str, Any]
+) -> None:
+    schema = json.loads(attnlens_here.good("schema"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    assert [error.message for error in validator.iter_errors(whole)] == []
+    assert [error.message for error in validator.iter_errors({**whole, "flags": 3})] != []
+
+
+def test_the_explanation_adds_up(whole: dict[str, Any]) -> None:
+    outcomes = whole["prediction"]["outcomes"]
+    assert [row["outcome"] for row in outcomes] == list(OUTCOMES)
+    assert sum(row["probability"] for row in outcomes) == pytest.approx(1, abs=1e-5)
+    moved = {row["outcome"]: 0.0 for row in outcomes}
+    for group in whole["contributions"]:
+        for row in group["points"]:
+            moved[row["outcome"]] += row["points"]
+    for row in outcomes:
+        difference = 100 * (row["probability"] - row["baseline"])
+        assert moved[row["outcome"]] == pytest.approx(difference, abs=2e-4)
+    for scale in SCALES:
+        aggregate = whole["across_balls"][scale]["aggregate_attention"]
+        assert sum(aggregate.values()) == pytest.approx(1, abs=1e-5)
+    assert sum(whole["fusion_weights"].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_page_begins_with_the_ball_that_was_meant(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    page = attnlens_here.good("explain", sample_match_path, "--ball", "47")
+    assert " ".join(page.split()).startswith(ECHO)
+    assert "\x1b" not in page
+    assert max(map(len, page.splitlines())) <= 100
+    assert "hiding them" in page
+    told = {claim["verdict"] for claim in whole["evidence"] if claim["verdict"]}
+    assert told
+    assert [verdict for verdict in told if verdict not in page] == []
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_scale_has_its_page_and_its_heat_map(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any], scale: str
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--scale", scale)
+    heatmap = json.loads(attnlens_here.good(*asked, "--format", "heatmap"))
+    assert heatmap == {"temporal_attention": whole["across_balls"][scale]}
+    assert f"what it looked at ({scale} scale" in attnlens_here.good(*asked, "--no-evidence")
+
+
+def test_without_a_scale_the_heat_map_is_the_medium_one(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--format")
+    heatmap = json.loads(attnlens_here.good(*asked, "heatmap"))
+    assert heatmap == {"temporal_attention": whole["across_balls"]["medium"]}
+    assert heatmap["temporal_attention"]["sequence_range"] == [12, 47]
+    assert attnlens_here.good(*asked, "summary") == whole["summary"] + "\n"
+
+
+def test_an_outcome_can_be_asked_for(attnlens_here: Here, sample_match_path: Path) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--outcome")
+    pages = {outcome: attnlens_here.good(*asked, outcome) for outcome in ("6", "W")}
+    assert "what moves P(6) from" in pages["6"]
+    assert "what moves P(W) from" in pages["W"]
+
+
+def test_without_evidence_nothing_is_claimed(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    data = explained(attnlens_here, sample_match_path, "--ball", "47", "--no-evidence")
+    assert (data["evidence"], data["contributions"]) == ([], [])
+    assert "evidence_skipped" in {flag["flag"] for flag in data["flags"]}
+    assert data["prediction"] == whole["prediction"]
+    assert data["fusion_weights"] == whole["fusion_weights"]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "heatmap", "summary"])
+def test_a_file_holds_what_stdout_would(
+    attnlens_here: Here, sample_match_path: Path, form: str
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence", "--format", form)
+    printed = attnlens_here.good(*asked)
+    assert attnlens_here.good(*asked, "--out", "answer") == ""
+    assert Path("answer").read_text(encoding="utf-8") == printed
+    assert attnlens_here.files() == ["answer"]
+
+
+def test_all_writes_one_line_for_each_delivery(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    asked = ("explain", sample_match_path, "--all", "--no-evidence", "--innings", "1")
+    printed = attnlens_here.good(*asked)
+    lines = [json.loads(line) for line in printed.splitlines()]
+    assert [line["ball"]["index"] for line in lines] == list(range(1, 128))
+    assert {line["ball"]["innings"] for line in lines} == {1}
+    assert lines[46]["prediction"] == whole["prediction"]
+    assert lines[0]["summary"] == ""
+    assert attnlens_here.good(*asked, "--out", "all.jsonl") == ""
+    assert Path("all.jsonl").read_text(encoding="utf-8") == printed
+    assert attnlens_here.files() == ["all.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["--ball", "47"], (1, 47)),
+        (["--ball", "7.3"], (1, 47)),
+        (["--ball", "legal:45"], (1, 47)),
+        (["--ball", "legal:7.3"], (1, 47)),
+        (["--ball", "last"], (1, 127)),
+        (["--ball", "-1"], (1, 127)),
+        (["--ball=-81"], (1, 47)),
+        (["--ball", "1"], (1, 1)),
+        (["--ball", "2:47"], (2, 47)),
+        (["--ball", "47", "--innings", "2"], (2, 47)),
+    ],
+)
+def test_a_ball_by_any_of_its_names(
+    attnlens_here: Here, sample_match_path: Path, words: list[str], place: tuple[int, int]
+) -> None:
+    answer = attnlens_here("explain", sample_match_path, "--no-evidence", "--json", *words)
+    assert answer.status == 0
+    ball = json.loads(answer.out)["ball"]
+    assert (ball["innings"], ball["index"]) == place
+    echo = f"innings {place[0]}, delivery {place[1]} of {ball['deliveries']} | "
+    assert ball["echo"].startswith(echo)
+
+
+def test_python_and_the_command_line_agree(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    assert explained(attnlens_here, sample_match_path, "--ball", "47") == whole
+    table = attnlens.predict(sample_match_path)
+    attnlens_here.good("predict", sample_match_path, "--out", "balls.csv")
+    text = dict.fromkeys(("match_id", "label", "actual"), str)
+    pandas.testing.assert_frame_equal(
+        pandas.read_csv("balls.csv", dtype=text), table, check_dtype=False, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("match_id", ["1074968", "1223952", "356011", "1158067", "1208606"])
+def test_json_and_csv_of_one_match_are_explained_alike(
+    attnlens_here: Here, shared_data: Path, match_id: str
+) -> None:
+    pairs = json.loads((shared_data / "pairs.json").read_text(encoding="utf-8"))["pairs"]
+    paths = next(pair["paths"] for pair in pairs if pair["match_id"] == match_id)
+    csv2 = paths.get("csv2_27col") or paths["csv2_22col"]
+    told = [
+        same_but_for_names(explained(attnlens_here, f"{shared_data}/{path}", "--ball", "2:47"))
+        for path in (paths["json"], csv2)
+    ]
+    assert told[0] == told[1]
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_predict_gives_a_row_for_each_delivery(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
+) -> None:
+    printed = attnlens_here.good("predict", sample_match_path)
+    rows = rows_of(printed)
+    assert list(rows[0]) == COLUMNS
+    match = attnlens.read_match(sample_match_path)
+    deliveries = [(side.number, ball) for side in match.innings for ball in side.deliveries]
+    assert [
+        (row["innings"], row["index"], row["label"], row["batter"], row["bowler"], row["actual"])
+        for row in rows
+    ] == [
+        (str(n), str(d.index), d.label, d.batter.name, d.bowler.name, d.outcome)
+        for n, d in deliveries
+    ]
+    for row in rows:
+        assert math.fsum(float(row[f"p_{outcome}"]) for outcome in OUTCOMES) == pytest.approx(
+            1, abs=1e-5
+        )
+    told = {row["outcome"]: row["probability"] for row in whole["prediction"]["outcomes"]}
+    for outcome, probability in told.items():
+        assert float(rows[46][f"p_{outcome}"]) == pytest.approx(probability, abs=1e-5)
+
+    attnlens_here.good("predict", sample_match_path, "--out", "balls.csv")
+    attnlens_here.good("predict", sample_match_path, "--out", "balls.parquet")
+    assert Path("balls.csv").read_text(encoding="utf-8") == printed
+    table = pandas.read_parquet("balls.parquet")
+    assert list(table.columns) == COLUMNS
+    assert table["label"].tolist() == [row["label"] for row in rows]
+    assert table["p_W"].tolist() == [float(row["p_W"]) for row in rows]
+    assert attnlens_here.files() == ["balls.csv", "balls.parquet"]
+
+
+def test_predict_reads_many_files_and_chooses_by_date(attnlens_here: Here) -> None:
+    days = {}
+    for seed in (3, 4, 5):
+        attnlens_here.good("simulate", "--seed", seed, "--out", f"{seed}.csv")
+        match = attnlens.read_match(f"{seed}.csv")
+        assert match.date is not None
+        days[match.match_id] = match.date.isoformat()
+    names = [f"{seed}.csv" for seed in (3, 4, 5)]
+    assert len(set(days.values())) == 3
+    together = rows_of(attnlens_here.good("predict", *names))
+    assert list(dict.fromkeys(row["match_id"] for row in together)) == list(days)
+    assert rows_of(attnlens_here.good("predict", ".")) == together
+    middle = sorted(days.values())[1]
+    for option, fits in (("--from", lambda d: d >= middle), ("--until", lambda d: d <= middle)):
+        rows = rows_of(attnlens_here.good("predict", *names, option, middle))
+        kept = {match_id for match_id, day in days.items() if fits(day)}
+        assert rows == [row for row in together if row["match_id"] in kept]
+
+
+def test_predict_skips_what_cannot_be_read_when_told_to(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    spoilt = sample_match_path.with_name("malformed.csv")
+    answer = attnlens_here("predict", spoilt, sample_match_path, "--on-error", "skip")
+    assert answer.status == 0
+    assert answer.out == attnlens_here.good("predict", sample_match_path)
+    assert answer.err.splitlines()[0] == "attnlens: skipped 1 files:"
+    assert "malformed.csv:61:" in answer.err.splitlines()[1]
+
+
+def test_history_brings_ratings_to_the_date(attnlens_here: Here, sample_match_path: Path) -> None:
+    Path("past").mkdir()
+    for seed in (3, 4):
+        attnlens_here.good("simulate", "--seed", seed, "--out", f"past/{seed}.csv")
+    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence", "--json")
+    data = json.loads(attnlens_here.good(*asked, "--history", "past"))
+    assert "ratings_from_later" not in {flag["flag"] for flag in data["flags"]}
+    until = data["model"]["ratings_until"]
+    assert until is None or until < data["match"]["dates"][0]
+
+
+def test_one_seed_is_one_match(attnlens_here: Here) -> None:
+    for folder, seed in (("a", 7), ("b", 7), ("c", 8)):
+        Path(folder).mkdir()
+        attnlens_here.good("simulate", "--seed", seed, "--out", f"{folder}/m.csv")
+    names = ["m.csv", "m_info.csv", "m_planted.csv"]
+    assert sorted(path.name for path in Path("a").iterdir()) == names
+    for name in names:
+        assert (Path("a") / name).read_bytes() == (Path("b") / name).read_bytes()
+        assert (Path("a") / name).read_bytes() != (Path("c") / name).read_bytes()
+
+
+def test_the_sample_is_what_its_readme_says(attnlens_here: Here, sample_match_path: Path) -> None:
+    attnlens_here.good("simulate", "--seed", 82, "--out", "match.csv")
+    for name in ("match.csv", "match_info.csv"):
+        assert Path(name).read_bytes() == sample_match_path.with_name(name).read_bytes()
+
+
+def test_a_model_trained_here_explains_here(attnlens_here: Here, sample_match_path: Path) -> None:
+    Path("matches").mkdir()
+    for seed in range(8):
+        attnlens_here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
+    sizes = ("--epochs", "1", "--hidden-dim", "12", "--threads", "1", "--seed", "5")
+    answer = attnlens_here("train", "matches", "--out", "mine.safetensors", *sizes)
+    assert (answer.status, answer.out) == (0, "")
+    data = explained(
+        attnlens_here, sample_match_path, "--ball", "47", "--model", "mine.safetensors"
+    )
+    assert data["model"]["name"] == "mine"
+    assert sum(row["probability"] for row in data["prediction"]["outcomes"]) == pytest.approx(
+        1, abs=1e-5
+    )
