@@ -12,6 +12,7 @@ from attnlens.cricket.match import Match
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import encode_innings
 from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.window import one_thread
 
 DIGITS: Final = 6
 
@@ -39,7 +40,7 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[dict[st
             continue
         arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
         batch, _ = training_batch([arrays])
-        with torch.no_grad():
+        with one_thread(), torch.no_grad():
             chances = predictor.model(batch)[0].double().softmax(-1).tolist()
         for ball, row in zip(innings.deliveries, chances, strict=True):
             yield {
