@@ -298,7 +298,7 @@ def test_a_model_trained_here_explains_here(attnlens_here: Here, sample_match_pa
     Path("matches").mkdir()
     for seed in range(8):
         attnlens_here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
-    sizes = ("--epochs", "1", "--hidden-dim", "12", "--threads", "1", "--seed", "5")
+    sizes = ("--epochs", "1", "--hidden-dim", "12", "--head-balls", "3", "--threads", "1")
     answer = attnlens_here("train", "matches", "--out", "mine.safetensors", *sizes)
     assert (answer.status, answer.out) == (0, "")
     data = explained(

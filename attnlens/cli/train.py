@@ -30,6 +30,12 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the matches")
     parser.add_argument("--seed", type=int, metavar="N", help="of everything random")
     parser.add_argument("--hidden-dim", type=int, metavar="N", help="width of the predictor")
+    parser.add_argument(
+        "--head-balls",
+        type=int,
+        metavar="N",
+        help="balls on which heads can earn their names (default 200; fewer is faster)",
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
     parser.add_argument(
         "--state",
@@ -52,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
             train_until=options.train_until,
             validate_until=options.validate_until,
             hidden_dim=options.hidden_dim,
+            head_balls=options.head_balls,
         )
     )
     started = time.perf_counter()

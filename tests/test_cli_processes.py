@@ -1,0 +1,184 @@
+"""What only a process of its own shows: terminals, pipes, signals, full disks, settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import Here, clean_environment, command, run_process
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_a_terminal(folder: Path, *arguments: str | Path, **environment: str) -> str:
+    """What attnlens writes to a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=folder,
+        env=clean_environment(TERM="xterm-256color", **environment),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # Linux says so when the other side has closed
+                break
+            if not part:
+                break
+            written += part
+        os.close(ours)
+        assert process.stderr is not None
+        complaint = process.stderr.read()
+    assert (process.returncode, complaint) == (0, b"")
+    return written.decode("utf-8").replace("\r\n", "\n")
+
+
+def test_colour_on_a_terminal_unless_told_not_to(tmp_path: Path, sample_match_path: Path) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence")
+    coloured = on_a_terminal(tmp_path, *asked, COLUMNS="70")
+    plain = on_a_terminal(tmp_path, *asked, COLUMNS="70", NO_COLOR="1")
+    assert ESCAPE.search(coloured)
+    assert "\x1b" not in plain
+    assert ESCAPE.sub("", coloured) == plain
+    widths = [len(line) for line in plain.splitlines()]
+    assert 60 < max(widths) <= 70
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, sample_match_path: Path) -> None:
+    words = command("explain", sample_match_path, "--all", "--no-evidence", "--innings", "1")
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stdout.readline()
+        process.stdout.close()
+        complaint = process.stderr.read()
+    assert json.loads(first)["ball"]["index"] == 1
+    assert (process.returncode, complaint) == (0, b"")
+
+
+def test_an_interrupt_is_130_and_leaves_nothing(tmp_path: Path, sample_match_path: Path) -> None:
+    words = command("explain", sample_match_path, "--all", "--no-evidence", "--innings", "1")
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        complaint = process.stderr.read()
+    assert (process.returncode, complaint) == (130, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command("schema"),
+            cwd=tmp_path,
+            env=clean_environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"attnlens: cannot be written or read (No space left on device)\n"
+
+
+def test_a_terminal_without_our_characters_still_gets_a_page(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence")
+    answer = run_process(tmp_path, *asked, PYTHONIOENCODING="ascii")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.isascii()
+    assert answer.out.startswith("innings 1, delivery 47 of 127 |")
+
+
+def test_version_and_help_without_a_command(tmp_path: Path) -> None:
+    (tmp_path / "attnlens.toml").write_text("not toml at all", encoding="utf-8")
+    version = run_process(tmp_path, "--version")
+    assert re.fullmatch(r"attnlens [0-9]+\.[0-9]+\.[0-9]+\S*\n", version.out)
+    assert (version.status, version.err) == (0, "")
+    alone, asked = run_process(tmp_path), run_process(tmp_path, "--help")
+    assert alone == asked
+    assert (asked.status, asked.err) == (0, "")
+    for name in ("explain", "predict", "train", "simulate", "schema"):
+        assert f"\n    {name} " in asked.out
+        help_text = run_process(tmp_path, name, "--help")
+        assert help_text.status == 0
+        assert help_text.out.startswith(f"usage: attnlens {name} ")
+
+
+def test_an_option_wins_over_the_environment_and_that_over_the_file(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    here = attnlens_here
+    scales = {}
+    Path("attnlens.toml").write_text('format = "heatmap"\nball = 47\n', encoding="utf-8")
+
+    def scale(*words: str | Path) -> str:
+        answer = here("explain", sample_match_path, "--no-evidence", *words)
+        assert (answer.status, answer.err) == (0, "")
+        name: str = json.loads(answer.out)["temporal_attention"]["scale"]
+        return name
+
+    scales["default"] = scale()
+    with open("attnlens.toml", "a", encoding="utf-8") as file:
+        file.write('scale = "long"\n')
+    scales["file"] = scale()
+    with open("attnlens.toml", "a", encoding="utf-8") as file:
+        file.write('[explain]\nscale = "micro"\n')
+    scales["the command's table"] = scale()
+    here.patch.setenv("ATTNLENS_SCALE", "short")
+    scales["environment"] = scale()
+    scales["option"] = scale("--scale", "medium")
+    assert scales == {
+        "default": "medium",
+        "file": "long",
+        "the command's table": "micro",
+        "environment": "short",
+        "option": "medium",
+    }
+
+
+def test_a_flag_and_a_needed_option_can_come_from_settings(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    attnlens_here.patch.setenv("ATTNLENS_NO_EVIDENCE", "yes")
+    data = json.loads(attnlens_here.good("explain", sample_match_path, "--ball", "47", "--json"))
+    assert data["evidence"] == []
+    attnlens_here.patch.setenv("ATTNLENS_OUT", "from-environment.csv")
+    attnlens_here.good("simulate")
+    assert "from-environment.csv" in attnlens_here.files()
+    attnlens_here.patch.setenv("ATTNLENS_FROM", "2999-01-01")
+    answer = attnlens_here("predict", sample_match_path)
+    assert answer.err == "attnlens: no match left to predict; widen --from and --until\n"
+
+
+def test_settings_of_other_commands_do_not_matter(attnlens_here: Here) -> None:
+    attnlens_here.patch.setenv("ATTNLENS_SCALE", "huge")
+    attnlens_here.good("schema", "--out", "schema.json")
+    assert attnlens_here.files() == ["schema.json"]
