@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from attnlens._version import VERSION
-from attnlens.errors import AttnlensError
+from attnlens.errors import AttnlensError, MatchFileError
 
 DONE, NO, BAD, INTERRUPTED = 0, 1, 2, 130
 
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else DONE
     except AttnlensError as error:
-        return _complain(str(error))
+        return _complain(_with_remedy(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -83,6 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"a fault of ours, not of your input ({type(error).__name__}: {error}); "
             "set ATTNLENS_DEBUG=1 to see where, and report it"
         )
+
+
+def _with_remedy(error: AttnlensError) -> str:
+    """What is wrong, and what to do, also where a reader could only say what is wrong."""
+    if not isinstance(error, MatchFileError) or error.remedy:
+        return str(error)
+    if error.line is not None:
+        return f"{error}; mend that line, or fetch the file again"
+    return f"{error}; give a match file of Cricsheet's, JSON or CSV2"
 
 
 def _drop_output() -> None:

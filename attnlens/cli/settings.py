@@ -108,7 +108,9 @@ def _is_flag(action: argparse.Action) -> bool:
 def _value(action: argparse.Action, value: Any, place: str) -> Any:
     option = action.option_strings[-1]
     if isinstance(value, dict | list):
-        raise InputError(f"{option} cannot be a table or a list", path=place)
+        raise InputError(
+            f"{option} cannot be a table or a list", path=place, remedy="give one value"
+        )
     if _is_flag(action):
         truth = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
         text = str(value).lower()

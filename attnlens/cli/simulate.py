@@ -23,11 +23,13 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.simulate import simulate_match, write_csv2, write_planted
+    from attnlens.files import check_writable
 
     if not options.out.lower().endswith(".csv"):
         raise InputError("is not the name of a CSV file", path=options.out, remedy="end it in .csv")
     if options.seed < 0:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
+    check_writable(options.out)
     match = simulate_match(options.seed)
     write_csv2(match, options.out)
     write_planted(match, options.out)

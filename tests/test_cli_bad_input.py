@@ -1,0 +1,293 @@
+"""Bad input: one line that says what, where and what to do; exit 2; nothing else left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import Here, run_process
+from safetensors.torch import save_file
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
+)
+
+
+def complaint(here: Here, *arguments: str | Path) -> str:
+    """The one line that a command must end with, leaving no file behind."""
+    before = here.files()
+    answer = here(*arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert here.files() == before
+    assert answer.err.startswith("attnlens: ")
+    assert answer.err.endswith("\n")
+    assert answer.err.count("\n") == 1
+    assert "Traceback" not in answer.err
+    assert "a fault of ours" not in answer.err
+    assert "; " in answer.err, "says what to do"
+    return answer.err.removeprefix("attnlens: ").rstrip("\n")
+
+
+def truncated_csv(sample: Path) -> bytes:
+    return sample.read_bytes()[:9000] + b"\n"
+
+
+def truncated_json(_: Path) -> bytes:
+    return b'{"meta": {"data_version": "1.1.0"}, "info": {"teams": ["A", "B"]}, "innings": [{"te'
+
+
+def png(_: Path) -> bytes:
+    return PNG
+
+
+def html(_: Path) -> bytes:
+    return b"<!DOCTYPE html>\n<html><body><h1>404 Not Found</h1></body></html>\n"
+
+
+def other_csv(_: Path) -> bytes:
+    return b"date,open,close\n2024-01-02,1.5,1.75\n2024-01-03,1.75,1.5\n"
+
+
+def json_array(_: Path) -> bytes:
+    return b'[{"batter": "A", "bowler": "B"}]\n'
+
+
+def json_of_another_kind(_: Path) -> bytes:
+    return b'{"name": "left-pad", "version": "1.3.0"}\n'
+
+
+def nothing(_: Path) -> bytes:
+    return b""
+
+
+def spoilt(sample: Path) -> bytes:
+    return sample.with_name("malformed.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.csv", nothing, "empty"),
+        ("empty.json", nothing, "empty"),
+        ("cut.csv", truncated_csv, "cut.csv:"),
+        ("cut.json", truncated_json, "JSON"),
+        ("image.csv", png, "image"),
+        ("page.json", html, "HTML"),
+        ("prices.csv", other_csv, "'date,open,close'"),
+        ("array.json", json_array, "array.json:"),
+        ("package.json", json_of_another_kind, "package.json:"),
+        ("spoilt.csv", spoilt, "spoilt.csv:61:"),
+    ],
+)
+@pytest.mark.parametrize("command", ["explain", "predict"])
+def test_a_file_that_is_no_match(
+    attnlens_here: Here,
+    sample_match_path: Path,
+    command: str,
+    name: str,
+    content: Callable[[Path], bytes],
+    told: str,
+) -> None:
+    Path(name).write_bytes(content(sample_match_path))
+    more = ["--ball", "47"] if command == "explain" else ["--out", "balls.csv"]
+    line = complaint(attnlens_here, command, name, *more)
+    assert line.startswith(name)
+    assert told.lower() in line.lower()
+
+
+def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
+    Path("folder").mkdir()
+    for name in ("nowhere.csv", "folder", "nowhere.zip::1.json"):
+        line = complaint(attnlens_here, "explain", name, "--ball", "47")
+        assert line.startswith(f"{name.partition('::')[0]}")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--ball", "128"], "there is no delivery 128: innings 1 has 127 deliveries (120 legal)"),
+        (["--ball", "0"], "there is no delivery 0: innings 1 has 127 deliveries"),
+        (["--ball", "-128"], "there is no delivery -128"),
+        (["--ball", "47.5.1"], "ball '47.5.1' is not understood; write 47, -1, last"),
+        (["--ball", "forty"], "ball 'forty' is not understood"),
+        (["--ball", ""], "ball '' is not understood"),
+        (["--ball", "25.1"], "there is no label 25.1"),
+        (["--ball", "legal:121"], "there is no legal ball 121"),
+        (["--ball", "47", "--innings", "3"], "there is no innings 3; the match has innings 1 ("),
+        (["--all", "--innings", "3"], "there is no innings 3; the match has innings 1 ("),
+        (["--ball", "1:47", "--innings", "2"], "names innings 1, and innings is 2"),
+        ([], "say which ball; give --ball 47"),
+        (["--all", "--ball", "47"], "say which ball; give --ball 47"),
+        (["--all", "--format", "summary"], "--all writes whole explanations as JSON lines"),
+        (["--ball", "47", "--colour"], "unrecognized arguments: --colour; see `attnlens --help`"),
+        (["--ball", "47", "--innings", "one"], "argument --innings: invalid int value: 'one'"),
+        (["--ball", "47", "--scale", "huge"], "invalid choice: 'huge'"),
+        (["--ball"], "argument --ball: expected one argument; see `attnlens explain --help`"),
+        (["--ball", "47", "--batter", "X"], "--batter and --bowler are for the ball not yet"),
+    ],
+)
+def test_a_ball_or_an_option_that_does_not_fit(
+    attnlens_here: Here, sample_match_path: Path, words: list[str], told: str
+) -> None:
+    answer = attnlens_here("explain", sample_match_path, *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert told in answer.err
+    assert (answer.err[:10], answer.err.count("\n")) == ("attnlens: ", 1)
+    assert attnlens_here.files() == []
+
+
+def test_a_command_that_does_not_exist(attnlens_here: Here) -> None:
+    line = complaint(attnlens_here, "explane", "match.csv")
+    assert "invalid choice: 'explane'" in line
+    assert "explain" in line
+
+
+def checkpoints(folder: Path) -> dict[str, Path]:
+    from importlib.resources import files
+
+    bundled = files("attnlens.models.weights").joinpath("bundled.safetensors").read_bytes()
+    made = {
+        name: folder / f"{name}.safetensors"
+        for name in ("missing", "folder", "empty", "cut", "text", "foreign", "other")
+    }
+    made["folder"].mkdir()
+    made["empty"].write_bytes(b"")
+    made["cut"].write_bytes(bundled[: len(bundled) // 2])
+    made["text"].write_text("not weights at all\n", encoding="utf-8")
+    save_file({"weight": torch.ones(2, 3)}, made["foreign"])
+    about = {"about": json.dumps({"kind": "seq2seq", "format": 1})}
+    save_file({"weight": torch.ones(2, 3)}, made["other"], about)
+    return made
+
+
+def test_a_model_that_cannot_be_used(attnlens_here: Here, sample_match_path: Path) -> None:
+    told = {}
+    for name, path in checkpoints(attnlens_here.folder).items():
+        asked = ("explain", sample_match_path, "--ball", "47", "--model", path)
+        line = complaint(attnlens_here, *asked)
+        assert line.startswith(f"{path}: ")
+        told[name] = line.removeprefix(f"{path}: ").partition("; ")[0]
+    assert told == {
+        "missing": "no such checkpoint",
+        "folder": "is a directory, not a checkpoint",
+        "empty": "is not a safetensors checkpoint",
+        "cut": "is not a safetensors checkpoint",
+        "text": "is not a safetensors checkpoint",
+        "foreign": "was not written by attnlens",
+        "other": "holds a 'seq2seq', not a 'temporal'",
+    }
+
+
+@pytest.mark.parametrize("command", ["explain", "predict", "schema", "simulate"])
+def test_a_place_that_cannot_be_written(
+    attnlens_here: Here, sample_match_path: Path, command: str
+) -> None:
+    Path("folder.csv").mkdir()
+    subject = {"explain": [sample_match_path, "--ball", "47"], "predict": [sample_match_path]}
+    for out, told in (
+        ("nowhere/a.csv", "nowhere/a.csv: its folder does not exist; make the folder first"),
+        ("folder.csv", "folder.csv: is a directory; give a file to write"),
+    ):
+        assert complaint(attnlens_here, command, *subject.get(command, []), "--out", out) == told
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="no /dev/null on this system")
+def test_a_device_is_never_replaced(attnlens_here: Here) -> None:
+    line = complaint(attnlens_here, "schema", "--out", "/dev/null")
+    assert line == "/dev/null: is a device or a pipe; leave --out out and redirect stdout"
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_link_stays_a_link(attnlens_here: Here) -> None:
+    Path("real").mkdir()
+    Path("real/schema.json").write_text("old", encoding="utf-8")
+    Path("link.json").symlink_to("real/schema.json")
+    attnlens_here.good("schema", "--out", "link.json")
+    assert Path("link.json").is_symlink()
+    assert Path("real/schema.json").read_text(encoding="utf-8") == attnlens_here.good("schema")
+
+
+@pytest.mark.parametrize("name", ["balls.xlsx", "balls", "balls.json"])
+def test_predict_writes_csv_and_parquet_only(
+    attnlens_here: Here, sample_match_path: Path, name: str
+) -> None:
+    line = complaint(attnlens_here, "predict", sample_match_path, "--out", name)
+    assert line.startswith(f"{name}: cannot write ")
+    assert line.endswith("; end it in .csv or .parquet")
+
+
+def test_simulate_and_train_refuse_what_they_cannot_do(attnlens_here: Here) -> None:
+    assert complaint(attnlens_here, "simulate", "--out", "match.json") == (
+        "match.json: is not the name of a CSV file; end it in .csv"
+    )
+    assert complaint(attnlens_here, "simulate", "--seed=-1", "--out", "match.csv") == (
+        "seed -1 is negative; give 0 or more"
+    )
+    Path("empty").mkdir()
+    assert "empty" in complaint(attnlens_here, "train", "empty", "--out", "mine.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("model = \n", "attnlens.toml: is not TOML ("),
+        ("modle = 'x'\n", "attnlens.toml: 'modle' is no setting; known: "),
+        ("[explain]\nmodle = 'x'\n", "attnlens.toml: in [explain] 'modle' is no setting; known: "),
+        ("[explan]\nmodel = 'x'\n", "attnlens.toml: 'explan' is no setting; known: "),
+        ("scale = 'huge'\n", "attnlens.toml: 'huge' does not fit --scale; use micro, short"),
+        ("innings = 'one'\n", "attnlens.toml: 'one' does not fit --innings; give a number"),
+        ("no-evidence = 3\n", "attnlens.toml: 'no-evidence' is no setting; known: "),
+        ("no_evidence = 3\n", "attnlens.toml: 3 is no answer to --no-evidence; say true or false"),
+        ("model = ['a', 'b']\n", "attnlens.toml: --model cannot be a table or a list; "),
+    ],
+)
+def test_a_settings_file_that_does_not_fit(
+    attnlens_here: Here, sample_match_path: Path, content: str, told: str
+) -> None:
+    Path("attnlens.toml").write_text(content, encoding="utf-8")
+    assert complaint(attnlens_here, "explain", sample_match_path, "--ball", "47").startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("SCALE", "huge", "ATTNLENS_SCALE: 'huge' does not fit --scale; use micro, short"),
+        ("FORMAT", "pdf", "ATTNLENS_FORMAT: 'pdf' does not fit --format; use text, json"),
+        ("INNINGS", "one", "ATTNLENS_INNINGS: 'one' does not fit --innings; give a number"),
+        ("NO_EVIDENCE", "maybe", "ATTNLENS_NO_EVIDENCE: 'maybe' is no answer to --no-evidence; "),
+        ("MODEL", "nowhere.safetensors", "nowhere.safetensors: no such checkpoint; "),
+    ],
+)
+def test_a_variable_that_does_not_fit(
+    attnlens_here: Here, sample_match_path: Path, variable: str, value: str, told: str
+) -> None:
+    attnlens_here.patch.setenv(f"ATTNLENS_{variable}", value)
+    assert complaint(attnlens_here, "explain", sample_match_path, "--ball", "47").startswith(told)
+
+
+def test_control_characters_in_a_name_reach_no_terminal(attnlens_here: Here) -> None:
+    line = complaint(attnlens_here, "explain", "\x1b[31mred\n\rname.csv", "--ball", "47")
+    assert line.isprintable()
+
+
+def test_a_process_complains_the_same_way(tmp_path: Path) -> None:
+    answer = run_process(tmp_path, "explain", "nowhere.csv", "--ball", "47")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("attnlens: nowhere.csv: ")
+    assert answer.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_players_are_answered_and_flagged(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence", "--json")
+    data = json.loads(attnlens_here.good(*asked))
+    flags = {flag["flag"]: flag["text"] for flag in data["flags"]}
+    assert {"unseen_batter", "unseen_bowler"} <= set(flags)
+    assert data["ball"]["batter"] in flags["unseen_batter"]
+    assert data["ball"]["bowler"] in flags["unseen_bowler"]
