@@ -248,6 +248,9 @@ def test_labels_keep_ten_apart_from_one(tmp_path: Path) -> None:
     assert (last.label, last.actual_delivery) == ("0.10", "0.1")
 
 
+REMEDY = "give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file"
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -267,26 +270,25 @@ def test_labels_keep_ten_apart_from_one(tmp_path: Path) -> None:
         (b'{"info": {}}', "x: innings are missing; this may be only part of a match"),
         (
             b"\xff\xfe{\0",
-            "x: looks like UTF-16 text, not a match file; give Cricsheet JSON or CSV2",
+            "x: looks like UTF-16 text, not a match file; " + REMEDY,
         ),
         (b"{}\n\n\xe9", "x:3: not UTF-8 text (byte 0xe9); save it as UTF-8"),
         (
             b"<!DOCTYPE html>\n<html>",
-            "x: looks like an HTML page, not a match file; give Cricsheet JSON or CSV2",
+            "x: looks like an HTML page, not a match file; " + REMEDY,
         ),
         (
             b"PAR1\0\0",
-            "x: looks like a Parquet table, not a match file; give Cricsheet JSON or CSV2",
+            "x: looks like a Parquet table, not a match file; " + REMEDY,
         ),
         (
             b"version,2.1.0\ninfo,team,A\n",
-            "x: looks like the _info.csv that stands beside a match, "
-            "not a match file; give Cricsheet JSON or CSV2",
+            "x: looks like the _info.csv that stands beside a match, not a match file; " + REMEDY,
         ),
         (
             b"name,price,stock\na,1,2\n",
             "x: looks like a table that begins with 'name,price,stock', "
-            "not a match file; give Cricsheet JSON or CSV2",
+            "not a match file; " + REMEDY,
         ),
         (b'{"meta": ' + b"[" * 100_000, "x: nested far deeper than a match"),
         (b'{"info": {"season": ' + b"9" * 5000 + b"}}", None),

@@ -122,7 +122,8 @@ def test_a_table_of_several_matches_is_iterated(tmp_path: Path, sample_match_pat
     path.write_text("".join(rows) + second, encoding="utf-8")
     assert [match.match_id for match in read_matches(path)] == ["simulated-82", "other"]
     assert problem(path) == (
-        "all.csv: holds several matches ('simulated-82', 'other', ...); read them with read_matches"
+        "all.csv: holds several matches ('simulated-82', 'other', ...); "
+        "name one, such as all.csv::simulated-82, or read them with read_matches"
     )
     path.write_text("".join(rows) + second + rows[5], encoding="utf-8")
     with pytest.raises(MatchFileError, match="come back after another's"):
@@ -214,8 +215,10 @@ def test_zip_tricks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for name in ("../up.json", "/root.json"):
         with pytest.raises(MatchFileError, match="leads out of the zip"):
             read_match(f"{archive}::{name}")
+    large = tmp_path / "large.json"
+    large.write_bytes(b"{" + b" " * 2**20)
     monkeypatch.setattr(files, "MAX_BYTES", 2**20)
-    assert "larger than 1 MB, which no match is" in problem(f"{archive}::bomb.json")
+    assert "larger than 1 MB, which no match is" in problem(large)
     broken = tmp_path / "b.zip"
     broken.write_bytes(archive.read_bytes()[:100])
     assert problem(broken).startswith("b.zip: not a zip that can be opened")

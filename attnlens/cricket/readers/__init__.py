@@ -1,37 +1,80 @@
 """Match files to `Match` values.
 
-A format is one file with ``recognises(file)`` and ``matches(file)``; the short
-list `FORMATS` is asked in order and the first that recognises a file reads it.
+A format is one file with ``recognises(file)``, ``matches(file, part, refused)``
+and ``parts(file)``; the short list `FORMATS` is asked in order and the first that
+recognises a file reads it.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal
+from typing import Literal, Protocol
 
 from attnlens.cricket.match import Match
-from attnlens.cricket.readers import cricsheet_csv2, cricsheet_json
-from attnlens.cricket.readers.files import MatchFile, candidates, is_collection, open_one
-from attnlens.cricket.readers.text import binary_kind, decoded, shown
+from attnlens.cricket.readers import (
+    cricsheet_csv2,
+    cricsheet_json,
+    cricsheet_original,
+    kaggle_2008_2019,
+    kaggle_2008_2024,
+    kaggle_2025,
+    kaggle_matches,
+)
+from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
+from attnlens.cricket.readers.files import (
+    Candidate,
+    MatchFile,
+    Source,
+    candidates,
+    is_collection,
+    open_one,
+    source_of,
+)
+from attnlens.cricket.readers.tables import Part, Refused
+from attnlens.cricket.readers.text import looks_like, shown
 from attnlens.errors import InputError, MatchFileError
 
 __all__ = ["FORMATS", "Format", "read_match", "read_matches"]
 
+_MOST_TRIED = 16
+_MATCHES_NAMED = 3
+
+
+class _Matches(Protocol):
+    def __call__(
+        self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
+    ) -> Iterator[Match]: ...
+
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write matches down: how to know it and how to read it."""
+    """A way to write matches down: how to know it and how to read it.
+
+    Attributes:
+        matches: every match of a file, or the one that a part or ``file.wanted``
+            names; what is wrong with one of several goes to ``refused`` where given.
+        parts: the matches of a file by id and date, without reading them.
+    """
 
     name: str
     recognises: Callable[[MatchFile], bool]
-    matches: Callable[[MatchFile], Iterator[Match]]
+    matches: _Matches
+    parts: Callable[[MatchFile], Iterator[Part]]
 
 
-FORMATS = (
-    Format("Cricsheet JSON", cricsheet_json.recognises, cricsheet_json.matches),
-    Format("Cricsheet CSV2", cricsheet_csv2.recognises, cricsheet_csv2.matches),
+FORMATS = tuple(
+    Format(name, module.recognises, module.matches, module.parts)
+    for name, module in (
+        ("Cricsheet JSON", cricsheet_json),
+        ("Cricsheet CSV2", cricsheet_csv2),
+        ("Cricsheet original CSV", cricsheet_original),
+        ("Kaggle IPL 2008-2019", kaggle_2008_2019),
+        ("Kaggle IPL 2008-2024", kaggle_2008_2024),
+        ("Kaggle IPL 2025", kaggle_2025),
+    )
 )
 
 
@@ -39,22 +82,31 @@ def read_match(source: str | PathLike[str]) -> Match:
     """The match in one file.
 
     Args:
-        source: a path, or ``archive.zip::member``. The format is told by content.
+        source: a path, or ``archive.zip::member``; where a file holds several
+            matches, ``file::match_id``. The format is told by content.
 
     Raises:
         MatchFileError: what is wrong, and on which line where there is one.
     """
-    file = open_one(source)
-    found = _format_of(file).matches(file)
-    match = next(found)
-    second = next(found, None)
-    if second is not None:
-        raise MatchFileError(
-            f"holds several matches ({shown(match.match_id)}, {shown(second.match_id)}, ...)",
-            path=file.display,
-            remedy="read them with read_matches",
-        )
-    return match
+    named = source_of(source)
+    shelf = Shelf()
+    try:
+        file = _only_file(named, shelf) if is_collection(named) else open_one(named, shelf)
+        found = format_of(file).matches(file)
+        match = next(found, None)
+        if match is None:
+            raise MatchFileError("has no match", path=file.display)
+        second = None if file.wanted is not None else next(found, None)
+        if second is not None:
+            raise MatchFileError(
+                f"holds several matches ({shown(match.match_id)}, {shown(second.match_id)}, ...)",
+                path=file.display,
+                remedy=f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}, "
+                "or read them with read_matches",
+            )
+        return match
+    finally:
+        shelf.close()
 
 
 def read_matches(
@@ -62,91 +114,164 @@ def read_matches(
     *,
     on_error: Literal["stop", "skip"] = "stop",
     skipped: list[MatchFileError] | None = None,
+    order: Literal["file", "date"] = "file",
 ) -> Iterator[Match]:
-    """The matches of a file, a folder (with the folders in it) or a zip, one at a time.
+    """The matches of a file, a folder (with the folders and zips in it) or a zip, one at a time.
 
-    They come in the order of their files' names. README files, ``_info.csv``,
-    ``all_matches.csv`` and files that promise no match are passed over.
+    README files, ``_info.csv``, tables of results, files that promise no match,
+    and ``all_matches.csv`` beside the matches it holds are passed over. One match
+    is held at a time, whatever the order; by date, dates are read first and
+    matches then.
 
     Args:
-        on_error: ``stop`` raises at the first file that cannot be read; ``skip``
+        on_error: ``stop`` raises at the first match that cannot be read; ``skip``
             goes on with the next one.
-        skipped: receives the errors that ``skip`` passed over.
+        skipped: receives the errors that ``skip`` passed over, one for each match
+            or file: how many there are and why.
+        order: ``file``, by the files' names and as they stand in a file; or
+            ``date``, by first day and then as in ``file``, without a date last.
 
     Raises:
         MatchFileError: at once, where the source itself cannot be opened; while
-            iterating, where a file in it cannot be read.
-        InputError: ``on_error`` is neither.
+            iterating, where a match in it cannot be read.
+        InputError: ``on_error`` or ``order`` is something else.
     """
     if on_error not in ("stop", "skip"):
         raise InputError(f"on_error is {shown(on_error)}; it is stop or skip")
-    if is_collection(source):
-        return _from_collection(source, on_error, skipped)
-    return _from_file(source, on_error, skipped)
+    if order not in ("file", "date"):
+        raise InputError(f"order is {shown(order)}; it is file or date")
+    named = source_of(source)
+    kept = [] if skipped is None else skipped
+    reading = _Reading(named, None if on_error == "stop" else kept)
+    if not is_collection(named):
+        open_one(named, reading.shelf)
+    return reading.by_date() if order == "date" else reading.in_file_order()
 
 
-def _from_file(
-    source: str | PathLike[str], on_error: str, skipped: list[MatchFileError] | None
-) -> Iterator[Match]:
-    try:
-        file = open_one(source)
-        yield from _format_of(file).matches(file)
-    except MatchFileError as error:
-        if on_error == "stop":
-            raise
-        if skipped is not None:
-            skipped.append(error)
+class _Reading:
+    """One pass over a source; ``skipped`` is ``None`` where errors stop it."""
 
+    def __init__(self, source: Source, skipped: list[MatchFileError] | None) -> None:
+        self.shelf = Shelf()
+        self._source = source
+        self._skipped = skipped
+        self._refused = None if skipped is None else skipped.append
 
-def _from_collection(
-    source: str | PathLike[str], on_error: str, skipped: list[MatchFileError] | None
-) -> Iterator[Match]:
-    seen_any = False
-    for candidate in candidates(source):
-        try:
-            file = candidate.open()
-            if not candidate.expected and not any(form.recognises(file) for form in FORMATS):
+    def in_file_order(self) -> Iterator[Match]:
+        for file in self._files():
+            try:
+                yield from format_of(file).matches(file, refused=self._refused)
+            except MatchFileError as error:
+                self._meet(error)
+        self.shelf.close()
+
+    def by_date(self) -> Iterator[Match]:
+        waiting: list[tuple[datetime.date, int, Callable[[], Iterator[Match]]]] = []
+        for file in self._files(look_only=True):
+            try:
+                form, opened = format_of(file), file
+                parts = list(form.parts(file))
+                if len(parts) > 1:
+                    opened = file.spooled()
+            except MatchFileError as error:
+                self._meet(error)
+                continue
+            for part in parts:
+                if file.wanted is None or part.match_id == file.wanted:
+                    waiting.append(
+                        (
+                            part.date or datetime.date.max,
+                            len(waiting),
+                            self._later(form, opened, part if len(parts) > 1 else None),
+                        )
+                    )
+        waiting.sort(key=lambda entry: entry[:2])
+        for _, _, matches in waiting:
+            try:
+                yield from matches()
+            except MatchFileError as error:
+                self._meet(error)
+        self.shelf.close()
+
+    def _later(
+        self, form: Format, file: MatchFile, part: Part | None
+    ) -> Callable[[], Iterator[Match]]:
+        return lambda: form.matches(file, part, self._refused)
+
+    def _files(self, look_only: bool = False) -> Iterator[MatchFile]:
+        """The files that promise matches; without their bytes where they are only looked at."""
+        if not is_collection(self._source):
+            yield open_one(self._source, self.shelf)
+            return
+        seen_any = False
+        for candidate in candidates(self._source, self.shelf):
+            try:
+                file = candidate.open()
+                if _is_bystander(file, candidate):
+                    continue
+            except MatchFileError as error:
+                seen_any = True
+                self._meet(error)
                 continue
             seen_any = True
-            yield from _format_of(file).matches(file)
-        except MatchFileError as error:
-            seen_any = True
-            if on_error == "stop":
-                raise
-            if skipped is not None:
-                skipped.append(error)
-    if not seen_any:
-        raise MatchFileError("there are no match files in it", path=source)
+            yield file
+            if look_only:
+                file.forget()
+        if not seen_any:
+            raise MatchFileError("there are no match files in it", path=self._source.text)
+
+    def _meet(self, error: MatchFileError) -> None:
+        if self._skipped is None:
+            raise error
+        self._skipped.append(error)
 
 
-def _format_of(file: MatchFile) -> Format:
+def _is_bystander(file: MatchFile, candidate: Candidate) -> bool:
+    if any(form.recognises(file) for form in FORMATS):
+        return False
+    return not candidate.expected or kaggle_matches.recognises(file)
+
+
+def _only_file(source: Source, shelf: Shelf) -> MatchFile:
+    """The one match file of a zip.
+
+    Raises:
+        MatchFileError: it has none or several.
+    """
+    if not source.inner and source.path.is_dir():
+        return open_one(source, shelf)
+    members = [candidate for candidate in candidates(source, shelf) if candidate.expected]
+    if 1 < len(members) <= _MOST_TRIED:
+        members = [one for one in members if not _is_bystander(one.open(), one)]
+    if not members:
+        raise MatchFileError("this zip holds no match files (.json, .csv)", path=source.text)
+    if len(members) > 1:
+        raise MatchFileError(
+            f"this zip holds {len(members)} match files",
+            path=source.text,
+            remedy=f"name one, such as {members[0].display}",
+        )
+    return members[0].open()
+
+
+def format_of(file: MatchFile) -> Format:
+    """The format of a file.
+
+    Raises:
+        MatchFileError: it is none that is read; what it looks like instead.
+    """
     for form in FORMATS:
         if form.recognises(file):
             return form
+    if kaggle_matches.recognises(file):
+        raise MatchFileError(
+            "this table has the results; the balls are in the deliveries file beside it",
+            path=file.display,
+            remedy="give that file",
+        )
     raise MatchFileError(
-        f"{_looks_like(file)}, not a match file",
+        f"{looks_like(file.data[: 2**20] if file.size < 2**24 else file.head, file.display)}, "
+        "not a match file",
         path=file.display,
-        remedy="give Cricsheet JSON or CSV2",
+        remedy="give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file",
     )
-
-
-def _looks_like(file: MatchFile) -> str:
-    kind = binary_kind(file.data)
-    if kind is not None:
-        return f"looks like {kind}"
-    text = decoded(file.data, file.display)
-    first = text.lstrip().partition("\n")[0].strip()
-    lower = first.lower()
-    if lower.startswith(("<!doctype html", "<html")):
-        return "looks like an HTML page"
-    if lower.startswith("<"):
-        return "looks like XML"
-    if first.startswith("---"):
-        return "looks like YAML"
-    if first.startswith("version,"):
-        if text.count("\nball,"):
-            return "looks like Cricsheet's original CSV, which is not read yet"
-        return "looks like the _info.csv that stands beside a match"
-    if first.count(",") >= 2:
-        return f"looks like a table that begins with {shown(first)}"
-    return f"looks like text that begins with {shown(first)}"

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from attnlens.cricket.match import Facts, Match
+from attnlens.cricket.readers.contradictions import contradictions
 from attnlens.cricket.readers.deliveries import InningsDraft
 
 TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
@@ -64,6 +65,7 @@ class MatchDraft:
             self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
         for innings in self.innings:
             self._tell_oddities(innings)
+        self.notes.extend(contradictions(self, limited, balls_per_over))
         return Match(
             match_id=self.match_id,
             match_type=self.match_type,
@@ -185,7 +187,15 @@ class MatchDraft:
             second.target_balls = self.overs * balls_per_over
 
     def _tell_oddities(self, innings: InningsDraft) -> None:
+        if innings.restored:
+            self.notes.append(
+                f"innings {innings.number}: {_some(innings.restored)} had lost a last zero, "
+                "as spreadsheets do: put right from the order of the rows"
+            )
         if not innings.oddities:
+            return
+        if innings.labels_count_legal:
+            self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
             return
         labels = Counter(ball.label for ball in innings.deliveries)
         repeated = [label for label, count in labels.items() if count > 1]

@@ -1,30 +1,38 @@
-"""Cricsheet CSV2 ("Ashwin"), 22 and 27 columns. Every word of that format stands here.
+"""Cricsheet CSV2 ("Ashwin"), 22 and 27 columns, and what spreadsheets made of it.
 
-Source: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). What is not in the
-rows comes from the ``_info.csv`` beside the file, where there is one.
+Every word of that format stands here. Source:
+https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). What is not in the rows comes
+from the ``_info.csv`` beside the file, where there is one.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
 from collections.abc import Iterator
+from contextlib import closing
 
 from attnlens.cricket.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.csv2_info import Csv2Info, read_info
 from attnlens.cricket.readers.deliveries import (
     EXTRA_KINDS,
-    LAST_OVER,
     MOST_DELIVERIES,
     MOST_INNINGS,
-    MOST_RUNS,
     InningsDraft,
     People,
 )
+from attnlens.cricket.readers.fields import innings_number, over_of, runs_in
 from attnlens.cricket.readers.files import MatchFile
-from attnlens.cricket.readers.text import decoded, lines, shown
-from attnlens.errors import MatchFileError
+from attnlens.cricket.readers.spreadsheet import date_from, day_comes_first, is_rewritten
+from attnlens.cricket.readers.tables import (
+    Part,
+    Refused,
+    Table,
+    header_of,
+    matches_in,
+    parts_in,
+)
+from attnlens.cricket.readers.text import shown
 
 _REQUIRED = (
     "innings",
@@ -38,227 +46,239 @@ _REQUIRED = (
     "extras",
     *EXTRA_KINDS,
 )
+_OF_A_BALL = (
+    *_REQUIRED,
+    "actual_delivery",
+    "non_boundary",
+    "wicket_type",
+    "player_dismissed",
+    "other_wicket_type",
+    "other_player_dismissed",
+)
 _TELLING = frozenset({"innings", "ball", "runs_off_bat"})
 _FIELDERS = ("fielder_1", "fielder_2", "fielder_3")
+_BLANK = ("", "0")
 
 
 def recognises(file: MatchFile) -> bool:
     """Whether the first line is a CSV2 header."""
-    head = file.data.lstrip(b"\xef\xbb\xbf\r\n ").partition(b"\n")[0]
-    return set(_TELLING) <= {
-        name.strip().strip('"') for name in head.decode("utf-8", "replace").split(",")
-    }
+    return set(_TELLING) <= set(header_of(file))
 
 
-def matches(file: MatchFile) -> Iterator[Match]:
+def matches(
+    file: MatchFile, part: Part | None = None, refused: Refused | None = None
+) -> Iterator[Match]:
     """The matches of a CSV2 table, as long as the rows of each stand together.
 
     Raises:
         MatchFileError: with the line that is wrong.
     """
-    beside = file.sibling(f"{file.stem}_info.csv")
-    info = None if beside is None else read_info(*beside)
-    rows = _Rows(file)
-    current: _MatchRows | None = None
-    finished: set[str] = set()
-    try:
-        for row in rows:
-            match_id = row.get("match_id", "").strip() or file.stem
-            if current is None or current.draft.match_id != match_id:
-                if current is not None:
-                    finished.add(current.draft.match_id)
-                    yield current.finished()
-                if match_id in finished:
-                    raise rows.wrong(f"rows of match {shown(match_id)} come back after another's")
-                current = _MatchRows(match_id, row, rows, info)
-            current.add(row)
-    except csv.Error as error:
-        raise rows.wrong(f"this line is not CSV: {error}") from None
-    if current is None:
-        raise MatchFileError("has a header and no deliveries", path=file.display)
-    yield current.finished()
+    reader = _Reader(file, part)
+    yield from matches_in(
+        reader.table,
+        "match_id",
+        reader.begin,
+        wanted=part.match_id if part is not None else file.wanted,
+        at_offset=part is not None and part.offset is not None,
+        refused=refused,
+    )
 
 
-class _Rows:
-    """Rows by column name, each as long as the header, and the line they end on."""
+def parts(file: MatchFile) -> Iterator[Part]:
+    """Where each match of a CSV2 table begins, and the date in its first row."""
+    day_first = _day_first(file)
 
-    def __init__(self, file: MatchFile) -> None:
-        self.display = file.display
-        self._reader = csv.reader(lines(decoded(file.data, file.display)), strict=True)
+    def date_of(table: Table, row: list[str], _: str) -> datetime.date | None:
+        return date_from(row[table.position("start_date")], day_first=day_first is not False)
 
-    def wrong(self, problem: str, remedy: str | None = None) -> MatchFileError:
-        return MatchFileError(problem, path=self.display, line=self._reader.line_num, remedy=remedy)
-
-    def __iter__(self) -> Iterator[dict[str, str]]:
-        header = self._header()
-        for fields in self._reader:
-            if not fields:
-                continue
-            if len(fields) < len(header):
-                raise self.wrong(
-                    f"this row has {len(fields)} of {len(header)} fields",
-                    "the file may be cut short; get it again",
-                )
-            if len(fields) > len(header):
-                raise self.wrong(f"this row has {len(fields)} fields, the header {len(header)}")
-            yield dict(zip(header, fields, strict=True))
-
-    def _header(self) -> list[str]:
-        header = [name.strip() for name in next((row for row in self._reader if row), [])]
-        missing = [name for name in _REQUIRED if name not in header]
-        if missing:
-            raise self.wrong(f"columns are missing: {', '.join(missing)}")
-        twice = {name for name in header if name and header.count(name) > 1}
-        if twice:
-            raise self.wrong(f"a column comes twice: {', '.join(sorted(twice))}")
-        return header
+    return parts_in(file, "match_id", date_of)
 
 
-class _MatchRows:
-    """One match's rows on their way to a match."""
+def _day_first(file: MatchFile) -> bool | None:
+    """Whether dates have the day first; every row is asked where the first cannot tell."""
+    with closing(Table(file, _REQUIRED)) as table:
+        position = table.position("start_date")
+        dates = (row[position] for row in table.rows() if isinstance(row, list))
+        first = next(dates, "")
+        if not is_rewritten(first):
+            return True
+        return day_comes_first((first, *dict.fromkeys(dates)))
 
-    def __init__(
-        self, match_id: str, row: dict[str, str], rows: _Rows, info: Csv2Info | None
-    ) -> None:
-        self._rows = rows
+
+class _Reader:
+    """A table, what is beside it, and where its columns are."""
+
+    def __init__(self, file: MatchFile, part: Part | None) -> None:
+        self._file = file
+        beside = file.sibling(f"{file.stem}_info.csv")
+        self._info = None if beside is None else read_info(*beside)
+        self.table = table = Table(file, _REQUIRED, part)
+        self.of_a_ball = table.picker(_OF_A_BALL)
+        self.of_a_match = table.picker(("start_date", "season", "venue", "wicket_type"))
+        self.fielders = tuple(table.position(name) for name in _FIELDERS)
+        self.has_fielders = _FIELDERS[0] in table.header
+        self._day_first: bool | None = None
+        self._asked = False
+
+    def begin(self, match_id: str, row: list[str]) -> _MatchRows:
+        """A builder for the match that begins in this row."""
         notes: list[str] = []
+        info = self._info
         if info is not None and info.match_id not in (None, match_id):
             notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
             info = None
         elif info is None:
-            notes.append("there is no _info.csv beside it: result, toss and ids are not known")
-        self._info = info
-        self._people = People({} if info is None else info.registry)
-        self.draft = MatchDraft(
+            beside = None if "/" in match_id else self._file.sibling(f"{match_id}_info.csv")
+            if beside is not None:
+                info = read_info(*beside)
+            else:
+                notes.append("there is no _info.csv beside it: result, toss and ids are not known")
+        start_date, season, venue, _ = self.of_a_match(row)
+        draft = MatchDraft(
             match_id=match_id,
-            source=rows.display,
-            dates=self._dates(row),
-            season=row.get("season", "").strip() or None,
-            venue=row.get("venue", "").strip() or None,
+            source=self.table.display,
+            dates=self._dates(start_date.strip(), notes),
+            season=season.strip() or None,
+            venue=venue.strip() or None,
             notes=notes,
             method_known=info is not None,
             penalties_known=False,
         )
         if info is not None:
-            info.fill(self.draft)
-        if "wides" in row and "fielder_1" not in row:
+            info.fill(draft)
+        if not self.has_fielders:
             notes.append("fielders are not in this version of the format")
-        self._teams: dict[str, None] = {}
+        return _MatchRows(draft, self, info)
 
-    def _dates(self, row: dict[str, str]) -> tuple[datetime.date, ...]:
-        text = row.get("start_date", "").strip()
+    def _dates(self, text: str, notes: list[str]) -> tuple[datetime.date, ...]:
         if not text:
             return ()
-        try:
-            return (datetime.date.fromisoformat(text.replace("/", "-")),)
-        except ValueError:
-            raise self._rows.wrong(f"start_date is {shown(text)}, not YYYY-MM-DD") from None
+        day_first = True
+        if is_rewritten(text):
+            if not self._asked:
+                self._asked = True
+                self._day_first = _day_first(self._file)
+            day_first = self._day_first is not False
+            order = "day first" if day_first else "month first"
+            why = "as other dates in the file show" if self._day_first is not None else "a guess"
+            notes.append(
+                f"start_date is {shown(text)}, as a spreadsheet writes it: read {order}, {why}"
+            )
+        date = date_from(text, day_first=day_first)
+        if date is None:
+            raise self.table.wrong(f"start_date is {shown(text)}, not YYYY-MM-DD")
+        return (date,)
 
-    def add(self, row: dict[str, str]) -> None:
+
+class _MatchRows:
+    """One match's rows on their way to a match."""
+
+    def __init__(self, draft: MatchDraft, reader: _Reader, info: Csv2Info | None) -> None:
+        self.draft = draft
+        self._info = info
+        self._reader = reader
+        self._wrong = reader.table.wrong
+        self._pick = reader.of_a_ball
+        self._people = People({} if info is None else info.registry)
+        self._teams: dict[str, None] = {}
+        self._innings: InningsDraft | None = None
+        self._innings_as_written: tuple[str, str, str] | None = None
+
+    def add(self, row: list[str]) -> None:
         """Append the delivery of one row."""
-        innings = self._innings(row)
+        (
+            number, label, batting, bowling, striker, non_striker, bowler, bat, extra,
+            wides, noballs, byes, legbyes, penalty,
+            actual, non_boundary, kind, out, other_kind, other_out,
+        ) = self._pick(row)  # fmt: skip
+        innings = self._innings
+        if innings is None or (number, batting, bowling) != self._innings_as_written:
+            innings = self._start_innings(number, batting, bowling)
         if len(innings.deliveries) == MOST_DELIVERIES:
-            raise self._rows.wrong(
-                f"innings {innings.number} is longer than {MOST_DELIVERIES} balls"
-            )
-        label = row["ball"].strip()
-        over = self._over(label, "ball")
-        actual = row.get("actual_delivery", "").strip() or None
-        if actual is not None:
-            self._over(actual, "actual_delivery")
-        extras = {kind: runs for kind in EXTRA_KINDS if (runs := self._runs(row, kind))}
-        total_extras = self._runs(row, "extras")
-        if sum(extras.values()) != total_extras:
-            raise self._rows.wrong(
-                f"extras is {total_extras}, but wides, noballs, byes, legbyes and penalty "
-                f"add up to {sum(extras.values())}"
-            )
+            raise self._wrong(f"innings {innings.number} is longer than {MOST_DELIVERIES} balls")
+        label = label.strip()
+        over = over_of(label, "ball", self._wrong)
+        if actual:
+            over_of(actual, "actual_delivery", self._wrong)
+        extras: dict[str, int] | None = None
+        total = 0
+        if extra not in _BLANK or wides or noballs or byes or legbyes or penalty:
+            total = runs_in(extra, "extras", self._wrong)
+            extras = {
+                name: runs
+                for name, text in zip(
+                    EXTRA_KINDS, (wides, noballs, byes, legbyes, penalty), strict=True
+                )
+                if (runs := runs_in(text, name, self._wrong))
+            }
+            if sum(extras.values()) != total:
+                raise self._wrong(
+                    f"extras is {total}, but wides, noballs, byes, legbyes and penalty "
+                    f"add up to {sum(extras.values())}"
+                )
+        people = self._people
+        try:
+            players = people[striker], people[non_striker], people[bowler]
+        except TypeError:
+            raise self._blank(striker=striker, non_striker=non_striker, bowler=bowler) from None
         innings.add(
             over,
-            self._people[self._text(row, "striker")],
-            self._people[self._text(row, "non_striker")],
-            self._people[self._text(row, "bowler")],
-            self._runs(row, "runs_off_bat"),
-            total_extras,
+            *players,
+            0 if bat == "0" else runs_in(bat, "runs_off_bat", self._wrong),
+            total,
             extras,
-            self._wickets(row),
+            self._wickets(row, kind, out, other_kind, other_out)
+            if kind or out or other_kind or other_out
+            else (),
             label,
-            actual,
-            row.get("non_boundary", "").strip().lower() == "true",
+            actual.strip() or None,
+            bool(non_boundary) and non_boundary.strip().lower() == "true",
         )
 
-    def _innings(self, row: dict[str, str]) -> InningsDraft:
-        text = row["innings"].strip()
-        number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-        if not 1 <= number <= MOST_INNINGS:
-            raise self._rows.wrong(
-                f"innings is {shown(text)}, not a number from 1 to {MOST_INNINGS}"
-            )
-        current = self.draft.innings[-1] if self.draft.innings else None
-        batting = self._text(row, "batting_team")
-        bowling = self._text(row, "bowling_team")
+    def _start_innings(self, text: str, batting: str, bowling: str) -> InningsDraft:
+        number = innings_number(text.strip(), MOST_INNINGS, self._wrong)
+        for team, column in ((batting, "batting_team"), (bowling, "bowling_team")):
+            if not team.strip():
+                raise self._wrong(f"{column} is blank")
+        current = self._innings
         if current is not None and current.number == number:
-            if current.batting_team != batting or current.bowling_team != bowling:
-                raise self._rows.wrong(
+            if (current.batting_team, current.bowling_team) != (batting, bowling):
+                raise self._wrong(
                     f"{batting} bats against {bowling} inside the innings of {current.batting_team}"
                 )
             return current
         if current is not None and number < current.number:
-            raise self._rows.wrong(f"innings {number} comes after innings {current.number}")
+            raise self._wrong(f"innings {number} comes after innings {current.number}")
         self._teams.update({batting: None, bowling: None})
         innings = InningsDraft(number=number, batting_team=batting, bowling_team=bowling)
         self.draft.innings.append(innings)
+        self._innings = innings
+        self._innings_as_written = (text, batting, bowling)
         return innings
 
-    def _text(self, row: dict[str, str], column: str) -> str:
-        text = row[column]
-        if not text.strip():
-            raise self._rows.wrong(f"{column} is blank")
-        return text
+    def _blank(self, **names: str) -> Exception:
+        column = next(column for column, name in names.items() if not name.strip())
+        return self._wrong(f"{column} is blank")
 
-    def _runs(self, row: dict[str, str], column: str) -> int:
-        text = row[column]
-        # In this format a blank is a zero.
-        if text in ("", "0"):
-            return 0
-        digits = text.strip()
-        if not digits:
-            return 0
-        if not (digits.isascii() and digits.isdigit()) or len(digits) > 4:
-            raise self._rows.wrong(f"{column} is {shown(text)}, not a number of runs")
-        runs = int(digits)
-        if runs > MOST_RUNS:
-            raise self._rows.wrong(f"{column} is {runs}, more than a ball can bring")
-        return runs
-
-    def _over(self, label: str, column: str) -> int:
-        over, dot, ball = label.partition(".")
-        if dot and (over + ball).isascii() and over.isdigit() and ball.isdigit():
-            number = int(over[:5])
-            if number <= LAST_OVER and len(ball) <= 2:
-                return number
-        raise self._rows.wrong(f"{column} is {shown(label)}, not over and ball such as 7.4")
-
-    def _wickets(self, row: dict[str, str]) -> tuple[Wicket, ...]:
+    def _wickets(self, row: list[str], *fields: str) -> tuple[Wicket, ...]:
         fallen: tuple[Wicket, ...] = ()
-        for kind_column, player_column in (
-            ("wicket_type", "player_dismissed"),
-            ("other_wicket_type", "other_player_dismissed"),
-        ):
-            kind = row.get(kind_column, "").strip()
-            player = row.get(player_column, "")
-            if not kind:
+        for prefix, kind, player in (("", *fields[:2]), ("other_", *fields[2:])):
+            if not kind.strip():
                 if player.strip():
-                    raise self._rows.wrong(f"{player_column} is set, and {kind_column} is blank")
+                    raise self._wrong(
+                        f"{prefix}player_dismissed is set, and {prefix}wicket_type is blank"
+                    )
                 continue
             if not player.strip():
-                raise self._rows.wrong(f"{kind_column} is {shown(kind)}, and no one is out")
+                raise self._wrong(
+                    f"{prefix}wicket_type is {shown(kind.strip())}, and no one is out"
+                )
             fielders = (
-                tuple(name for column in _FIELDERS if (name := row.get(column, "")))
-                if kind_column == "wicket_type"
+                tuple(row[position] for position in self._reader.fielders if row[position])
+                if not prefix
                 else ()
             )
-            fallen += (Wicket(kind, self._people[player], fielders),)
+            fallen += (Wicket(kind.strip(), self._people[player], fielders),)
         return fallen
 
     def finished(self) -> Match:

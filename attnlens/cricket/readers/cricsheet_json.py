@@ -10,6 +10,7 @@ import datetime
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from attnlens.cricket.match import Facts, Match, Wicket
@@ -36,6 +37,7 @@ from attnlens.cricket.readers.json_values import (
     text_at,
     texts_at,
 )
+from attnlens.cricket.readers.tables import Part, Refused
 from attnlens.cricket.readers.text import decoded, shown
 from attnlens.errors import MatchFileError
 
@@ -46,6 +48,7 @@ _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _FEWEST_BYTES_PER_VALUE = 8
 _SMALL = 2**18
 _KEYS_OF_A_PLAIN_DELIVERY = 4
+_FIRST_DATE = re.compile(rb'"dates"\s*:\s*\[\s*"([0-9]{4}-[0-9]{2}-[0-9]{2})"')
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 
 
@@ -54,13 +57,36 @@ def recognises(file: MatchFile) -> bool:
     return file.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
-def matches(file: MatchFile) -> Iterator[Match]:
+def parts(file: MatchFile) -> Iterator[Part]:
+    """The one match of a Cricsheet JSON file, with its date where it is easily found."""
+    found = _FIRST_DATE.findall(file.head)
+    first = ""
+    if len(found) == 1 and file.head.count(b'"dates"') == 1:
+        first = found[0].decode()
+    else:
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            first = json.loads(file.data)["info"]["dates"][0]
+    date = None
+    with suppress(ValueError, TypeError):
+        date = datetime.date.fromisoformat(first)
+    yield Part(file.stem, date)
+
+
+def matches(
+    file: MatchFile,
+    part: Part | None = None,  # noqa: ARG001  # every format is asked alike
+    refused: Refused | None = None,  # noqa: ARG001  # one match: its error is the file's
+) -> Iterator[Match]:
     """The one match of a Cricsheet JSON file.
 
     Raises:
         MatchFileError: it is damaged, of another kind, or of version 2 and up.
     """
     text = decoded(file.data, file.display)
+    if file.wanted is not None and file.wanted != file.stem:
+        raise MatchFileError(
+            f"has no match {shown(file.wanted)}", path=file.display, remedy=f"it has {file.stem}"
+        )
     document = _parsed(text, file)
     try:
         yield _match(document, text, file)

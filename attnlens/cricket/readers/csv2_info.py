@@ -1,22 +1,28 @@
-"""The ``_info.csv`` beside a Cricsheet CSV2 match: rows of ``info,key,value[,value]``."""
+"""Rows of ``info,key,value[,value]``: the ``_info.csv`` beside a Cricsheet CSV2 match, and
+the info rows of the original CSV."""
 
 from __future__ import annotations
 
 import csv
 import datetime
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attnlens.cricket.match import Facts
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import InningsDraft
+from attnlens.cricket.readers.spreadsheet import date_from
 from attnlens.cricket.readers.text import decoded, lines, shown
 from attnlens.errors import MatchFileError
 
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
-_SAYS_INNINGS_FROM = (2, 3)
-"""The version from which super overs and declarations are in the file."""
+_SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
+"""The version, of the original CSV and of CSV2, that began to name super overs and declarations."""
+
+OtherRow = Callable[[list[str], int], None]
+"""Receives a row that is neither version nor info, and its line."""
 
 
 class Csv2Info:
@@ -66,10 +72,10 @@ class Csv2Info:
             self._single.setdefault(key, value)
 
     def _date(self, text: str, line: int) -> datetime.date:
-        try:
-            return datetime.date.fromisoformat(text.replace("/", "-"))
-        except ValueError:
-            raise self._wrong(f"date is {shown(text)}, not YYYY/MM/DD", line) from None
+        date = date_from(text)
+        if date is None:
+            raise self._wrong(f"date is {shown(text)}, not YYYY/MM/DD", line)
+        return date
 
     def _wrong(self, problem: str, line: int) -> MatchFileError:
         return MatchFileError(problem, path=self.display, line=line)
@@ -91,8 +97,10 @@ class Csv2Info:
 
     def _event(self) -> Facts:
         event: dict[str, Any] = {}
-        if "event" in self._single:
-            event["name"] = self._single["event"]
+        # Files from before 1.6 say competition.
+        name = self._single.get("event", self._single.get("competition"))
+        if name is not None:
+            event["name"] = name
         number = self._single.get("match_number")
         if number is not None:
             is_number = number.isascii() and number.isdigit() and len(number) < 7
@@ -131,7 +139,8 @@ class Csv2Info:
 
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
         """Tell each innings its target, and whether it was declared or a super over."""
-        says_innings = self.version is not None and self.version >= _SAYS_INNINGS_FROM
+        version = self.version or (0,)
+        says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
             number = draft.number
             if says_innings:
@@ -150,8 +159,11 @@ class Csv2Info:
 _NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
 
 
-def read_info(display: str, data: bytes) -> Csv2Info:
-    """Read an ``_info.csv``.
+def read_info(display: str, data: bytes, other: OtherRow | None = None) -> Csv2Info:
+    """Read an ``_info.csv``, or the info rows of a file that has more.
+
+    Args:
+        other: receives the rows of other kinds, which are refused without it.
 
     Raises:
         MatchFileError: with the line that is wrong.
@@ -176,6 +188,8 @@ def read_info(display: str, data: bytes) -> Csv2Info:
                         remedy="the file may be cut short; get it again",
                     )
                 info.add(row[1].strip(), row[2:], reader.line_num)
+            elif other is not None:
+                other(row, reader.line_num)
             else:
                 raise MatchFileError(
                     f"the row begins with {shown(kind)}, not version or info",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from attnlens.cricket.match import Delivery, Facts, Innings, Player, Wicket
 from attnlens.cricket.outcomes import classify
+from attnlens.cricket.readers.spreadsheet import restored_label
 
 EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 
@@ -54,6 +55,10 @@ _new = object.__new__
 ) = (getattr(Delivery, field.name).__set__ for field in fields(Delivery))
 
 
+UNKNOWN_PLAYER = Player("not known")
+"""Stands where a format does not say who it was and the rules cannot tell."""
+
+
 class People(dict[str, Player]):
     """Players by the file's name for them, made on first use.
 
@@ -82,6 +87,12 @@ class InningsDraft:
 
     `add` appends deliveries in file order and works out what the rules decide:
     label, legality, the ball as television counts it, the outcome, the score.
+
+    Attributes:
+        labels_count_legal: the file's labels are television's, which a wide
+            shares with the next ball.
+        over_lengths: over and legal balls of every over but the last.
+        restored: labels that had lost a last zero and were put right.
     """
 
     number: int
@@ -93,8 +104,11 @@ class InningsDraft:
     target: int | None = None
     target_balls: int | None = None
     declared: bool | None = None
+    labels_count_legal: bool = False
     deliveries: list[Delivery] = field(default_factory=list)
     oddities: list[str] = field(default_factory=list)
+    over_lengths: list[tuple[int, int]] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._score = self.penalty_before
@@ -135,6 +149,12 @@ class InningsDraft:
         label_by_rule = f"{over}.{in_over}"
         actual_by_rule = label_by_rule if legal_number == in_over else f"{over}.{legal_number}"
         if label is None:
+            label = label_by_rule
+        elif self.labels_count_legal:
+            if label != actual_by_rule:
+                self._odd(f"ball {actual_by_rule} by count is labelled {label}")
+        elif label != label_by_rule and restored_label(label, over, in_over) == label_by_rule:
+            self.restored.append(label_by_rule)
             label = label_by_rule
         elif label != label_by_rule:
             self._odd(f"ball {label_by_rule} by position is labelled {label}")
@@ -195,6 +215,8 @@ class InningsDraft:
         elif over < self._over:
             self._odd(f"over {over} comes after over {self._over}")
         self._seen_overs.add(over)
+        if self._in_over:
+            self.over_lengths.append((self._over, self._legal_in_over))
         self._over = over
         self._in_over = 0
         self._legal_in_over = 0
@@ -221,6 +243,16 @@ class InningsDraft:
     @property
     def legal_balls(self) -> int:
         return self._legal_balls
+
+    @property
+    def wickets(self) -> int:
+        """Wickets that count."""
+        return self._wickets
+
+    @property
+    def legal_in_last_over(self) -> int:
+        """Legal balls of the over that was bowled last."""
+        return self._legal_in_over
 
     def finished(self, balls_per_over: int) -> Innings:
         """The innings as a frozen value."""

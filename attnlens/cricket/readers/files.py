@@ -1,56 +1,114 @@
-"""Bytes of match files: from a path, a folder or a zip, within limits.
-
-Nothing is ever written to disk, and nothing is read that is larger than a match
-could be: a zip member is weighed before and while it is unpacked.
-"""
+"""Bytes of match files: from a path, a folder or a zip, within limits."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, NoReturn
 
+from attnlens.cricket.readers.archives import MAX_DEPTH, MEMBER_SEPARATOR, ZIP_MAGIC, Shelf
 from attnlens.errors import MatchFileError
 
 MAX_BYTES = 64 * 2**20
-"""The largest file read. A five-day match is about 3 MB of JSON."""
+"""The largest file held in memory. A five-day match is about 3 MB of JSON."""
 
-MAX_MEMBER_RATIO = 300
-"""The most a zip member may unpack to, relative to its packed size (real ones: 10 to 40)."""
+MAX_TABLE_BYTES = 2 * 2**30
+"""The largest table, read row by row. Every one-day match in one table is some 300 MB."""
 
-_RATIO_APPLIES_FROM = 2**20
-_MEMBER_SEPARATOR = "::"
-_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+HEAD_BYTES = 2**16
+"""How much of a file is looked at to tell what it is."""
+
 _NOT_MATCHES = ("_info.csv", "_planted.csv")
-_NOT_MATCH_NAMES = frozenset({"readme.txt", "readme.md", "all_matches.csv"})
+_NOT_MATCH_NAMES = frozenset({"readme.txt", "readme.md"})
+_ALL_IN_ONE = "all_matches.csv"
 _MATCH_SUFFIXES = frozenset({".json", ".csv"})
 
 
 @dataclass(frozen=True)
 class MatchFile:
-    """One file's bytes and what is around it.
+    """One file and what is around it.
 
     Attributes:
         name: the file's own name, without folders.
         display: how messages name it: the path, or ``archive.zip::member``.
+        size: in bytes, as the folder or zip says.
+        open: a new stream from the first byte, which can be positioned where
+            ``seekable``.
         sibling: the display name and bytes of a file of that name beside this
             one, or ``None`` where there is none.
+        siblings: the names of the files beside it.
+        wanted: the match that was asked for with ``file::match_id``.
     """
 
     name: str
     display: str
-    data: bytes
+    size: int
+    open: Callable[[], BinaryIO]
+    seekable: bool
     sibling: Callable[[str], tuple[str, bytes] | None]
+    siblings: Callable[[], Sequence[str]]
+    wanted: str | None = None
 
     @property
     def stem(self) -> str:
         """The name without its suffix."""
         return PurePosixPath(self.name).stem or self.name
+
+    @cached_property
+    def data(self) -> bytes:
+        """Every byte.
+
+        Raises:
+            MatchFileError: it is too large to hold.
+        """
+        return _all_of(self.open, self.size, self.display)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first `HEAD_BYTES` bytes."""
+        if self.size <= HEAD_BYTES * 4:
+            return self.data[:HEAD_BYTES]
+        with self.open() as stream:
+            return stream.read(HEAD_BYTES)
+
+    def forget(self) -> None:
+        """Let go of the bytes held; they are read again where they are asked for again."""
+        self.__dict__.pop("data", None)
+        self.__dict__.pop("head", None)
+
+    def spooled(self) -> MatchFile:
+        """The same file, able to be read from any position.
+
+        A zip member is copied to a file that has no name and goes away with it.
+        """
+        if self.seekable:
+            return self
+        copy = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as what is returned
+        with self.open() as stream:
+            shutil.copyfileobj(stream, copy)
+
+        def open_copy() -> BinaryIO:
+            copy.flush()
+            stream = os.fdopen(os.dup(copy.fileno()), "rb")
+            stream.seek(0)
+            return stream
+
+        return MatchFile(
+            name=self.name,
+            display=self.display,
+            size=self.size,
+            open=open_copy,
+            seekable=True,
+            sibling=self.sibling,
+            siblings=self.siblings,
+            wanted=self.wanted,
+        )
 
 
 @dataclass(frozen=True)
@@ -66,79 +124,96 @@ class Candidate:
     open: Callable[[], MatchFile]
 
 
-def open_one(source: str | os.PathLike[str]) -> MatchFile:
-    """The single match file that ``source`` names: a path, or ``archive.zip::member``.
+@dataclass(frozen=True)
+class Source:
+    """Where to read: a path, the zips and the member to enter, the match to choose."""
 
-    A zip that holds exactly one match file stands for that file.
+    path: Path
+    inner: tuple[str, ...]
+    wanted: str | None
 
-    Raises:
-        MatchFileError: it does not exist, cannot be read, is too large, or
-            holds several files.
-    """
-    path, member = _split(source)
-    if member is not None:
-        return _open_member(path, member)
-    mode = _mode(path)
-    if stat.S_ISDIR(mode):
-        raise MatchFileError(
-            "this is a folder, not a match file",
-            path=path,
-            remedy="name a file in it, or read them all with read_matches",
-        )
-    if stat.S_ISREG(mode) and _is_zip(path):
-        return _only_member(path)
-    return _open_path(path)
+    @property
+    def text(self) -> str:
+        """As it was written."""
+        parts = (str(self.path), *self.inner, *(() if self.wanted is None else (self.wanted,)))
+        return MEMBER_SEPARATOR.join(parts)
 
 
-def _only_member(path: Path) -> MatchFile:
-    members = [candidate for candidate in candidates(path) if candidate.expected]
-    if not members:
-        raise MatchFileError("this zip holds no match files (.json, .csv)", path=path)
-    if len(members) > 1:
-        raise MatchFileError(
-            f"this zip holds {len(members)} match files",
-            path=path,
-            remedy=f"name one, such as {members[0].display}",
-        )
-    return members[0].open()
-
-
-def is_collection(source: str | os.PathLike[str]) -> bool:
-    """Whether ``source`` is a folder or a zip (not a member of one).
+def source_of(source: str | os.PathLike[str]) -> Source:
+    """What ``file``, ``file::match_id``, ``a.zip::member`` and so on name.
 
     Raises:
-        MatchFileError: there is no such file.
+        MatchFileError: it is no file name, or there is no such file.
     """
-    path, member = _split(source)
-    if member is not None:
-        return False
-    mode = _mode(path)
-    return stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and _is_zip(path))
-
-
-def candidates(source: str | os.PathLike[str]) -> Iterator[Candidate]:
-    """Files of a folder (and the folders and zips in it) or zip, by name.
-
-    Files that are known not to be a match (README, ``_info.csv``, the all-in-one
-    table) and hidden files are left out.
-    """
-    path, _ = _split(source)
-    if path.is_dir():
-        yield from _in_folder(path)
-    else:
-        yield from _in_zip(path)
-
-
-def _split(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
     text = os.fspath(source)
     if not isinstance(text, str) or not text or "\0" in text:
         raise MatchFileError(f"{text!r} is not a file name")
-    if _MEMBER_SEPARATOR in text and not _exists(Path(text)):
-        archive, _, member = text.partition(_MEMBER_SEPARATOR)
-        if not archive or not member:
-            raise MatchFileError(f"{text!r} is not a file name; write archive.zip::member")
-        return Path(archive), member
-    return Path(text), None
+    if MEMBER_SEPARATOR not in text or _exists(Path(text)):
+        return Source(Path(text), (), None)
+    first, *rest = text.split(MEMBER_SEPARATOR)
+    if not first or not all(rest):
+        raise MatchFileError(
+            f"{text!r} is not a file name; write archive.zip::member or file.csv::match_id"
+        )
+    path = Path(first)
+    if not is_zip(path):
+        wanted = rest.pop(0)
+        inner: list[str] = []
+    else:
+        inner = [rest.pop(0)]
+        while rest and inner[-1].lower().endswith(".zip") and len(inner) <= MAX_DEPTH:
+            inner.append(rest.pop(0))
+        wanted = rest.pop(0) if rest else ""
+    if rest:
+        raise MatchFileError(f"{text!r} has too many parts", remedy="write archive.zip::member")
+    return Source(path, tuple(inner), wanted or None)
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a path leads to a zip.
+
+    Raises:
+        MatchFileError: there is no such file, or it cannot be read.
+    """
+    if not stat.S_ISREG(_mode(path)):
+        return False
+    try:
+        with path.open("rb", buffering=0) as stream:
+            return stream.read(4) in ZIP_MAGIC
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def is_collection(source: Source) -> bool:
+    """Whether a source is a folder or a zip, and not one file of it."""
+    if source.wanted is not None:
+        return False
+    if source.inner:
+        return source.inner[-1].lower().endswith(".zip")
+    return stat.S_ISDIR(_mode(source.path)) or is_zip(source.path)
+
+
+def open_one(source: Source, shelf: Shelf) -> MatchFile:
+    """The single file that a source names.
+
+    Raises:
+        MatchFileError: it does not exist, cannot be read, or is too large.
+    """
+    if source.inner:
+        return _member_file(source.path, source.inner, shelf, source.wanted)
+    return _open_path(source.path, source.wanted)
+
+
+def candidates(source: Source, shelf: Shelf) -> Iterator[Candidate]:
+    """Files of a folder (and the folders and zips in it) or zip, by name.
+
+    Files that are known not to be a match (README, ``_info.csv``, the all-in-one
+    table beside the matches it holds) and hidden files are left out.
+    """
+    if not source.inner and source.path.is_dir():
+        yield from _in_folder(source.path, shelf)
+    else:
+        yield from _in_zip(source.path, source.inner, shelf)
 
 
 def _exists(path: Path) -> bool:
@@ -161,6 +236,19 @@ def _unreadable(path: Path | str, error: OSError) -> MatchFileError:
     return MatchFileError(f"cannot be read: {error.strerror or error}", path=path)
 
 
+def _all_of(open_: Callable[[], BinaryIO], size: int, display: str) -> bytes:
+    if size > MAX_BYTES:
+        raise _too_large(display)
+    try:
+        with open_() as stream:
+            data = stream.read(min(size, MAX_BYTES) + 1)
+    except OSError as error:
+        raise _unreadable(display, error) from None
+    if len(data) > MAX_BYTES:
+        raise _too_large(display)
+    return data
+
+
 def _too_large(path: Path | str) -> MatchFileError:
     return MatchFileError(
         f"larger than {MAX_BYTES // 2**20} MB, which no match is",
@@ -169,33 +257,49 @@ def _too_large(path: Path | str) -> MatchFileError:
     )
 
 
-def _open_path(path: Path) -> MatchFile:
+def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
+    mode = _mode(path)
+    if stat.S_ISDIR(mode):
+        raise MatchFileError(
+            "this is a folder, not a match file",
+            path=path,
+            remedy="name a file in it, or read them all with read_matches",
+        )
+    # A pipe or a device would be waited for, perhaps for ever.
+    if not stat.S_ISREG(mode):
+        raise MatchFileError("not a regular file", path=path)
+    size = path.stat().st_size
+    if size > MAX_TABLE_BYTES:
+        raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=path)
     return MatchFile(
         name=path.name,
         display=str(path),
-        data=_read_path(path),
+        size=size,
+        open=partial(_stream, path),
+        seekable=True,
         sibling=partial(_sibling_path, path),
+        siblings=partial(_siblings_path, path),
+        wanted=wanted,
     )
+
+
+def _stream(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _sibling_path(path: Path, name: str) -> tuple[str, bytes] | None:
     beside = path.with_name(name)
-    return (str(beside), _read_path(beside)) if _exists(beside) else None
+    return (str(beside), _open_path(beside).data) if _exists(beside) else None
 
 
-def _read_path(path: Path) -> bytes:
+def _siblings_path(path: Path) -> list[str]:
     try:
-        about = path.stat()
-        # A pipe or a device would be waited for, perhaps for ever.
-        if not stat.S_ISREG(about.st_mode):
-            raise MatchFileError("not a regular file", path=path)
-        if about.st_size > MAX_BYTES:
-            raise _too_large(path)
-        with path.open("rb", buffering=0) as stream:
-            data = stream.readall()
+        return sorted(entry.name for entry in path.parent.iterdir() if entry.name != path.name)
     except OSError as error:
-        raise _unreadable(path, error) from None
-    return data
+        raise _unreadable(path.parent, error) from None
 
 
 def _skipped_name(name: str) -> bool:
@@ -203,120 +307,86 @@ def _skipped_name(name: str) -> bool:
     return lower.startswith(".") or lower in _NOT_MATCH_NAMES or lower.endswith(_NOT_MATCHES)
 
 
-def _in_folder(folder: Path) -> Iterator[Candidate]:
+def _is_expected(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in _MATCH_SUFFIXES
+
+
+def _without_doubles(names: Sequence[str]) -> list[str]:
+    """The names in one folder that may be matches, each match once."""
+    kept = [name for name in names if not _skipped_name(PurePosixPath(name).name)]
+    singles = [name for name in kept if PurePosixPath(name).name.lower() != _ALL_IN_ONE]
+    return singles if any(_is_expected(name) for name in singles) else kept
+
+
+def _in_folder(folder: Path, shelf: Shelf) -> Iterator[Candidate]:
     try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        entries = {entry.name: entry for entry in folder.iterdir()}
     except OSError as error:
         raise _unreadable(folder, error) from None
-    for entry in entries:
-        if _skipped_name(entry.name):
-            continue
+    for name in sorted(_without_doubles(list(entries))):
+        entry = entries[name]
         if entry.is_dir():
             # A link to a folder may lead back here.
             if not entry.is_symlink():
-                yield from _in_folder(entry)
+                yield from _in_folder(entry, shelf)
         elif entry.is_file():
-            suffix = entry.suffix.lower()
-            if suffix == ".zip":
-                yield from _in_zip(entry)
+            if entry.suffix.lower() == ".zip":
+                yield from _in_zip(entry, (), shelf)
             else:
                 yield Candidate(
                     display=str(entry),
-                    expected=suffix in _MATCH_SUFFIXES,
+                    expected=_is_expected(name),
                     open=partial(_open_path, entry),
                 )
 
 
-def _is_zip(path: Path) -> bool:
+def _in_zip(path: Path, inner: tuple[str, ...], shelf: Shelf) -> Iterator[Candidate]:
     try:
-        with path.open("rb", buffering=0) as stream:
-            return stream.read(4) in _ZIP_MAGIC
-    except OSError as error:
-        raise _unreadable(path, error) from None
+        archive = shelf.archive(path, inner, MAX_BYTES)
+    except MatchFileError as error:
+        yield Candidate(str(error.path), expected=True, open=partial(_raise, error))
+        return
+    by_folder: dict[PurePosixPath, list[str]] = {}
+    for member in archive.names:
+        by_folder.setdefault(PurePosixPath(member).parent, []).append(member)
+    for member in sorted(name for names in by_folder.values() for name in _without_doubles(names)):
+        if member.lower().endswith(".zip") and len(inner) < MAX_DEPTH:
+            yield from _in_zip(path, (*inner, member), shelf)
+        elif PurePosixPath(member).name:
+            yield Candidate(
+                display=archive.name_of(member),
+                expected=_is_expected(member),
+                open=partial(_member_file, path, (*inner, member), shelf, None),
+            )
 
 
-def _open_archive(path: Path) -> zipfile.ZipFile:
-    if not stat.S_ISREG(_mode(path)):
-        raise MatchFileError("not a zip", path=path)
-    try:
-        return zipfile.ZipFile(path)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise MatchFileError(f"not a zip that can be opened: {error}", path=path) from None
+def _raise(error: MatchFileError) -> NoReturn:
+    raise error
 
 
-def _in_zip(path: Path) -> Iterator[Candidate]:
-    with _open_archive(path) as archive:
-        members = sorted(
-            (member for member in archive.infolist() if not member.is_dir()),
-            key=lambda member: member.filename,
-        )
-        for member in members:
-            name = PurePosixPath(member.filename).name
-            if name and not _skipped_name(name):
-                yield Candidate(
-                    display=f"{path}{_MEMBER_SEPARATOR}{member.filename}",
-                    expected=PurePosixPath(name).suffix.lower() in _MATCH_SUFFIXES,
-                    open=partial(_member_file, path, member.filename, archive),
-                )
+def _member_file(path: Path, inner: tuple[str, ...], shelf: Shelf, wanted: str | None) -> MatchFile:
+    *zips, member = inner
+    # The shelf may close a zip in between, so it is asked for it each time.
+    archive = partial(shelf.archive, path, zips, MAX_BYTES)
+    display = archive().name_of(member)
+    size = archive().entry(member).file_size
+    if size > MAX_TABLE_BYTES:
+        raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=display)
 
+    def sibling(name: str) -> tuple[str, bytes] | None:
+        beside = str(PurePosixPath(member).with_name(name))
+        if beside not in archive():
+            return None
+        where = archive().name_of(beside)
+        return where, _all_of(lambda: archive().open(beside), archive().size(beside), where)
 
-def _open_member(path: Path, member: str) -> MatchFile:
-    with _open_archive(path) as archive:
-        return _member_file(path, member, archive)
-
-
-def _member_file(path: Path, member: str, archive: zipfile.ZipFile) -> MatchFile:
-    # Candidates may be opened after their listing ended and closed the archive.
-    if archive.fp is None:
-        return _open_member(path, member)
-    name = PurePosixPath(member).name
-    sibling_names: dict[str, tuple[str, bytes] | None] = {}
-    info_name = f"{PurePosixPath(name).stem}_info.csv"
-    beside = str(PurePosixPath(member).with_name(info_name)) if name else info_name
-    if name.lower().endswith(".csv") and beside in archive.NameToInfo:
-        display = f"{path}{_MEMBER_SEPARATOR}{beside}"
-        sibling_names[info_name] = (display, _unpack(path, beside, archive))
     return MatchFile(
-        name=name,
-        display=f"{path}{_MEMBER_SEPARATOR}{member}",
-        data=_unpack(path, member, archive),
-        sibling=sibling_names.get,
+        name=PurePosixPath(member).name,
+        display=display,
+        size=size,
+        open=lambda: archive().open(member),
+        seekable=False,
+        sibling=sibling,
+        siblings=lambda: archive().beside(member),
+        wanted=wanted,
     )
-
-
-def _unpack(path: Path, member: str, archive: zipfile.ZipFile) -> bytes:
-    display = f"{path}{_MEMBER_SEPARATOR}{member}"
-    parts = PurePosixPath(member.replace("\\", "/")).parts
-    if not parts or parts[0] == "/" or ".." in parts or ":" in parts[0]:
-        raise MatchFileError(
-            "this member's name leads out of the zip; it is not read", path=display
-        )
-    try:
-        entry = archive.getinfo(member)
-    except KeyError:
-        raise MatchFileError(
-            "the zip has no such member", path=display, remedy="list it with unzip -l"
-        ) from None
-    if entry.file_size > MAX_BYTES:
-        raise _too_large(display)
-    if entry.file_size > _RATIO_APPLIES_FROM and (
-        entry.file_size > MAX_MEMBER_RATIO * max(entry.compress_size, 1)
-    ):
-        raise MatchFileError(
-            f"unpacks to more than {MAX_MEMBER_RATIO} times its size, as no match does",
-            path=display,
-        )
-    try:
-        with archive.open(entry) as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise _unreadable(display, error) from None
-    except RuntimeError:
-        raise MatchFileError("is encrypted", path=display, remedy="unpack it first") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise MatchFileError(f"is damaged in the zip: {error}", path=display) from None
-    if len(data) > MAX_BYTES:
-        raise _too_large(display)
-    return data

@@ -78,3 +78,28 @@ def lines(text: str) -> Iterator[str]:
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
+
+
+def looks_like(data: bytes, display: str) -> str:
+    """What a file that is no match seems to be, in words.
+
+    Raises:
+        MatchFileError: it is empty or not text.
+    """
+    kind = binary_kind(data)
+    if kind is not None:
+        return f"looks like {kind}"
+    text = decoded(data, display)
+    first = text.lstrip().partition("\n")[0].strip()
+    lower = first.lower()
+    if lower.startswith(("<!doctype html", "<html")):
+        return "looks like an HTML page"
+    if lower.startswith("<"):
+        return "looks like XML"
+    if first.startswith("---"):
+        return "looks like YAML"
+    if first.startswith("version,"):
+        return "looks like the _info.csv that stands beside a match"
+    if first.count(",") >= 2:
+        return f"looks like a table that begins with {shown(first)}"
+    return f"looks like text that begins with {shown(first)}"

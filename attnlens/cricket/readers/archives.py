@@ -1,0 +1,211 @@
+"""Zips of match files: members within limits, and nothing that leads out of the zip.
+
+A member is weighed before and while it is unpacked, and nothing is written to a
+place that a member names.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+import zlib
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO
+
+from attnlens.errors import MatchFileError
+
+MEMBER_SEPARATOR = "::"
+ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+
+MAX_MEMBER_RATIO = 300
+"""The most a zip member may unpack to, relative to its packed size (real ones: 10 to 40)."""
+
+MAX_MEMBERS = 200_000
+"""The most members a zip may have; the largest zip of matches has some 22,000."""
+
+MAX_DEPTH = 2
+"""How deep a zip may lie in a zip."""
+
+_RATIO_APPLIES_FROM = 2**20
+_MOST_OPEN = 8
+_ENCRYPTED = 0x1
+
+
+class Archive:
+    """An open zip.
+
+    Raises:
+        MatchFileError: it is no zip that can be opened, or has too many members.
+    """
+
+    def __init__(self, display: str, source: Path | io.BytesIO) -> None:
+        self.display = display
+        try:
+            self._zip = zipfile.ZipFile(source)
+        except OSError as error:
+            raise MatchFileError(
+                f"cannot be read: {error.strerror or error}", path=display
+            ) from None
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise MatchFileError(f"not a zip that can be opened: {error}", path=display) from None
+        entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
+        if len(entries) > MAX_MEMBERS:
+            raise MatchFileError(f"has more than {MAX_MEMBERS} members", path=display)
+        times = Counter(_normal(entry.filename) for entry in entries)
+        self._twice = {name for name, count in times.items() if count > 1}
+        self._entries = {entry.filename: entry for entry in entries}
+
+    def close(self) -> None:
+        """Close the zip; streams that are still open keep what they need."""
+        self._zip.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The members, by name."""
+        return sorted(self._entries)
+
+    def name_of(self, member: str) -> str:
+        """How messages name a member."""
+        return f"{self.display}{MEMBER_SEPARATOR}{member}"
+
+    def beside(self, member: str) -> list[str]:
+        """The names of the members in the same folder of the zip, that member left out."""
+        folder = PurePosixPath(member).parent
+        return [
+            PurePosixPath(name).name
+            for name in self._entries
+            if name != member and PurePosixPath(name).parent == folder
+        ]
+
+    def size(self, member: str) -> int:
+        """How large a member says it is when unpacked."""
+        return self.entry(member).file_size
+
+    def entry(self, member: str) -> zipfile.ZipInfo:
+        """The directory entry of a member that may be read.
+
+        Raises:
+            MatchFileError: there is none, or it is a trick: a path out of the
+                zip, a name given twice, a link, encrypted, a bomb.
+        """
+        display = self.name_of(member)
+        parts = PurePosixPath(member.replace("\\", "/")).parts
+        if not parts or parts[0] == "/" or ".." in parts or ":" in parts[0]:
+            raise MatchFileError(
+                "this member's name leads out of the zip; it is not read", path=display
+            )
+        entry = self._entries.get(member)
+        if entry is None:
+            raise MatchFileError(
+                "the zip has no such member", path=display, remedy="list it with unzip -l"
+            )
+        if _normal(member) in self._twice:
+            raise MatchFileError("the zip has two members of this name", path=display)
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            raise MatchFileError("is a link, which is not followed", path=display)
+        if entry.flag_bits & _ENCRYPTED:
+            raise MatchFileError("is encrypted", path=display, remedy="unpack it first")
+        if entry.file_size > _RATIO_APPLIES_FROM and (
+            entry.file_size > MAX_MEMBER_RATIO * max(entry.compress_size, 1)
+        ):
+            raise MatchFileError(
+                f"unpacks to more than {MAX_MEMBER_RATIO} times its size, as no match does",
+                path=display,
+            )
+        return entry
+
+    def __contains__(self, member: str) -> bool:
+        return member in self._entries
+
+    def open(self, member: str) -> BinaryIO:
+        """A stream of a member; damage met while reading is a `MatchFileError`."""
+        display = self.name_of(member)
+        entry = self.entry(member)
+        try:
+            stream = self._zip.open(entry)
+        except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError, ValueError) as e:
+            raise _damaged(display, e) from None
+        return io.BufferedReader(_Guarded(stream, display, entry.file_size))
+
+
+class _Guarded(io.RawIOBase):
+    """A member's stream that raises only `MatchFileError` and ends where it said it would."""
+
+    def __init__(self, stream: IO[bytes], display: str, size: int) -> None:
+        super().__init__()
+        self._stream = stream
+        self._display = display
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed's Buffer has no len
+        try:
+            data = self._stream.read(len(buffer))
+        except (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise _damaged(self._display, error) from None
+        except (NotImplementedError, ValueError) as error:
+            raise _damaged(self._display, error) from None
+        self._left -= len(data)
+        if self._left < 0:
+            raise MatchFileError("is larger than the zip says", path=self._display)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _damaged(display: str, error: Exception) -> MatchFileError:
+    return MatchFileError(f"is damaged in the zip: {error}", path=display)
+
+
+def _normal(name: str) -> str:
+    return str(PurePosixPath(name.replace("\\", "/")))
+
+
+class Shelf:
+    """Zips kept open, a few at a time, so that each is not opened anew for every member."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[str, ...], Archive] = OrderedDict()
+
+    def archive(self, path: Path, inner: Sequence[str], limit: int) -> Archive:
+        """The zip at a path, or the zip that lies in it under the names ``inner``.
+
+        Args:
+            limit: the most bytes of a zip within a zip, which is held in memory.
+        """
+        key = (str(path), *inner)
+        archive = self._open.get(key)
+        if archive is None:
+            if len(inner) > MAX_DEPTH:
+                raise MatchFileError("zips in zips too deep", path=path)
+            if inner:
+                outer = self.archive(path, inner[:-1], limit)
+                display = outer.name_of(inner[-1])
+                if outer.size(inner[-1]) > limit:
+                    raise MatchFileError(
+                        f"a zip in a zip of more than {limit // 2**20} MB",
+                        path=display,
+                        remedy="unpack the outer one",
+                    )
+                with outer.open(inner[-1]) as stream:
+                    archive = Archive(display, io.BytesIO(stream.read(limit + 1)))
+            else:
+                archive = Archive(str(path), path)
+            self._open[key] = archive
+            while len(self._open) > _MOST_OPEN:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(key)
+        return archive
+
+    def close(self) -> None:
+        """Close every zip."""
+        while self._open:
+            self._open.popitem()[1].close()
