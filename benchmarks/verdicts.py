@@ -25,7 +25,7 @@ from attnlens.cricket.readers import read_matches
 from attnlens.cricket.reading import read_ball
 from attnlens.cricket.timeline import Timeline
 from attnlens.cricket.trained import TrainedPredictor, load_predictor
-from attnlens.cricket.window import single_thread, window_for
+from attnlens.cricket.window import one_thread, window_for
 from attnlens.models.temporal import SCALES
 
 
@@ -104,6 +104,7 @@ def table(claims: dict[str, list[Tested]]) -> str:
     return "\n".join(lines)
 
 
+@one_thread()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source")
@@ -113,7 +114,6 @@ def main() -> None:
     parser.add_argument("--balls", type=int, default=100)
     parser.add_argument("--seed", type=int, default=5)
     options = parser.parse_args()
-    single_thread()
     predictor = load_predictor(options.model)
     matches = [
         match
