@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, Protocol
@@ -89,8 +90,7 @@ def read_match(source: str | PathLike[str]) -> Match:
         MatchFileError: what is wrong, and on which line where there is one.
     """
     named = source_of(source)
-    shelf = Shelf()
-    try:
+    with closing(Shelf()) as shelf:
         file = _only_file(named, shelf) if is_collection(named) else open_one(named, shelf)
         found = format_of(file).matches(file)
         match = next(found, None)
@@ -105,8 +105,6 @@ def read_match(source: str | PathLike[str]) -> Match:
                 "or read them with read_matches",
             )
         return match
-    finally:
-        shelf.close()
 
 
 def read_matches(
@@ -158,48 +156,53 @@ class _Reading:
         self._refused = None if skipped is None else skipped.append
 
     def in_file_order(self) -> Iterator[Match]:
-        for file in self._files():
-            try:
-                yield from format_of(file).matches(file, refused=self._refused)
-            except MatchFileError as error:
-                self._meet(error)
-        self.shelf.close()
+        with closing(self.shelf):
+            for file in self._files():
+                try:
+                    yield from format_of(file).matches(file, refused=self._refused)
+                except MatchFileError as error:
+                    self._meet(error)
 
     def by_date(self) -> Iterator[Match]:
-        waiting: list[tuple[datetime.date, int, Callable[[], Iterator[Match]]]] = []
-        for file in self._files(look_only=True):
+        with closing(self.shelf), ExitStack() as keep:
+            waiting = list(self._waiting(keep))
+            # Of equal dates the order of the files stays.
+            waiting.sort(key=lambda entry: entry[0])
+            for _, matches in waiting:
+                try:
+                    yield from matches()
+                except MatchFileError as error:
+                    self._meet(error)
+
+    def _waiting(
+        self, keep: ExitStack
+    ) -> Iterator[tuple[datetime.date, Callable[[], Iterator[Match]]]]:
+        for file in self._files():
             try:
-                form, opened = format_of(file), file
+                form = format_of(file)
                 parts = list(form.parts(file))
-                if len(parts) > 1:
-                    opened = file.spooled()
+                file.forget()
+                opened = file.spooled(keep) if len(parts) > 1 else file
             except MatchFileError as error:
                 self._meet(error)
                 continue
             for part in parts:
                 if file.wanted is None or part.match_id == file.wanted:
-                    waiting.append(
-                        (
-                            part.date or datetime.date.max,
-                            len(waiting),
-                            self._later(form, opened, part if len(parts) > 1 else None),
-                        )
-                    )
-        waiting.sort(key=lambda entry: entry[:2])
-        for _, _, matches in waiting:
-            try:
-                yield from matches()
-            except MatchFileError as error:
-                self._meet(error)
-        self.shelf.close()
+                    only = part if len(parts) > 1 else None
+                    yield part.date or datetime.date.max, self._later(form, opened, only)
 
     def _later(
         self, form: Format, file: MatchFile, part: Part | None
     ) -> Callable[[], Iterator[Match]]:
-        return lambda: form.matches(file, part, self._refused)
+        def matches() -> Iterator[Match]:
+            try:
+                yield from form.matches(file, part, self._refused)
+            finally:
+                file.forget()
 
-    def _files(self, look_only: bool = False) -> Iterator[MatchFile]:
-        """The files that promise matches; without their bytes where they are only looked at."""
+        return matches
+
+    def _files(self) -> Iterator[MatchFile]:
         if not is_collection(self._source):
             yield open_one(self._source, self.shelf)
             return
@@ -215,8 +218,6 @@ class _Reading:
                 continue
             seen_any = True
             yield file
-            if look_only:
-                file.forget()
         if not seen_any:
             raise MatchFileError("there are no match files in it", path=self._source.text)
 

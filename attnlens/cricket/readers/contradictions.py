@@ -52,9 +52,11 @@ def _overs(innings: InningsDraft, balls_per_over: int) -> Iterator[str]:
         return
     told = ", ".join(f"over {over} has {legal}" for over, legal in odd[:_OVERS_TOLD])
     more = f" and {len(odd) - _OVERS_TOLD} more overs" if len(odd) > _OVERS_TOLD else ""
+    stated = all(over in innings.miscounted for over, _ in odd)
+    why = ": the umpires miscounted, as the file says" if stated else ""
     yield (
         f"innings {innings.number}: {told} legal balls{more}, not {balls_per_over} "
-        "(overs as the file labels them)"
+        f"(overs as the file labels them){why}"
     )
 
 

@@ -25,6 +25,11 @@ from attnlens.cricket.readers.deliveries import (
     People,
 )
 from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.json_notes import (
+    innings_notes,
+    miscounted_overs,
+    replacement_notes,
+)
 from attnlens.cricket.readers.json_position import line_of
 from attnlens.cricket.readers.json_values import (
     Path,
@@ -54,7 +59,7 @@ _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 
 def recognises(file: MatchFile) -> bool:
     """Whether the file is JSON at all; what kind is told when reading it."""
-    return file.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+    return file.head[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
 def parts(file: MatchFile) -> Iterator[Part]:
@@ -178,7 +183,7 @@ def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
         raise Wrong(f"are {len(every_innings)}; no match has so many", ("innings",))
     for position, innings in enumerate(every_innings):
         draft.innings.append(
-            _innings(innings, position, draft.teams, people, draft.balls_per_over or 6)
+            _innings(innings, position, draft.teams, people, draft.balls_per_over or 6, notes)
         )
     _refuse_duplicate_keys(text, document)
     if people.unregistered:
@@ -276,7 +281,12 @@ def _outcome(info: dict[str, Any]) -> Facts:
 
 
 def _innings(
-    innings: Any, position: int, teams: tuple[str, ...], people: People, balls_per_over: int
+    innings: Any,
+    position: int,
+    teams: tuple[str, ...],
+    people: People,
+    balls_per_over: int,
+    notes: list[str],
 ) -> InningsDraft:
     path: Path = ("innings", position)
     if not isinstance(innings, dict):
@@ -297,9 +307,11 @@ def _innings(
         target=number_at(target, "runs", (*path, "target")),
         target_balls=_target_balls(target, balls_per_over, (*path, "target", "overs")),
         declared=innings.get("declared") is True,
+        miscounted=miscounted_overs(innings, path),
     )
+    notes.extend(innings_notes(innings, draft.number, path))
     for over_position, over in enumerate(list_at(innings, "overs", path)):
-        _add_over(draft, over, people, (*path, "overs", over_position))
+        _add_over(draft, over, people, notes, (*path, "overs", over_position))
     return draft
 
 
@@ -316,7 +328,7 @@ def _target_balls(target: dict[str, Any], balls_per_over: int, path: Path) -> in
     return int(match[1]) * balls_per_over + int(match[2] or 0)
 
 
-def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> None:
+def _add_over(draft: InningsDraft, over: Any, people: People, notes: list[str], path: Path) -> None:
     if not isinstance(over, dict):
         raise Wrong(f"is {shown(over)}, not an object", path)
     number = over.get("over")
@@ -343,11 +355,12 @@ def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> Non
             striker = people[delivery["batter"]]
             non_striker = people[delivery["non_striker"]]
             bowler = people[delivery["bowler"]]
-            extras = actual = None
+            extras = actual = replacements = None
             fallen: tuple[Wicket, ...] = ()
             if len(delivery) > _KEYS_OF_A_PLAIN_DELIVERY:
                 extras = delivery.get("extras")
                 actual = delivery.get("actual_delivery")
+                replacements = delivery.get("replacements")
                 if actual is not None and _OVERS_AND_BALLS.fullmatch(actual) is None:
                     raise ValueError
                 if "wickets" in delivery:
@@ -370,6 +383,8 @@ def _add_over(draft: InningsDraft, over: Any, people: People, path: Path) -> Non
             actual,
             all_run,
         )
+        if replacements is not None:
+            notes.extend(replacement_notes(replacements, draft.number, draft.deliveries[-1].label))
 
 
 def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:

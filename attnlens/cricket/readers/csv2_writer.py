@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attnlens.cricket.match import Delivery, Innings, Match, Player
 from attnlens.cricket.readers.deliveries import EXTRA_KINDS
 from attnlens.errors import InputError
+from attnlens.files import write_text
+
+Elevens = Mapping[str, Sequence[Player]]
+"""Who was to play, by team."""
 
 VERSION = "2.3.0"
 COLUMNS = (
@@ -44,20 +47,49 @@ _MOST_WICKETS = 2
 _MOST_FIELDERS = 3
 
 
-def write_csv2(match: Match, path: str | os.PathLike[str]) -> None:
+def write_csv2(
+    match: Match,
+    path: str | os.PathLike[str],
+    *,
+    elevens: Elevens | None = None,
+    team_type: str | None = None,
+) -> None:
     """Write ``path`` and ``<stem>_info.csv`` beside it.
 
     Each is written beside its place and renamed, the info first, so that a
-    reader never meets half a match. Penalty runs outside a delivery have no
-    place in this format.
+    reader never meets half a match.
+
+    Args:
+        elevens: the players of each team; without it, those who batted or bowled.
+        team_type: ``club`` or ``international``, where it is to be said.
 
     Raises:
         InputError: the files cannot be written, or the match does not fit the format.
     """
     target = Path(path)
+    balls, info = csv2_texts(match, elevens=elevens, team_type=team_type)
+    write_text(target.with_name(f"{target.stem}_info.csv"), info)
+    write_text(target, balls)
+
+
+def csv2_texts(
+    match: Match, *, elevens: Elevens | None = None, team_type: str | None = None
+) -> tuple[str, str]:
+    """The text of the match's file and of its ``_info.csv``; see `write_csv2`.
+
+    Raises:
+        InputError: the match has something that this format has no place for.
+    """
+    for innings in match.innings:
+        if any(innings.penalty_runs.values()):
+            raise InputError(
+                f"innings {innings.number} has penalty runs outside a delivery, "
+                "which CSV2 has no place for",
+                remedy="write it as JSON",
+            )
     rows = [COLUMNS, *(_row(match, innings, ball) for innings, ball in _balls(match))]
-    write_rows(target.with_name(f"{target.stem}_info.csv"), _info_rows(match))
-    write_rows(target, rows)
+    sides = elevens or sides_of(match)
+    return text_of(rows), text_of(_info_rows(match, sides, team_type))
 
 
 def _balls(match: Match) -> Iterator[tuple[Innings, Delivery]]:
@@ -101,17 +133,23 @@ def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
     ]
 
 
-def _info_rows(match: Match) -> Iterator[Sequence[str]]:
+def _info_rows(match: Match, sides: Elevens, team_type: str | None) -> Iterator[Sequence[str]]:
     yield ("version", VERSION)
-    for key, value in _info(match):
+    for key, value in _info(match, sides, team_type):
         yield ("info", key, *value)
 
 
-def _info(match: Match) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _info(
+    match: Match, sides: Elevens, team_type: str | None
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "balls_per_over", (str(match.balls_per_over),)
     for team in match.teams:
         yield "team", (team,)
-    for key, value in (("gender", match.gender), ("season", match.season)):
+    for key, value in (
+        ("team_type", team_type),
+        ("gender", match.gender),
+        ("season", match.season),
+    ):
         if value is not None:
             yield key, (value,)
     for date in match.dates:
@@ -144,12 +182,11 @@ def _info(match: Match) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield key, (str(outcome[name]),)
     for unit, margin in outcome.get("by", {}).items():
         yield f"winner_{unit}", (str(margin),)
-    for team, players in _sides(match):
-        for player in players:
+    for team in match.teams:
+        for player in sides.get(team, ()):
             yield "player", (team, player.name)
-    for player in sorted(_people(match), key=lambda player: player.name):
-        if player.id is not None:
-            yield "registry", ("people", player.name, player.id)
+    for name, identity in registry_of(match, sides).items():
+        yield "registry", ("people", name, identity)
 
 
 def _innings_info(match: Match) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -166,43 +203,32 @@ def _innings_info(match: Match) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "target_runs", (number, str(innings.target))
 
 
-def _sides(match: Match) -> Iterator[tuple[str, Iterable[Player]]]:
+def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
     """Who batted and bowled for each team; the rest of the eleven is not in a match."""
-    for team in match.teams:
-        players: dict[Player, None] = {}
-        for innings, ball in _balls(match):
-            if innings.batting_team == team:
-                players.update({ball.batter: None, ball.non_striker: None})
-            elif innings.bowling_team == team:
-                players[ball.bowler] = None
-        yield team, players
+    sides: dict[str, dict[Player, None]] = {team: {} for team in match.teams}
+    for innings, ball in _balls(match):
+        if innings.batting_team in sides:
+            sides[innings.batting_team] |= dict.fromkeys((ball.batter, ball.non_striker))
+        if innings.bowling_team in sides:
+            sides[innings.bowling_team][ball.bowler] = None
+    return {team: tuple(players) for team, players in sides.items()}
 
 
-def _people(match: Match) -> set[Player]:
-    people: set[Player] = set()
+def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
+    """Ids by name, in order of name, of everyone whose id is known."""
+    people = {player for players in sides.values() for player in players}
     for _, ball in _balls(match):
         people.update((ball.batter, ball.non_striker, ball.bowler))
         people.update(wicket.player_out for wicket in ball.wickets)
-    return people
+    return {
+        player.name: player.id
+        for player in sorted(people, key=lambda player: player.name)
+        if player.id is not None
+    }
 
 
-def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV file beside its place, then rename it there.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+def text_of(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as CSV, with the line ends Cricsheet has."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
-    temporary: str | None = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.getvalue().encode())
-        # mkstemp keeps others from reading; the finished file is an ordinary one.
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-        raise InputError(f"cannot be written: {error.strerror or error}", path=path) from None
+    return text.getvalue()

@@ -91,6 +91,7 @@ class InningsDraft:
     Attributes:
         labels_count_legal: the file's labels are television's, which a wide
             shares with the next ball.
+        miscounted: overs in which the file says that the umpires miscounted.
         over_lengths: over and legal balls of every over but the last.
         restored: labels that had lost a last zero and were put right.
     """
@@ -105,6 +106,7 @@ class InningsDraft:
     target_balls: int | None = None
     declared: bool | None = None
     labels_count_legal: bool = False
+    miscounted: frozenset[int] = frozenset()
     deliveries: list[Delivery] = field(default_factory=list)
     oddities: list[str] = field(default_factory=list)
     over_lengths: list[tuple[int, int]] = field(default_factory=list)

@@ -7,6 +7,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -82,19 +83,20 @@ class MatchFile:
         self.__dict__.pop("data", None)
         self.__dict__.pop("head", None)
 
-    def spooled(self) -> MatchFile:
+    def spooled(self, keep: ExitStack) -> MatchFile:
         """The same file, able to be read from any position.
 
-        A zip member is copied to a file that has no name and goes away with it.
+        A zip member is copied to a file without a name, which ends with ``keep``.
         """
         if self.seekable:
             return self
-        copy = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as what is returned
+        copy = tempfile.TemporaryFile()  # noqa: SIM115  # keep closes it
+        keep.enter_context(copy)
         with self.open() as stream:
             shutil.copyfileobj(stream, copy)
+        copy.flush()
 
         def open_copy() -> BinaryIO:
-            copy.flush()
             stream = os.fdopen(os.dup(copy.fileno()), "rb")
             stream.seek(0)
             return stream
@@ -303,7 +305,8 @@ def _siblings_path(path: Path) -> list[str]:
 
 
 def _skipped_name(name: str) -> bool:
-    lower = name.lower()
+    # Some zips are written with backslashes between folders.
+    lower = name.lower().rpartition("\\")[2]
     return lower.startswith(".") or lower in _NOT_MATCH_NAMES or lower.endswith(_NOT_MATCHES)
 
 

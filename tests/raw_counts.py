@@ -1,0 +1,131 @@
+"""Runs, wickets and legal balls counted from raw files, with json and csv only.
+
+Nothing of attnlens is used here, so that two ways of counting can be compared. The
+rules are the specification's: a ball is legal without a wide and a no-ball; retired
+hurt and retired not out are no wickets; penalty runs outside a ball count where the
+file has them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Counts = list[tuple[str, int, int, int]]
+"""For each innings: the side that bats, runs, wickets, legal balls."""
+
+NOT_OUT = {"retired hurt", "retired not out"}
+FROM_2018 = 7000
+"""Ids of the 21-column IPL table from here on have the extras in the batter's runs."""
+
+
+def files_of(source: Path) -> Iterator[tuple[str, bytes]]:
+    """Names as attnlens reports them and bytes of the match files of a folder, zip or file."""
+    if source.suffix == ".zip":
+        with zipfile.ZipFile(source) as archive:
+            for name in sorted(archive.namelist()):
+                if name.endswith((".json", ".csv")) and not name.endswith("_info.csv"):
+                    yield f"{source}::{name}", archive.read(name)
+        return
+    paths = [source] if source.is_file() else sorted(source.rglob("*.*"))
+    for path in paths:
+        if path.suffix in (".json", ".csv") and not path.name.endswith("_info.csv"):
+            yield str(path), path.read_bytes()
+
+
+def counts_of(name: str, data: bytes) -> dict[str, Counts]:
+    """The innings of every match in a file, by match id."""
+    stem = name.split("::")[-1].split("/")[-1].rsplit(".", 1)[0]
+    if name.endswith(".json"):
+        return {stem: from_json(json.loads(data))}
+    text = data.decode("utf-8-sig")
+    if text.startswith("version,"):
+        return {stem: from_original(list(csv.reader(io.StringIO(text, newline=""))))}
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    if "runs_off_bat" in rows[0]:
+        return from_table(rows, csv2_ball)
+    if "wide_runs" in rows[0]:
+        return from_table(rows, kaggle_2019_ball)
+    if "extras_type" in rows[0]:
+        return from_table(rows, kaggle_2024_ball)
+    if "match_no" in rows[0]:
+        return from_table(rows, kaggle_2025_ball)
+    return {}
+
+
+def from_json(document: dict[str, Any]) -> Counts:
+    counts = []
+    for innings in document["innings"]:
+        runs = sum(innings.get("penalty_runs", {}).values())
+        wickets = legal = 0
+        for over in innings.get("overs", []):
+            for ball in over["deliveries"]:
+                runs += ball["runs"]["total"]
+                wickets += sum(w["kind"] not in NOT_OUT for w in ball.get("wickets", []))
+                legal += not {"wides", "noballs"} & set(ball.get("extras", {}))
+        counts.append((innings["team"], runs, wickets, legal))
+    return counts
+
+
+def from_original(rows: list[list[str]]) -> Counts:
+    innings: dict[str, list[Any]] = {}
+    for row in rows:
+        if row and row[0] == "ball":
+            entry = innings.setdefault(row[1], [row[3], 0, 0, 0])
+            entry[1] += int(row[7]) + int(row[8])
+            entry[2] += row[14] != "" and row[14] not in NOT_OUT
+            entry[3] += row[9] in ("", "0") and row[10] in ("", "0")
+    return [tuple(entry) for entry in innings.values()]
+
+
+def from_table(rows: list[dict[str, str]], ball: Any) -> dict[str, Counts]:
+    matches: dict[str, dict[str, list[Any]]] = {}
+    for row in rows:
+        match_id = row["match_no"] if "match_no" in row else row["match_id"]
+        number = row["inning"] if "inning" in row else row["innings"]
+        entry = matches.setdefault(match_id, {}).setdefault(number, [row["batting_team"], 0, 0, 0])
+        for position, count in enumerate(ball(row), 1):
+            entry[position] += count
+    return {
+        match_id: [tuple(entry) for entry in innings.values()]
+        for match_id, innings in matches.items()
+    }
+
+
+def csv2_ball(row: dict[str, str]) -> tuple[int, int, int]:
+    kinds = [row["wicket_type"], row["other_wicket_type"]]
+    return (
+        int(row["runs_off_bat"]) + int(row["extras"]),
+        sum(kind != "" and kind not in NOT_OUT for kind in kinds),
+        int(row["wides"] in ("", "0") and row["noballs"] in ("", "0")),
+    )
+
+
+def kaggle_2019_ball(row: dict[str, str]) -> tuple[int, int, int]:
+    doubled = int(row["match_id"]) > FROM_2018
+    return (
+        int(row["total_runs"]) - (int(row["extra_runs"]) if doubled else 0),
+        int(row["dismissal_kind"] not in ("", *NOT_OUT)),
+        int(row["wide_runs"] == "0" and row["noball_runs"] == "0"),
+    )
+
+
+def kaggle_2024_ball(row: dict[str, str]) -> tuple[int, int, int]:
+    return (
+        int(row["total_runs"]),
+        int(row["dismissal_kind"] not in ("NA", *NOT_OUT)),
+        int(row["extras_type"] not in ("wides", "noballs")),
+    )
+
+
+def kaggle_2025_ball(row: dict[str, str]) -> tuple[int, int, int]:
+    return (
+        int(row["runs_of_bat"]) + int(row["extras"]),
+        int(row["wicket_type"] not in ("", *NOT_OUT)),
+        int(row["wide"] == "0" and row["noballs"] == "0"),
+    )

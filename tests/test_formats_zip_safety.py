@@ -1,0 +1,144 @@
+"""Zips made to do harm are refused, whichever way they are read."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+from match_files import document, problem
+
+from attnlens.cricket.readers import archives, read_match, read_matches
+from attnlens.errors import MatchFileError
+
+MATCH = json.dumps(document())
+
+
+def refusals(archive: Path) -> list[str]:
+    """What reading every member says, with the matches that were read named by id."""
+    skipped: list[MatchFileError] = []
+    read = [match.match_id for match in read_matches(archive, on_error="skip", skipped=skipped)]
+    assert read == ["good"]
+    return [error.problem for error in skipped]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../up.json",
+        "a/../../up.json",
+        "/root.json",
+        "C:/x.json",
+        "..\\up.json",
+        "a\\..\\..\\x.json",
+    ],
+)
+def test_paths_out_of_the_zip_are_refused(tmp_path: Path, name: str) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("good.json", MATCH)
+        stream.writestr(name, MATCH)
+    before = sorted(tmp_path.iterdir())
+    assert refusals(archive) == ["this member's name leads out of the zip; it is not read"]
+    assert sorted(tmp_path.iterdir()) == before
+    assert not (tmp_path.parent / "up.json").exists()
+
+
+def test_members_of_one_name_are_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("good.json", MATCH)
+        stream.writestr("m.json", MATCH)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            stream.writestr("m.json", MATCH)
+        stream.writestr("n.json", MATCH)
+        stream.writestr("./n.json", MATCH)
+    assert set(refusals(archive)) == {"the zip has two members of this name"}
+    assert "two members of this name" in problem(f"{archive}::m.json")
+
+
+def test_encrypted_members_are_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("good.json", MATCH)
+        stream.writestr("secret.json", MATCH)
+    data = bytearray(archive.read_bytes())
+    # Bit 0 of the flags, in the local header and in the directory, says encrypted.
+    for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = data.rindex(magic)
+        (flags,) = struct.unpack_from("<H", data, place + offset)
+        struct.pack_into("<H", data, place + offset, flags | 1)
+    archive.write_bytes(bytes(data))
+    assert refusals(archive) == ["is encrypted"]
+    assert problem(f"{archive}::secret.json").endswith("is encrypted; unpack it first")
+
+
+def test_links_are_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "t.zip"
+    link = zipfile.ZipInfo("link.json")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("good.json", MATCH)
+        stream.writestr(link, "/etc/passwd")
+    assert refusals(archive) == ["is a link, which is not followed"]
+
+
+@pytest.mark.parametrize("name", ["bomb.json", "bomb.csv", "bomb.zip"])
+def test_bombs_are_refused(tmp_path: Path, name: str) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.writestr("good.json", MATCH)
+        stream.writestr(name, b"0" * (32 * 2**20))
+    assert refusals(archive) == ["unpacks to more than 300 times its size, as no match does"]
+
+
+def test_a_member_larger_than_it_says_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.writestr("good.json", MATCH)
+        stream.writestr("liar.json", MATCH + " " * 5000)
+    data = bytearray(archive.read_bytes())
+    for magic, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        struct.pack_into("<I", data, data.rindex(magic) + offset, 40)
+    archive.write_bytes(bytes(data))
+    (found,) = refusals(archive)
+    assert "damaged in the zip" in found or "JSON ends too early" in found
+
+
+def test_a_zip_that_holds_itself_ends(tmp_path: Path) -> None:
+    """Zips in zips are followed two deep and no deeper."""
+    archive = tmp_path / "0.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("good.json", MATCH)
+    for depth in range(1, 6):
+        outer = tmp_path / f"{depth}.zip"
+        with zipfile.ZipFile(outer, "w") as stream:
+            stream.write(archive, archive.name)
+        archive = outer
+    with pytest.raises(MatchFileError, match="there are no match files in it"):
+        list(read_matches(archive))
+    assert [match.match_id for match in read_matches(tmp_path / "2.zip")] == ["good"]
+
+
+def test_a_zip_of_very_many_members_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        for number in range(30):
+            stream.writestr(f"{number}.json", MATCH)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 20)
+    assert problem(archive) == "t.zip: has more than 20 members"
+
+
+def test_a_name_with_the_separator_is_still_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a::b.json"
+    path.write_text(MATCH, encoding="utf-8")
+    assert read_match(path).match_id == "a::b"
+    archive = tmp_path / "t.zip"
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("m.json", MATCH)
+    assert problem(f"{archive}::").endswith("write archive.zip::member or file.csv::match_id")
+    assert problem(f"{archive}::m.json::x::y").endswith("write archive.zip::member")
