@@ -103,8 +103,10 @@ def _explainer(
     """What explains a ball of this match as the options ask."""
     from attnlens.cricket.explain import explain_ball
     from attnlens.cricket.trained import load_predictor
+    from attnlens.cricket.window import one_thread
 
-    predictor = load_predictor(options.model)
+    with one_thread():
+        predictor = load_predictor(options.model)
     dated = options.history is not None
     if dated:
         predictor = timeline(predictor, options.history).predictor_for(match)
