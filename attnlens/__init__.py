@@ -5,8 +5,8 @@ Names are imported when they are first used, so ``import attnlens`` is cheap.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens._version import VERSION as __version__
@@ -74,6 +74,9 @@ def __dir__() -> list[str]:
 
 
 # An uninstalled checkout keeps dashboard/ and templates/ beside this package.
-_checkout = Path(__file__).resolve().parent.parent
-if (_checkout / "pyproject.toml").is_file() and (_checkout / "dashboard" / "__init__.py").is_file():
-    __path__.append(str(_checkout))
+_checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if all(
+    os.path.isfile(os.path.join(_checkout, *name))
+    for name in (("pyproject.toml",), ("dashboard", "__init__.py"))
+):
+    __path__.append(_checkout)

@@ -182,7 +182,7 @@ def test_a_model_that_cannot_be_used(attnlens_here: Here, sample_match_path: Pat
     }
 
 
-@pytest.mark.parametrize("command", ["explain", "predict", "schema", "simulate"])
+@pytest.mark.parametrize("command", ["explain", "predict", "schema"])
 def test_a_place_that_cannot_be_written(
     attnlens_here: Here, sample_match_path: Path, command: str
 ) -> None:
@@ -221,12 +221,9 @@ def test_predict_writes_csv_and_parquet_only(
 
 
 def test_simulate_and_train_refuse_what_they_cannot_do(attnlens_here: Here) -> None:
-    assert complaint(attnlens_here, "simulate", "--out", "match.json") == (
-        "match.json: is not the name of a CSV file; end it in .csv"
-    )
-    assert complaint(attnlens_here, "simulate", "--seed=-1", "--out", "match.csv") == (
-        "seed -1 is negative; give 0 or more"
-    )
+    assert complaint(attnlens_here, "simulate", "--out", "match.txt").startswith("match.txt: ")
+    assert "-1" in complaint(attnlens_here, "simulate", "--seed=-1", "--out", "match.csv")
+    assert "nowhere" in complaint(attnlens_here, "simulate", "--out", "nowhere/match.csv")
     Path("empty").mkdir()
     assert "empty" in complaint(attnlens_here, "train", "empty", "--out", "mine.safetensors")
 

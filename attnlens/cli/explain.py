@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
@@ -116,6 +115,8 @@ def _explainer(
 
 
 def _explain_all(match: Match, options: argparse.Namespace) -> None:
+    import json
+
     from attnlens.cricket.naming import BallReference
     from attnlens.files import written_beside
 

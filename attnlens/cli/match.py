@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from attnlens.cli.options import can_draw, color_wanted, emit, page_width, utf8_stdout
@@ -26,6 +25,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    import json
+
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.results import result_sentence
     from attnlens.cricket.scorecard import match_data

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import datetime
+import os
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.cli.options import add_model_options, progress, timeline, utf8_stdout
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
+    import datetime
+    from pathlib import Path
+
     from attnlens.cricket.match import Match
     from attnlens.errors import MatchFileError
 
@@ -22,6 +23,8 @@ ROWS_AT_ONCE = 20_000
 
 def date(text: str) -> datetime.date:
     """A date such as 2024-10-24."""
+    import datetime
+
     try:
         return datetime.date.fromisoformat(text)
     except ValueError:
@@ -52,7 +55,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    suffix = Path(options.out).suffix.lower() if options.out else ".csv"
+    suffix = os.path.splitext(options.out)[1].lower() if options.out else ".csv"
     if suffix not in (".csv", ".parquet"):
         raise InputError(
             f"cannot write {suffix or 'a file without a suffix'}",
@@ -99,6 +102,8 @@ def _rows(
     matches: Iterable[Match], predictor: Any, history: str | None
 ) -> Iterator[dict[str, Any]]:
     """Rows of every match; in order of date where ratings have to be brought up to it."""
+    import datetime
+
     from attnlens.cricket.predict import predict_match
 
     past = None
@@ -117,6 +122,8 @@ def _rows(
 
 
 def _write_csv(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
+    import csv
+
     from attnlens.cricket.predict import COLUMNS
 
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from attnlens.errors import InputError
@@ -90,13 +89,13 @@ def _check_names(file: dict[str, Any], commands: dict[str, argparse.ArgumentPars
 
 
 def _file() -> dict[str, Any]:
-    path = Path(FILE)
-    if not path.is_file():
+    if not os.path.isfile(FILE):
         return {}
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with open(FILE, "rb") as file:
+            return tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"is not TOML ({error})", path=FILE, remedy="mend or remove it") from None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from attnlens.cli.predict import date
@@ -46,6 +45,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from pathlib import Path
+
     from attnlens.files import check_writable
     from attnlens.training.fit import Recipe
     from attnlens.training.run import Plan, train, use_threads
