@@ -23,6 +23,8 @@ class Draft(Protocol):
     def outcome(self) -> Mapping[str, Any]: ...
     @property
     def penalties_known(self) -> bool: ...
+    @property
+    def method_known(self) -> bool: ...
 
 
 def contradictions(draft: Draft, limited: bool, balls_per_over: int) -> Iterator[str]:
@@ -61,7 +63,9 @@ def _overs(innings: InningsDraft, balls_per_over: int) -> Iterator[str]:
 
 
 def _target(draft: Draft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
-    if draft.outcome.get("method") is None and second.target not in (None, first.total + 1):
+    if not draft.method_known or draft.outcome.get("method") is not None:
+        return
+    if second.target not in (None, first.total + 1):
         yield (
             f"innings 2 has the target {second.target} in the file, and innings 1 made "
             f"{first.total}: it was revised, and the file does not say how"
@@ -140,10 +144,7 @@ def _eliminator(draft: Draft) -> Iterator[str]:
 def _says(draft: Draft, innings: Sequence[InningsDraft]) -> str:
     outcome = draft.outcome
     if "winner" in outcome:
-        margin = " and ".join(
-            f"{value} {key if value != 1 else key.removesuffix('s') if key != 'innings' else key}"
-            for key, value in outcome.get("by", {}).items()
-        )
+        margin = " and ".join(_amount(key, value) for key, value in outcome.get("by", {}).items())
         stated = f"{outcome['winner']} won by {margin}"
     else:
         stated = str(outcome.get("result"))
@@ -153,3 +154,9 @@ def _says(draft: Draft, innings: Sequence[InningsDraft]) -> str:
         f"the stated result ({stated}) does not follow from the balls ({scores}); "
         f"both are told as the file has them{caution}"
     )
+
+
+def _amount(key: str, value: int) -> str:
+    if key == "innings":
+        return "an innings" if value == 1 else f"{value} innings"
+    return f"{value} {key.removesuffix('s') if value == 1 else key}"

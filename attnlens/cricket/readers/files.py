@@ -177,7 +177,7 @@ def is_zip(path: Path) -> bool:
     Raises:
         MatchFileError: there is no such file, or it cannot be read.
     """
-    if not stat.S_ISREG(_mode(path)):
+    if not stat.S_ISREG(_about(path).st_mode):
         return False
     try:
         with path.open("rb", buffering=0) as stream:
@@ -192,7 +192,7 @@ def is_collection(source: Source) -> bool:
         return False
     if source.inner:
         return source.inner[-1].lower().endswith(".zip")
-    return stat.S_ISDIR(_mode(source.path)) or is_zip(source.path)
+    return source.path.is_dir() or is_zip(source.path)
 
 
 def open_one(source: Source, shelf: Shelf) -> MatchFile:
@@ -225,9 +225,9 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _mode(path: Path) -> int:
+def _about(path: Path) -> os.stat_result:
     try:
-        return path.stat().st_mode
+        return path.stat()
     except FileNotFoundError:
         raise MatchFileError("no such file", path=path, remedy="check the path") from None
     except OSError as error:
@@ -260,17 +260,17 @@ def _too_large(path: Path | str) -> MatchFileError:
 
 
 def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
-    mode = _mode(path)
-    if stat.S_ISDIR(mode):
+    about = _about(path)
+    if stat.S_ISDIR(about.st_mode):
         raise MatchFileError(
             "this is a folder, not a match file",
             path=path,
             remedy="name a file in it, or read them all with read_matches",
         )
     # A pipe or a device would be waited for, perhaps for ever.
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(about.st_mode):
         raise MatchFileError("not a regular file", path=path)
-    size = path.stat().st_size
+    size = about.st_size
     if size > MAX_TABLE_BYTES:
         raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=path)
     return MatchFile(

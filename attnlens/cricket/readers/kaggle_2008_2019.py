@@ -141,8 +141,9 @@ class _Rows(KaggleRows):
     def _look_for_gaps(self, innings: int, over: int, ball: int) -> None:
         expected = self._place[2] + 1 if self._place[:2] == (innings, over) else 1
         if ball > expected:
-            gone = ", ".join(f"{over}.{number}" for number in range(expected, ball))
-            self.draft.notes.append(f"innings {innings}: ball {gone} is missing from the file")
+            gone = [f"{over}.{number}" for number in range(expected, ball)]
+            what = f"ball {gone[0]} is" if len(gone) == 1 else f"balls {', '.join(gone)} are"
+            self.draft.notes.append(f"innings {innings}: {what} missing from the file")
         # The tenth ball is stored as 1.
         stored_as_one = expected == 10 and ball == 1
         self._place = (innings, over, expected if stored_as_one else ball)

@@ -98,7 +98,7 @@ class _Rows(KaggleRows):
         unknown = sum(partner is None for partner in self._partners)
         draft.notes.append(
             "the non-striker is not in this layout: worked out from who batted together"
-            + (f", and not known on {unknown} balls" if unknown else "")
+            + (f", and not known on {unknown} of {len(every)} balls" if unknown else "")
         )
         draft.notes.append(
             "labels count legal balls: a wide or no-ball shares its label with the next ball"
@@ -149,7 +149,7 @@ class _Rows(KaggleRows):
             return None
         if not flags:
             self.draft.notes.append(
-                f"innings {row['innings']}, ball {label}: {extra} extras of no kind, taken as byes"
+                f"innings {row['innings']}, ball {label}: extras of no kind, taken as byes"
             )
             return {"byes": extra}
         if len(flags) > 1:

@@ -1,0 +1,137 @@
+"""CSV2 that went through a spreadsheet: what was lost is put right from the rows, and said."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+from match_files import problem
+
+from attnlens.cricket.naming import find_ball
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.readers.spreadsheet import (
+    date_from,
+    day_comes_first,
+    is_rewritten,
+    restored_label,
+)
+
+HEADER = (
+    "match_id,season,start_date,venue,innings,ball,batting_team,bowling_team,striker,"
+    "non_striker,bowler,runs_off_bat,extras,wides,noballs,byes,legbyes,penalty,wicket_type,"
+    "player_dismissed,other_wicket_type,other_player_dismissed"
+)
+
+
+def row(match_id: str, date: str, label: str, wide: bool = False) -> str:
+    extras = "1,1" if wide else "0,"
+    return f"{match_id},2023,{date},Park,1,{label},Reds,Blues,Ana,Bea,Cem,0,{extras},,,,,,,,"
+
+
+def saved(path: Path, rows: list[str]) -> Path:
+    """As a spreadsheet writes it: with a byte order mark and two characters at a line's end."""
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([HEADER, *rows, ""]).encode())
+    return path
+
+
+def test_a_tenth_ball_gets_its_label_back(tmp_path: Path) -> None:
+    labels = [f"0.{number}" for number in range(1, 10)] + ["0.1", "0.11"]
+    rows = [row("1", "2023-10-05", label, wide=True) for label in labels]
+    match = read_match(saved(tmp_path / "m.csv", rows))
+    balls = match.innings[0].deliveries
+    assert [ball.label for ball in balls] == [f"0.{number}" for number in range(1, 12)]
+    assert (
+        "innings 1: 0.10 had lost a last zero, as spreadsheets do: put right from the order of "
+        "the rows"
+    ) in match.notes
+    assert find_ball(match, "0.1").index == 1
+    assert find_ball(match, "0.10").index == 10
+
+
+def test_a_label_that_is_wrong_in_another_way_stays(tmp_path: Path) -> None:
+    rows = [row("1", "2023-10-05", label) for label in ("0.1", "0.1", "0.3")]
+    match = read_match(saved(tmp_path / "m.csv", rows))
+    assert [ball.label for ball in match.innings[0].deliveries] == ["0.1", "0.1", "0.3"]
+    assert any("uses a label for several balls (0.1)" in note for note in match.notes)
+
+
+@pytest.mark.parametrize(
+    ("dates", "expected", "words"),
+    [
+        # Only the last match shows which of the two comes first.
+        (["05-10-2023", "20-10-2023"], [(2023, 10, 5), (2023, 10, 20)], "read day first, as other"),
+        (["10/05/2023", "10/20/2023"], [(2023, 10, 5), (2023, 10, 20)], "read month first, as oth"),
+        (["05-10-2023", "07-10-2023"], [(2023, 10, 5), (2023, 10, 7)], "read day first, a guess"),
+        (["05/10/23"], [(2023, 10, 5)], "read day first, a guess"),
+    ],
+)
+def test_dates_with_the_year_last(
+    tmp_path: Path, dates: list[str], expected: list[tuple[int, int, int]], words: str
+) -> None:
+    rows = [row(str(number), date, "0.1") for number, date in enumerate(dates)]
+    path = saved(tmp_path / "m.csv", rows)
+    matches = list(read_matches(path))
+    assert [match.date for match in matches] == [datetime.date(*date) for date in expected]
+    assert all(any(words in note for note in match.notes) for match in matches)
+    by_date = [match.date for match in read_matches(path, order="date")]
+    assert by_date == sorted(datetime.date(*date) for date in expected)
+
+
+def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.csv", [row("1", "45204", "0.1")])
+    assert problem(path) == "m.csv:2: start_date is '45204', not YYYY-MM-DD"
+
+
+def test_the_real_one_is_whole(shared_data: Path) -> None:
+    place = shared_data / "formats" / "spreadsheet_damaged" / "deliveries_cwc2023_excerpt.csv"
+    matches = list(read_matches(place))
+    assert [match.match_id for match in matches] == ["1", "2", "3", "4", "5", "6", "18"]
+    assert [str(match.date) for match in matches] == [
+        "2023-10-05", "2023-10-06", "2023-10-07", "2023-10-07", "2023-10-08", "2023-10-09",
+        "2023-10-20",
+    ]  # fmt: skip
+    for match in matches:
+        for innings in match.innings:
+            labels = [ball.label for ball in innings.deliveries]
+            assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "day_first", "expected"),
+    [
+        ("2023-10-05", True, "2023-10-05"),
+        ("2023/10/05", False, "2023-10-05"),
+        ("05-10-2023", True, "2023-10-05"),
+        ("05-10-2023", False, "2023-05-10"),
+        ("07/04/18", True, "2018-04-07"),
+        ("17.2.05", True, "2005-02-17"),
+        ("1/1/71", True, "1971-01-01"),
+        ("Mar 22, 2025", True, "2025-03-22"),
+        ("March 22,2025", True, "2025-03-22"),
+        ("31-02-2023", True, "None"),
+        ("Foo 22, 2025", True, "None"),
+        ("2023-10-05T10:00", True, "None"),
+        ("1-1-0005", True, "None"),
+        ("", True, "None"),
+    ],
+)
+def test_dates_as_they_are_written(text: str, day_first: bool, expected: str) -> None:
+    assert str(date_from(text, day_first=day_first)) == expected
+
+
+def test_which_part_is_the_day() -> None:
+    assert day_comes_first(["05-10-2023", "20-10-2023"]) is True
+    assert day_comes_first(["10/05/2023", "10/20/2023"]) is False
+    assert day_comes_first(["05-10-2023", "2023-10-20", "x"]) is None
+    assert [is_rewritten(text) for text in ("05-10-2023", "2023-10-05", "x")] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_labels_are_restored_only_where_zeros_went() -> None:
+    assert restored_label("0.1", 0, 10) == "0.10"
+    assert restored_label("7.2", 7, 20) == "7.20"
+    assert restored_label("0.2", 0, 10) == "0.2"
+    assert restored_label("0.1", 0, 9) == "0.1"
+    assert restored_label("10.1", 10, 10) == "10.10"
