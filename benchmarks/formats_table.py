@@ -69,7 +69,8 @@ def told(matches: Iterable[Match], patterns: Iterable[tuple[str, str]]) -> str:
     compiled = [(re.compile(pattern), name) for pattern, name in patterns]
     for match in matches:
         counts.update({name for regex, name in compiled if any(map(regex.search, match.notes))})
-    return "; ".join(f"{name} ({count})" for name, count in counts.most_common()) or "nothing"
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(f"{name} ({count})" for name, count in ranked) or "nothing"
 
 
 def row(shared: Path, name: str, place: str) -> str:

@@ -199,3 +199,37 @@ def test_a_long_table_is_read_in_little_memory(
     assert len(seen) == 100
     assert path.stat().st_size > 2**21
     assert peak < path.stat().st_size / 2
+
+
+def test_a_broken_zip_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(MatchFileError, match="not a zip that can be opened"):
+        read_matches(path, on_error="skip")
+
+
+def test_a_zip_of_kaggle_tables_is_one_file_of_matches(shared_data: Path, tmp_path: Path) -> None:
+    kaggle = shared_data / "formats" / "kaggle_ipl"
+    archive = tmp_path / "archive.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.write(kaggle / "deliveries_2025.csv", "deliveries.csv")
+        stream.write(kaggle / "matches_2025.csv", "matches.csv")
+    whole = {match.match_id: match for match in read_matches(kaggle / "deliveries_2025.csv")}
+    by_date = list(read_matches(archive, order="date"))
+    assert len(by_date) == len(whole) == 73
+    assert all(match.innings == whole[match.match_id].innings for match in by_date)
+    assert all(match.outcome == whole[match.match_id].outcome for match in by_date)
+    assert problem(archive).endswith(
+        f"name one, such as {archive}::deliveries.csv::1, or read them with read_matches".replace(
+            f"{tmp_path}/", ""
+        )
+    )
+
+
+def test_an_id_that_is_a_path_leads_nowhere(tmp_path: Path, sample_match_path: Path) -> None:
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    path = folder / "m.csv"
+    path.write_text(table_of(sample_match_path, [("../x", "2024-01-01")]), encoding="utf-8")
+    (tmp_path / "x_info.csv").write_text("not an info file", encoding="utf-8")
+    assert read_match(path).match_id == "../x"

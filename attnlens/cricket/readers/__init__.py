@@ -8,7 +8,7 @@ recognises a file reads it.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from os import PathLike
@@ -26,6 +26,7 @@ from attnlens.cricket.readers import (
 )
 from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
 from attnlens.cricket.readers.files import (
+    MAX_BYTES,
     Candidate,
     MatchFile,
     Source,
@@ -47,7 +48,7 @@ _MATCHES_NAMED = 3
 class _Matches(Protocol):
     def __call__(
         self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
-    ) -> Iterator[Match]: ...
+    ) -> Generator[Match, None, None]: ...
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,12 @@ def read_match(source: str | PathLike[str]) -> Match:
     named = source_of(source)
     with closing(Shelf()) as shelf:
         file = _only_file(named, shelf) if is_collection(named) else open_one(named, shelf)
-        found = format_of(file).matches(file)
-        match = next(found, None)
+        # A table that is not read to its end is closed, whatever holds the generator.
+        with closing(format_of(file).matches(file)) as found:
+            match = next(found, None)
+            second = None if file.wanted is not None else next(found, None)
         if match is None:
             raise MatchFileError("has no match", path=file.display)
-        second = None if file.wanted is not None else next(found, None)
         if second is not None:
             raise MatchFileError(
                 f"holds several matches ({shown(match.match_id)}, {shown(second.match_id)}, ...)",
@@ -143,6 +145,8 @@ def read_matches(
     reading = _Reading(named, None if on_error == "stop" else kept)
     if not is_collection(named):
         open_one(named, reading.shelf)
+    elif not named.path.is_dir():
+        reading.shelf.archive(named.path, named.inner, MAX_BYTES)
     return reading.by_date() if order == "date" else reading.in_file_order()
 
 

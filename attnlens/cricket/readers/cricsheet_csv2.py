@@ -8,7 +8,7 @@ from the ``_info.csv`` beside the file, where there is one.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 
 from attnlens.cricket.match import Match, Wicket
@@ -67,7 +67,7 @@ def recognises(file: MatchFile) -> bool:
 
 def matches(
     file: MatchFile, part: Part | None = None, refused: Refused | None = None
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The matches of a CSV2 table, as long as the rows of each stand together.
 
     Raises:
@@ -128,7 +128,9 @@ class _Reader:
             notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
             info = None
         elif info is None:
-            beside = None if "/" in match_id else self._file.sibling(f"{match_id}_info.csv")
+            # The id comes from the file, and must not lead to another folder.
+            plain = not {"/", "\\"} & set(match_id)
+            beside = self._file.sibling(f"{match_id}_info.csv") if plain else None
             if beside is not None:
                 info = read_info(*beside)
             else:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from attnlens.cricket.match import Facts, Match, Wicket
+from attnlens.cricket.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import (
     EXTRA_KINDS,
@@ -25,6 +25,15 @@ from attnlens.cricket.readers.deliveries import (
     People,
 )
 from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.json_info import (
+    dates_of,
+    event_of,
+    outcome_of,
+    registry_of,
+    season_of,
+    teams_of,
+    toss_of,
+)
 from attnlens.cricket.readers.json_notes import (
     innings_notes,
     miscounted_overs,
@@ -40,7 +49,6 @@ from attnlens.cricket.readers.json_values import (
     place_in_words,
     positive_at,
     text_at,
-    texts_at,
 )
 from attnlens.cricket.readers.tables import Part, Refused
 from attnlens.cricket.readers.text import decoded, shown
@@ -81,7 +89,7 @@ def matches(
     file: MatchFile,
     part: Part | None = None,  # noqa: ARG001  # every format is asked alike
     refused: Refused | None = None,  # noqa: ARG001  # one match: its error is the file's
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The one match of a Cricsheet JSON file.
 
     Raises:
@@ -154,21 +162,21 @@ def _refuse_constant(name: str) -> NoReturn:
 def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
     notes = _version_notes(document)
     info = mapping_at(document, "info", ())
-    registry = _registry(info, notes)
+    registry = registry_of(info, notes)
     people = People(registry)
     draft = MatchDraft(
         match_id=file.stem,
         source=file.display,
         match_type=text_at(info, "match_type", ("info",)),
         gender=text_at(info, "gender", ("info",)),
-        dates=_dates(info),
-        season=_season(info),
-        event=_event(info),
+        dates=dates_of(info),
+        season=season_of(info),
+        event=event_of(info),
         venue=text_at(info, "venue", ("info",)),
         city=text_at(info, "city", ("info",)),
-        teams=_teams(info),
-        toss=_toss(info),
-        outcome=_outcome(info),
+        teams=teams_of(info),
+        toss=toss_of(info),
+        outcome=outcome_of(info),
         overs=positive_at(info, "overs", ("info",)),
         balls_per_over=positive_at(info, "balls_per_over", ("info",)),
         notes=notes,
@@ -206,78 +214,6 @@ def _version_notes(document: dict[str, Any]) -> list[str]:
     if minor.isascii() and minor.isdigit() and int(minor[:6]) > NEWEST_MINOR_KNOWN:
         return [f"data version {version} is newer than 1.{NEWEST_MINOR_KNOWN}: read as that"]
     return []
-
-
-def _dates(info: dict[str, Any]) -> tuple[datetime.date, ...]:
-    dates = []
-    for position, text in enumerate(list_at(info, "dates", ("info",))):
-        try:
-            dates.append(datetime.date.fromisoformat(text))
-        except (TypeError, ValueError):
-            raise Wrong(
-                f"is {shown(text)}, not a date (YYYY-MM-DD)", ("info", "dates", position)
-            ) from None
-    return tuple(dates)
-
-
-def _season(info: dict[str, Any]) -> str | None:
-    season = info.get("season")
-    if type(season) is int:
-        return str(season)
-    return text_at(info, "season", ("info",))
-
-
-def _teams(info: dict[str, Any]) -> tuple[str, ...]:
-    teams = list_at(info, "teams", ("info",))
-    for position, team in enumerate(teams):
-        if not isinstance(team, str) or not team.strip():
-            raise Wrong(f"is {shown(team)}, not a team's name", ("info", "teams", position))
-    return tuple(teams)
-
-
-def _registry(info: dict[str, Any], notes: list[str]) -> dict[str, str]:
-    people = mapping_at(mapping_at(info, "registry", ("info",)), "people", ("info", "registry"))
-    for name, identity in people.items():
-        if not isinstance(identity, str):
-            raise Wrong(f"is {shown(identity)}, not an id", ("info", "registry", "people", name))
-    if not people:
-        notes.append("the file has no registry of people: players are known by name")
-    return people
-
-
-def _event(info: dict[str, Any]) -> Facts:
-    event = mapping_at(info, "event", ("info",))
-    path = ("info", "event")
-    facts: dict[str, Any] = {}
-    for key in ("name", "match_number", "group", "stage", "sub_name"):
-        value = event.get(key)
-        if value is not None:
-            # match_number and group are numbers in some files and text in others.
-            facts[key] = value if type(value) is int else text_at(event, key, path)
-    return Facts(facts)
-
-
-def _toss(info: dict[str, Any]) -> Facts:
-    toss = mapping_at(info, "toss", ("info",))
-    facts = texts_at(toss, ("winner", "decision"), ("info", "toss"))
-    if toss.get("uncontested") is True:
-        facts["uncontested"] = True
-    return Facts(facts)
-
-
-def _outcome(info: dict[str, Any]) -> Facts:
-    outcome = mapping_at(info, "outcome", ("info",))
-    path = ("info", "outcome")
-    facts = texts_at(outcome, ("winner", "result", "eliminator", "bowl_out", "method"), path)
-    by = mapping_at(outcome, "by", path)
-    margin = {
-        key: value
-        for key in ("innings", "runs", "wickets")
-        if (value := number_at(by, key, (*path, "by"))) is not None
-    }
-    if margin:
-        facts["by"] = margin
-    return Facts(facts)
 
 
 def _innings(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from attnlens.cricket.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
@@ -55,7 +55,7 @@ def matches(
     file: MatchFile,
     part: Part | None = None,  # noqa: ARG001  # every format is asked alike
     refused: Refused | None = None,  # noqa: ARG001  # one match: its error is the file's
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The one match of the file.
 
     Raises:

@@ -7,7 +7,7 @@ innings 3 and 5, and balls are missing from them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from attnlens.cricket.match import Match
 from attnlens.cricket.readers.deliveries import EXTRA_KINDS, MOST_RUNS
@@ -52,7 +52,7 @@ def recognises(file: MatchFile) -> bool:
 
 def matches(
     file: MatchFile, part: Part | None = None, refused: Refused | None = None
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The matches of the table.
 
     Raises:

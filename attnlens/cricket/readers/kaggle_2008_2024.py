@@ -6,7 +6,7 @@ byes and count as a legal ball; ``NA`` where there is nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from attnlens.cricket.match import Match
 from attnlens.cricket.readers.deliveries import EXTRA_KINDS
@@ -46,7 +46,7 @@ def recognises(file: MatchFile) -> bool:
 
 def matches(
     file: MatchFile, part: Part | None = None, refused: Refused | None = None
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The matches of the table.
 
     Raises:

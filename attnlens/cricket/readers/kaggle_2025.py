@@ -9,7 +9,7 @@ that some totals fall short of the table of results.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from attnlens.cricket.match import Match, Wicket
 from attnlens.cricket.readers.deliveries import UNKNOWN_PLAYER
@@ -53,7 +53,7 @@ def recognises(file: MatchFile) -> bool:
 
 def matches(
     file: MatchFile, part: Part | None = None, refused: Refused | None = None
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The matches of the table.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from attnlens.cricket.match import Facts, Match, Player, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
@@ -217,7 +217,7 @@ def kaggle_matches_of(
     results_columns: frozenset[str],
     part: Part | None,
     refused: Refused | None,
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The matches of a Kaggle table, with the table of results beside it.
 
     Raises:
