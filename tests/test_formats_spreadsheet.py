@@ -83,6 +83,12 @@ def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:
     assert problem(path) == "m.csv:2: start_date is '45204', not YYYY-MM-DD"
 
 
+def test_a_table_without_line_ends_is_refused_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(HEADER + row("1", "2023-10-05", "0.1") * 5000, encoding="utf-8")
+    assert "columns; its line may not end" in problem(path)
+
+
 def test_the_real_one_is_whole(shared_data: Path) -> None:
     place = shared_data / "formats" / "spreadsheet_damaged" / "deliveries_cwc2023_excerpt.csv"
     matches = list(read_matches(place))

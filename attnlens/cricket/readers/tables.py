@@ -19,6 +19,7 @@ Refused = Callable[[MatchFileError], None]
 """Receives the error of one match of a table, so that reading goes on with the next."""
 
 _LONGEST_LINE = 2**20
+_MOST_COLUMNS = 1000
 _MATCHES_TOLD = 5
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
@@ -92,6 +93,8 @@ class Table:
         except UnicodeDecodeError:
             raise self._not_text() from None
         self.header = [name.strip() for name in first]
+        if len(first) > _MOST_COLUMNS:
+            raise self.wrong(f"the header has {len(first)} columns; its line may not end")
         missing = [name for name in required if name not in self.header]
         if missing:
             raise self.wrong(f"columns are missing: {', '.join(missing)}")
