@@ -140,20 +140,23 @@ class _Rows(KaggleRows):
         )
 
     def _extras(self, row: dict[str, str], label: str, extra: int) -> dict[str, int] | None:
-        flags = [
-            kind for column, kind in _KINDS.items() if runs_in(row[column], column, self.wrong)
-        ]
+        by_kind = {
+            kind: runs
+            for column, kind in _KINDS.items()
+            if (runs := runs_in(row[column], column, self.wrong))
+        }
+        if sum(by_kind.values()) == extra:
+            return by_kind or None
+        flags = list(by_kind)
         if not extra:
-            if flags:
-                raise self.wrong(f"{flags[0]} is set, and extras is 0")
-            return None
+            raise self.wrong(f"{flags[0]} is set, and extras is 0")
         if not flags:
             self.draft.notes.append(
                 f"innings {row['innings']}, ball {label}: extras of no kind, taken as byes"
             )
             return {"byes": extra}
         if len(flags) > 1:
-            if len(flags) > 2 or "noballs" not in flags or extra < 2:
+            if len(flags) > 2 or flags[0] != "noballs" or extra < 2:
                 raise self.wrong(f"extras are of several kinds: {', '.join(flags)}")
             # A no-ball is one run, and the rest ran.
             return {flags[0]: 1, flags[1]: extra - 1}
