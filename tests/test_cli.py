@@ -16,8 +16,8 @@ from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process, same_but_
 import attnlens
 
 ECHO = (
-    "innings 1, delivery 47 of 127 | label 7.3 | legal ball 7.3 (45th) | 53/1 | "
-    "Mateus Quillfeather to Tavi Okonjara"
+    "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 | "
+    "Ewan Thistlemoor to Anselm Duvivier-Oke"
 )
 
 
@@ -138,7 +138,7 @@ def test_all_writes_one_line_for_each_delivery(
     asked = ("explain", sample_match_path, "--all", "--no-evidence", "--innings", "1")
     printed = attnlens_here.good(*asked)
     lines = [json.loads(line) for line in printed.splitlines()]
-    assert [line["ball"]["index"] for line in lines] == list(range(1, 128))
+    assert [line["ball"]["index"] for line in lines] == list(range(1, 129))
     assert {line["ball"]["innings"] for line in lines} == {1}
     assert lines[46]["prediction"] == whole["prediction"]
     assert lines[0]["summary"] == ""
@@ -151,12 +151,12 @@ def test_all_writes_one_line_for_each_delivery(
     ("words", "place"),
     [
         (["--ball", "47"], (1, 47)),
-        (["--ball", "7.3"], (1, 47)),
-        (["--ball", "legal:45"], (1, 47)),
-        (["--ball", "legal:7.3"], (1, 47)),
-        (["--ball", "last"], (1, 127)),
-        (["--ball", "-1"], (1, 127)),
-        (["--ball=-81"], (1, 47)),
+        (["--ball", "7.2"], (1, 47)),
+        (["--ball", "legal:44"], (1, 47)),
+        (["--ball", "legal:7.2"], (1, 47)),
+        (["--ball", "last"], (1, 128)),
+        (["--ball", "-1"], (1, 128)),
+        (["--ball=-82"], (1, 47)),
         (["--ball", "1"], (1, 1)),
         (["--ball", "2:47"], (2, 47)),
         (["--ball", "47", "--innings", "2"], (2, 47)),

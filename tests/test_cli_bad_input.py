@@ -109,9 +109,9 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--ball", "128"], "there is no delivery 128: innings 1 has 127 deliveries (120 legal)"),
-        (["--ball", "0"], "there is no delivery 0: innings 1 has 127 deliveries"),
-        (["--ball", "-128"], "there is no delivery -128"),
+        (["--ball", "129"], "there is no delivery 129: innings 1 has 128 deliveries (119 legal)"),
+        (["--ball", "0"], "there is no delivery 0: innings 1 has 128 deliveries"),
+        (["--ball", "-129"], "there is no delivery -129"),
         (["--ball", "47.5.1"], "ball '47.5.1' is not understood; write 47, -1, last"),
         (["--ball", "forty"], "ball 'forty' is not understood"),
         (["--ball", ""], "ball '' is not understood"),

@@ -25,7 +25,7 @@ HOLDS = {
     "attnlens/templates/__init__.py",
     f"attnlens-{VERSION}.dist-info/licenses/LICENSE",
 }
-ECHO = "innings 1, delivery 47 of 127 | label 7.3 | legal ball 7.3 (45th) | 53/1 |"
+ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
 
 
 def project() -> dict[str, object]:

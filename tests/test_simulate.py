@@ -1,33 +1,46 @@
-"""Simulated matches look like cricket, obey its rules, and read back the same."""
+"""Simulated matches look like cricket, obey its rules, and tell their causes truly."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
+import runpy
 from collections import Counter
 from itertools import pairwise
+from math import log
 from pathlib import Path
-from statistics import mean
+from statistics import fmean, mean, pstdev
 
 import pytest
 
 from attnlens.cricket.match import Delivery, Facts, Innings, Match, Player, Wicket
-from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.readers.csv2_writer import write_csv2
 from attnlens.cricket.simulate import (
     Coefficients,
+    Simulated,
     planted_balls,
+    simulate,
     simulate_match,
-    write_csv2,
-    write_planted,
 )
+from attnlens.cricket.simulated_causes import CAUSES, PLANTED
+from attnlens.cricket.simulated_files import save_simulated
+from attnlens.cricket.simulated_league import TEAMS
+from attnlens.cricket.simulated_players import true_rates
+from attnlens.cricket.simulated_rates import CORRELATIONS, SPREADS
 from attnlens.errors import BallNotFoundError, InputError
 
-NOTHING_PLANTED = Coefficients(settled=0, bowler_hit=0, wicket_fallen=0, free_hit=0, chase=0)
+NOTHING = Coefficients(**dict.fromkeys(CAUSES, 0.0))
 
 
 @pytest.fixture(scope="module")
-def matches() -> list[Match]:
-    return [simulate_match(seed) for seed in range(80)]
+def made() -> list[Simulated]:
+    return [simulate(seed) for seed in range(150)]
+
+
+@pytest.fixture(scope="module")
+def matches(made: list[Simulated]) -> list[Match]:
+    return [one.match for one in made if len(one.match.innings) == 2]
 
 
 def every_innings(matches: list[Match]) -> list[Innings]:
@@ -39,14 +52,17 @@ def test_the_same_seed_gives_the_same_match() -> None:
     assert simulate_match(5).innings != simulate_match(6).innings
 
 
-def test_matches_score_as_twenty_overs_do(matches: list[Match]) -> None:
-    assert 150 <= mean(match.innings[0].total for match in matches) <= 175
-    assert 3 <= mean(match.innings[0].wickets for match in matches) <= 8
+def test_matches_score_as_real_ones_do(matches: list[Match]) -> None:
+    # Bounds are the real figures of docs/simulator.md, and four standard errors of 150 matches.
+    totals = [match.innings[0].total for match in matches]
+    assert 136 <= mean(totals) <= 164
+    assert 31 <= pstdev(totals) <= 50
+    assert 6.1 <= mean(match.innings[0].wickets for match in matches) <= 7.7
     balls = [ball for innings in every_innings(matches) for ball in innings.deliveries]
     outcomes = Counter(ball.outcome for ball in balls)
-    assert 0.02 < outcomes["wd"] / len(balls) < 0.06
-    assert 0.002 < outcomes["nb"] / len(balls) < 0.02
-    assert 0.08 < outcomes["4"] / len(balls) < 0.16
+    real = {"0": 0.327, "1": 0.347, "2": 0.070, "4": 0.095, "6": 0.041, "W": 0.056, "wd": 0.036}
+    for name, share in real.items():
+        assert outcomes[name] / len(balls) == pytest.approx(share, rel=0.15)
     assert {wicket.kind for ball in balls for wicket in ball.wickets} >= {
         "caught",
         "bowled",
@@ -56,7 +72,38 @@ def test_matches_score_as_twenty_overs_do(matches: list[Match]) -> None:
         "caught and bowled",
     }
     chases_won = mean("wickets" in match.outcome.get("by", {}) for match in matches)
-    assert 0.3 < chases_won < 0.7
+    assert 0.34 < chases_won < 0.7
+
+
+def test_outcomes_come_as_often_as_their_probabilities_say(made: list[Simulated]) -> None:
+    truth = [ball for one in made for ball in one.truth]
+    balls = [ball for one in made for innings in one.match.innings for ball in innings.deliveries]
+    assert len(truth) == len(balls) > 30_000
+    for position, name in enumerate(OUTCOMES):
+        shares = [ball.probabilities[position] for ball in truth]
+        expected, variance = sum(shares), sum(share * (1 - share) for share in shares)
+        found = sum(ball.outcome == name for ball in balls)
+        assert abs(found - expected) < 4 * variance**0.5 + 1
+    surprise = [-log(ball.probabilities[OUTCOMES.index(was.outcome)]) for ball, was in zip(
+        truth, balls, strict=True)]  # fmt: skip
+    entropy = [-sum(p * log(p) for p in ball.probabilities if p) for ball in truth]
+    assert fmean(surprise) == pytest.approx(fmean(entropy), abs=0.02)
+
+
+def test_the_league_has_the_spreads_that_were_fitted() -> None:
+    rates = true_rates()
+    for kind, count in (("batter", 66), ("bowler", 42)):
+        rows = [row for (of, _), row in rates.items() if of == kind]
+        assert len(rows) == count
+        for column, spread in zip(zip(*rows, strict=True), SPREADS[kind], strict=True):
+            assert fmean(column) == pytest.approx(0, abs=1e-9)
+            assert pstdev(column) == pytest.approx(spread)
+    strongest = CORRELATIONS["team"][0][1]
+    pairs = [rates["batting", name][:2] for name in TEAMS]
+    product = fmean(one * two for one, two in pairs)
+    found = product / (SPREADS["batting team"][0] * SPREADS["batting team"][1])
+    assert strongest > 0.8
+    assert found > 0.5
 
 
 def test_the_bowling_rules_hold(matches: list[Match]) -> None:
@@ -125,71 +172,112 @@ def test_catches_name_a_fielder_of_the_other_side(matches: list[Match]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "outcomes", "size"),
+    ("name", "more"),
     [
-        ("wicket_fallen", {"0"}, 2.0),
-        ("bowler_hit", {"4", "6"}, 1.0),
-        ("free_hit", {"6"}, 2.0),
+        ("settled", {"6"}),
+        ("batter_hit", {"6"}),
+        ("bowler_hit", {"wd"}),
+        ("bowler_wide", {"wd"}),
+        ("dots", {"6", "W"}),
+        ("wicket_fallen", {"0"}),
+        ("free_hit", {"2", "4", "6"}),
     ],
 )
-def test_a_coefficient_does_what_it_says(name: str, outcomes: set[str], size: float) -> None:
-    changes = {**dataclasses.asdict(NOTHING_PLANTED), name: size}
-    strong = Coefficients(**changes)
-    matches = [simulate_match(seed, coefficients=strong) for seed in range(15)]
-    hits: dict[bool, list[bool]] = {True: [], False: []}
-    for match in matches:
-        for ball in match.innings[0].deliveries:
-            planted = name in planted_balls(match, 1, ball.index, strong)
-            hits[planted].append(ball.outcome in outcomes)
-    assert mean(hits[True]) > 1.5 * mean(hits[False])
+def test_a_cause_does_what_it_says_and_nothing_else_does(name: str, more: set[str]) -> None:
+    strong = dataclasses.replace(NOTHING, **{name: 2.5})
+    come: dict[bool, list[bool]] = {True: [], False: []}
+    for seed in range(15):
+        one = simulate(seed, coefficients=strong)
+        balls = [ball for innings in one.match.innings for ball in innings.deliveries]
+        for true, ball in zip(one.truth, balls, strict=True):
+            assert set(true.balls) == set(true.nats) == set(true.log_odds) <= {name}
+            assert all(value > 0 for value in true.nats.values())
+            come[bool(true.balls)].append(ball.outcome in more)
+    assert min(len(those) for those in come.values()) > 10
+    assert mean(come[True]) > 1.3 * mean(come[False])
+
+
+def test_without_causes_no_ball_depends_on_another() -> None:
+    one = simulate(7, coefficients=NOTHING)
+    first = [ball for ball in one.truth if ball.innings == 1]
+    assert all(not ball.balls and not ball.log_odds for ball in first)
+    balls = one.match.innings[0].deliveries
+    # Who bats, who bowls and the over are then all there is.
+    known: dict[tuple[int, str, str], tuple[float, ...]] = {}
+    for true, ball in zip(first, balls, strict=True):
+        key = (ball.over, ball.batter.name, ball.bowler.name)
+        assert known.setdefault(key, true.probabilities) == true.probabilities
+    assert len(known) < len(balls)
+
+
+def test_the_document_has_the_coefficients_in_use() -> None:
+    repository = Path(__file__).resolve().parent.parent
+    tables = runpy.run_path(str(repository / "benchmarks" / "simulator_model.py"))
+    document = (repository / "docs" / "simulator.md").read_text(encoding="utf-8")
+    assert document.endswith(tables["model_tables"]())
+
+
+def test_strength_multiplies_what_is_planted() -> None:
+    doubled = Coefficients().times(2)
+    for cause in CAUSES:
+        once = getattr(Coefficients(), cause)
+        assert getattr(doubled, cause) == (2 * once if cause in PLANTED else once)
+    assert Coefficients().times(0).by_cause() == {
+        cause: 0.0 if cause in PLANTED else getattr(Coefficients(), cause) for cause in CAUSES
+    }
 
 
 def test_planted_balls_are_the_causes() -> None:
-    match = simulate_match(82)
-    deliveries = match.innings[0].deliveries
+    everything = dataclasses.replace(Coefficients(), dots=0.1)
     seen: set[str] = set()
-    for ball in deliveries:
-        causes = planted_balls(match, 1, ball.index)
-        seen |= set(causes)
-        past = {earlier.index: earlier for earlier in deliveries[: ball.index - 1]}
-        assert all(past[index].batter == ball.batter for index in causes.get("settled", ()))
-        assert all(
-            past[index].boundary and past[index].bowler == ball.bowler
-            for index in causes.get("bowler_hit", ())
-        )
-        assert causes.get("wicket_fallen", ()) == tuple(
-            index for index, earlier in past.items() if index >= ball.index - 6 and earlier.wickets
-        )
-    assert seen >= {"settled", "bowler_hit", "wicket_fallen"}
-    assert planted_balls(match, 1, 60, NOTHING_PLANTED) == {}
+    for seed in range(6):
+        match = simulate_match(seed, coefficients=everything)
+        for innings in match.innings:
+            seen |= check_causes(match, innings, everything)
+    assert seen == set(PLANTED)
+    assert planted_balls(match, 1, 60, NOTHING) == {}
     with pytest.raises(BallNotFoundError):
-        planted_balls(match, 3, 1)
+        planted_balls(match, 9, 1)
     with pytest.raises(IndexError):
         planted_balls(match, 1, 0)
 
 
-def test_a_written_match_reads_back_the_same(tmp_path: Path) -> None:
-    for seed in (0, 82):
-        match = simulate_match(seed)
-        path = tmp_path / f"{seed}.csv"
-        write_csv2(match, path)
-        again = read_match(path)
-        assert again.notes == (
-            "penalty runs outside a delivery are not in this format: taken as 0",
-        )
-        assert dataclasses.replace(again, source=match.source, notes=()) == match
-    assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "0.csv",
-        "0_info.csv",
-        "82.csv",
-        "82_info.csv",
-    ]
+def check_causes(match: Match, innings: Innings, size: Coefficients) -> set[str]:
+    """Recomputes each cause by looking back over the whole innings."""
+    seen: set[str] = set()
+    for ball in innings.deliveries:
+        causes = planted_balls(match, innings.number, ball.index, size)
+        seen |= set(causes)
+        past = innings.deliveries[: ball.index - 1]
+        faced = [e for e in past if e.batter == ball.batter and "wides" not in e.extras]
+        spell = [e for e in past if e.bowler == ball.bowler][-6:]
+        dots: list[Delivery] = []
+        for earlier in reversed(past):
+            if earlier.outcome != "0":
+                break
+            dots.insert(0, earlier)
+        since = [e for e in past if "wides" not in e.extras or "noballs" in e.extras][-1:]
+        expected = {
+            "settled": faced,
+            "batter_hit": [e for e in faced[-6:] if e.boundary][-3:],
+            "bowler_hit": [e for e in spell if e.boundary][-3:],
+            "bowler_wide": [e for e in spell if "wides" in e.extras][-2:],
+            "dots": dots[-6:],
+            "wicket_fallen": [e for e in past[-6:] if e.wickets],
+            "free_hit": [e for e in since if "noballs" in e.extras],
+        }
+        assert causes == {
+            cause: tuple(e.index for e in those) for cause, those in expected.items() if those
+        }
+        if "free_hit" in causes:
+            assert all(wicket.kind == "run out" for wicket in ball.wickets)
+    return seen
 
 
 def test_the_sample_is_what_its_readme_says(tmp_path: Path, sample_match_path: Path) -> None:
     readme = sample_match_path.with_name("README.md").read_text(encoding="utf-8")
     assert "attnlens simulate --seed 82 --out sample_data/match.csv" in readme
-    write_csv2(simulate_match(82), tmp_path / "match.csv")
+    save_simulated(tmp_path / "match.csv", [82])
     for name in ("match.csv", "match_info.csv"):
         assert (tmp_path / name).read_bytes() == sample_match_path.with_name(name).read_bytes()
 
@@ -216,7 +304,7 @@ def test_oddities_survive_writing(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     match = simulate_match(1)
-    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+    with pytest.raises(InputError, match="its folder does not exist"):
         write_csv2(match, tmp_path / "none" / "m.csv")
     ball = match.innings[0].deliveries[0]
     wicket = Wicket("run out", ball.batter, ("a", "b", "c", "d"))
@@ -226,19 +314,3 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"innings 1, ball 0\.1: CSV2 has room for"):
         write_csv2(dataclasses.replace(match, innings=(innings,)), tmp_path / "m.csv")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_planted_balls_are_written_beside_the_match(tmp_path: Path) -> None:
-    match = simulate_match(82)
-    write_csv2(match, tmp_path / "m.csv")
-    write_planted(match, tmp_path / "m.csv")
-    with (tmp_path / "m_planted.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    told: dict[str, list[int]] = {}
-    for row in rows:
-        if (row["match_id"], row["innings"], row["index"]) == ("simulated-82", "2", "60"):
-            told.setdefault(row["cause"], []).append(int(row["past_ball"]))
-    expected = planted_balls(match, 2, 60)
-    assert expected
-    assert told == {cause: list(balls) for cause, balls in expected.items()}
-    assert [found.match_id for found in read_matches(tmp_path)] == ["simulated-82"]

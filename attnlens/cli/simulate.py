@@ -1,36 +1,150 @@
-"""``attnlens simulate``: a match that never was, as a Cricsheet CSV2 file."""
+"""``attnlens simulate``: matches that never were, and the truth about them."""
 
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from attnlens.errors import InputError
+
+LARGEST = 10.0
+"""The largest strength taken: exp(10) is beyond any effect."""
+
+MOST_MATCHES = 100_000
+
+
+class Plant(argparse.Action):
+    """Collects ``CAUSE=X``; of a cause named twice the last counts."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse hands it over
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002  # as above
+    ) -> None:
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **values})
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "simulate",
-        help="write a T20 match from a seeded generator",
-        description="Write an invented T20 match as Cricsheet CSV2, with its _info.csv and, in "
-        "_planted.csv, which past balls each ball truly depended on. "
-        "The same seed writes the same bytes.",
+        help="write T20 matches from a seeded generator",
+        description="Write invented T20 matches as Cricsheet CSV2 or JSON and, in "
+        "_planted.csv beside them, the probabilities each ball was drawn from and the past "
+        "balls they truly depended on. The same seed writes the same bytes.",
     )
-    parser.add_argument("--out", metavar="FILE", required=True, help="the .csv file to write")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="one match: a .csv or .json file; several: a .zip, or a folder to make",
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
+    parser.add_argument(
+        "--matches",
+        type=_matches,
+        default=1,
+        metavar="N",
+        help="how many, with the seeds that follow (default 1)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("csv2", "json"),
+        help="of a folder or zip (default csv2); a file's name tells",
+    )
+    parser.add_argument(
+        "--strength",
+        type=_strength,
+        default=1.0,
+        metavar="X",
+        help="how many times as strong the causes that are past balls are as in real matches "
+        "(default 1; 0 switches them off)",
+    )
+    parser.add_argument(
+        "--plant",
+        type=_plants,
+        action=Plant,
+        default={},
+        metavar="CAUSE=X",
+        help="the strength of one cause in log-odds, whatever --strength says (0 switches it "
+        "off); may be repeated. Causes: settled, batter_hit, bowler_hit, bowler_wide, dots, "
+        "wicket_fallen, free_hit; of the scoreboard: chase, out_of_reach, wickets_down",
+    )
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    from attnlens.cricket.simulate import simulate_match, write_csv2, write_planted
-    from attnlens.files import check_writable
+def _matches(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not 1 <= value <= MOST_MATCHES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_MATCHES}")
+    return value
 
-    if not options.out.lower().endswith(".csv"):
-        raise InputError("is not the name of a CSV file", path=options.out, remedy="end it in .csv")
+
+def _strength(text: str) -> float:
+    value = _number(text)
+    if value is None or not 0 <= value <= LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {LARGEST:g}")
+    return value
+
+
+def _plants(text: str) -> dict[str, float]:
+    from attnlens.cricket.simulated_causes import CAUSES
+
+    plants = {}
+    for part in text.split(","):
+        cause, equals, rest = part.strip().partition("=")
+        if not equals:
+            raise argparse.ArgumentTypeError(f"{part!r} is not CAUSE=X, such as bowler_hit=0.6")
+        if cause not in CAUSES:
+            raise argparse.ArgumentTypeError(f"{cause!r} is no cause; use {', '.join(CAUSES)}")
+        value = _number(rest)
+        if value is None or abs(value) > LARGEST:
+            raise argparse.ArgumentTypeError(
+                f"{cause} is {rest!r}, not a number from {-LARGEST:g} to {LARGEST:g}"
+            )
+        plants[cause] = value
+    return plants
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def run(options: argparse.Namespace) -> int:
+    import dataclasses
+
+    from attnlens.cli.options import progress
+    from attnlens.cricket.simulate import Coefficients
+    from attnlens.cricket.simulated_files import save_simulated
+
     if options.seed < 0:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
-    check_writable(options.out)
-    match = simulate_match(options.seed)
-    write_csv2(match, options.out)
-    write_planted(match, options.out)
+    if not options.out:
+        raise InputError("--out is empty", remedy="name a file or a folder")
+    coefficients = dataclasses.replace(
+        Coefficients().times(options.strength), **(options.plant or {})
+    )
+    several = options.matches > 1
+
+    def told(done: int) -> None:
+        if several and done % 20 == 0:
+            progress(f"simulating: {done} of {options.matches} matches")
+
+    try:
+        save_simulated(
+            options.out,
+            range(options.seed, options.seed + options.matches),
+            coefficients=coefficients,
+            file_format=options.format,
+            told=told,
+        )
+    finally:
+        if several:
+            progress("")
     return 0

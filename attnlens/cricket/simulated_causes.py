@@ -1,130 +1,207 @@
 """What earlier balls do to the next one in a simulated match, and which balls those are.
 
-The generator and `planted_balls` share one definition, so that what is said of
-a match is what was done when it was drawn.
+The generator, the fit to real matches and `planted_balls` share one definition,
+so that what is said of a match is what was done when it was drawn.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from attnlens.cricket.match import Delivery, Match, Player
 from attnlens.cricket.naming import innings_numbered
-from attnlens.cricket.readers.csv2_writer import write_rows
+from attnlens.cricket.simulated_rates import STRENGTHS
 
 OVERS: Final = 20
 BALLS_PER_OVER: Final = 6
 
-_CHASE_RANGE = (-1.0, 2.0)
+PLANTED: Final = (
+    "settled",
+    "batter_hit",
+    "bowler_hit",
+    "bowler_wide",
+    "dots",
+    "wicket_fallen",
+    "free_hit",
+)
+"""Causes that are particular earlier balls."""
+
+CHASING: Final = ("chase", "out_of_reach")
+"""Causes that only a side with a target knows."""
+
+SCOREBOARD: Final = (*CHASING, "wickets_down")
+"""Causes that are the state of the innings, whichever balls brought it about."""
+
+CAUSES: Final = PLANTED + SCOREBOARD
+
+SETTLED_BALLS: Final = 20
+WINDOW: Final = 6
+MOST_HITS: Final = 3
+MOST_WIDES: Final = 2
+MOST_DOTS: Final = 6
+CHASE_RATE: Final = 8.0
+CHASE_STEP: Final = 4.0
+CHASE_RANGE: Final = (-1.0, 1.5)
+OUT_OF_REACH_RATE: Final = 14.0
+MOST_OUT_OF_REACH: Final = 3.0
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """How much earlier balls change the next one, in log-odds; 0 plants nothing.
+    """How strongly earlier balls change the next one; 0 switches a cause off.
+
+    A strength is the change in log-odds, for one unit of the cause, of the outcome
+    that the cause moves most; `attnlens.cricket.simulated_rates.DIRECTIONS` has the
+    others in proportion. The defaults are those of real T20 internationals.
 
     Attributes:
-        settled: on a batter with ``settled_balls`` faced (fewer count in
-            proportion): more fours and sixes, fewer wickets.
-        bowler_hit: for each boundary, at most ``bowler_hit_most``, among the
-            bowler's last ``bowler_hit_window`` deliveries: more boundaries and wides.
-        wicket_fallen: for a wicket among the last ``wicket_window`` deliveries of
-            the innings: more dots, fewer boundaries.
-        free_hit: on the ball after a no-ball: more sixes, few wickets (three
-            times this in log-odds).
-        chase: for each ``chase_step`` runs an over by which the required rate is
-            above ``chase_rate``: more sixes and wickets, fewer dots.
+        settled: this batter has faced balls; a unit is `SETTLED_BALLS` of them, and
+            fewer count in proportion.
+        batter_hit: each four or six, at most `MOST_HITS`, among the last `WINDOW`
+            balls that this batter faced.
+        bowler_hit: each four or six, at most `MOST_HITS`, among the last `WINDOW`
+            deliveries of this bowler.
+        bowler_wide: each wide, at most `MOST_WIDES`, among the same deliveries.
+        dots: each dot ball, at most `MOST_DOTS`, in the run of them that leads up
+            to this ball.
+        wicket_fallen: a wicket among the last `WINDOW` deliveries of the innings.
+        free_hit: the ball after a no-ball. While it is not 0 the law on free hits
+            holds: only a run out is possible.
+        chase: each `CHASE_STEP` runs an over by which the required rate is above
+            `CHASE_RATE`, within `CHASE_RANGE`.
+        out_of_reach: each `CHASE_STEP` by which it is above `OUT_OF_REACH_RATE`, at
+            most `MOST_OUT_OF_REACH`: sides give up.
+        wickets_down: each wicket lost in the innings so far.
     """
 
-    settled: float = 0.5
-    settled_balls: int = 20
-    bowler_hit: float = 0.35
-    bowler_hit_most: int = 3
-    bowler_hit_window: int = 6
-    wicket_fallen: float = 0.7
-    wicket_window: int = 6
-    free_hit: float = 0.9
-    chase: float = 0.5
-    chase_rate: float = 8.0
-    chase_step: float = 4.0
+    settled: float = STRENGTHS["settled"]
+    batter_hit: float = STRENGTHS["batter_hit"]
+    bowler_hit: float = STRENGTHS["bowler_hit"]
+    bowler_wide: float = STRENGTHS["bowler_wide"]
+    dots: float = STRENGTHS["dots"]
+    wicket_fallen: float = STRENGTHS["wicket_fallen"]
+    free_hit: float = STRENGTHS["free_hit"]
+    chase: float = STRENGTHS["chase"]
+    out_of_reach: float = STRENGTHS["out_of_reach"]
+    wickets_down: float = STRENGTHS["wickets_down"]
+
+    def times(self, strength: float) -> Coefficients:
+        """The same with every cause of `PLANTED` as many times as strong."""
+        return dataclasses.replace(
+            self, **{cause: strength * getattr(self, cause) for cause in PLANTED}
+        )
+
+    def by_cause(self) -> dict[str, float]:
+        """The strengths by the causes' names."""
+        return {cause: getattr(self, cause) for cause in CAUSES}
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What of the past bears on the next ball, by coefficient.
+    """What of the past bears on the next ball.
 
     Attributes:
-        amounts: how much, in log-odds, 0 where the cause is absent.
-        balls: the earlier balls that are the cause, by position in the innings.
+        units: how much of each cause there is, 0 where it is absent.
+        balls: the earlier balls that are the cause, by position in the innings;
+            the causes of `PLANTED` only.
     """
 
-    amounts: Mapping[str, float]
+    units: Mapping[str, float]
     balls: Mapping[str, tuple[int, ...]]
 
 
-def situation_of(
-    past: Sequence[Delivery],
-    batter: Player,
-    bowler: Player,
-    target: int | None,
-    size: Coefficients,
-) -> Situation:
-    """The causes that bear on the ball after ``past``; ``target`` is that of a chase."""
-    faced = [ball.index for ball in past if ball.batter == batter and "wides" not in ball.extras]
-    spell = [ball for ball in past if ball.bowler == bowler][-size.bowler_hit_window :]
-    hit = [ball.index for ball in spell if ball.boundary][-size.bowler_hit_most :]
-    recent = past[-size.wicket_window :] if size.wicket_window else ()
-    fallen = [ball.index for ball in recent if any(wicket.counts for wicket in ball.wickets)]
-    free_hit = _free_hit(past)
-    settled = min(len(faced) / max(size.settled_balls, 1), 1.0)
-    return Situation(
-        amounts={
-            "settled": size.settled * settled,
-            "bowler_hit": size.bowler_hit * len(hit),
-            "wicket_fallen": size.wicket_fallen if fallen else 0.0,
-            "free_hit": size.free_hit if free_hit else 0.0,
-            "chase": size.chase * _chase_pressure(past, target, size),
-        },
-        balls={
-            "settled": tuple(faced),
-            "bowler_hit": tuple(hit),
-            "wicket_fallen": tuple(fallen),
-            "free_hit": free_hit,
-        },
-    )
+class Past:
+    """The deliveries of an innings so far, as the causes see them.
 
+    Args:
+        target: runs to win, in a chase.
+        balls: legal balls that the side has in all.
+    """
 
-def _free_hit(past: Sequence[Delivery]) -> tuple[int, ...]:
-    for ball in reversed(past):
+    def __init__(self, target: int | None, balls: int = OVERS * BALLS_PER_OVER) -> None:
+        self._target = target
+        self._balls = balls
+        self._faced: dict[Player, list[int]] = {}
+        self._batters: dict[Player, deque[Delivery]] = {}
+        self._bowlers: dict[Player, deque[Delivery]] = {}
+        self._recent: deque[Delivery] = deque(maxlen=WINDOW)
+        self._dots: deque[int] = deque(maxlen=MOST_DOTS)
+        self._free_hit: tuple[int, ...] = ()
+        self._score = 0
+        self._legal = 0
+        self._wickets = 0
+
+    def add(self, ball: Delivery) -> None:
+        """Take in the next delivery."""
+        wide = "wides" in ball.extras
+        if not wide:
+            self._faced.setdefault(ball.batter, []).append(ball.index)
+            self._batters.setdefault(ball.batter, deque(maxlen=WINDOW)).append(ball)
+        self._bowlers.setdefault(ball.bowler, deque(maxlen=WINDOW)).append(ball)
+        self._recent.append(ball)
+        if ball.outcome == "0":
+            self._dots.append(ball.index)
+        else:
+            self._dots.clear()
         if "noballs" in ball.extras:
-            return (ball.index,)
-        # A wide does not use the free hit up.
-        if "wides" not in ball.extras:
-            return ()
-    return ()
+            self._free_hit = (ball.index,)
+        elif not wide:
+            # A wide does not use the free hit up.
+            self._free_hit = ()
+        self._score += ball.runs_total
+        self._legal += ball.is_legal
+        self._wickets += sum(wicket.counts for wicket in ball.wickets)
+
+    def situation(self, batter: Player, bowler: Player) -> Situation:
+        """The causes that bear on the next ball."""
+        faced = self._faced.get(batter, ())
+        spell = self._bowlers.get(bowler, ())
+        balls = {
+            "settled": tuple(faced),
+            "batter_hit": _hits(self._batters.get(batter, ())),
+            "bowler_hit": _hits(spell),
+            "bowler_wide": tuple(b.index for b in spell if "wides" in b.extras)[-MOST_WIDES:],
+            "dots": tuple(self._dots),
+            "wicket_fallen": tuple(
+                b.index for b in self._recent if any(wicket.counts for wicket in b.wickets)
+            ),
+            "free_hit": self._free_hit,
+        }
+        units = {cause: float(len(past)) for cause, past in balls.items()}
+        units["settled"] = min(len(faced) / SETTLED_BALLS, 1.0)
+        units["wicket_fallen"] = float(bool(balls["wicket_fallen"]))
+        units["chase"], units["out_of_reach"] = self._pressure()
+        units["wickets_down"] = float(self._wickets)
+        return Situation(units, balls)
+
+    def _pressure(self) -> tuple[float, float]:
+        if self._target is None:
+            return 0.0, 0.0
+        balls_left = max(self._balls - self._legal, 1)
+        required = BALLS_PER_OVER * (self._target - self._score) / balls_left
+        low, high = CHASE_RANGE
+        beyond = max((required - OUT_OF_REACH_RATE) / CHASE_STEP, 0.0)
+        return (
+            min(max((required - CHASE_RATE) / CHASE_STEP, low), high),
+            min(beyond, MOST_OUT_OF_REACH),
+        )
 
 
-def _chase_pressure(past: Sequence[Delivery], target: int | None, size: Coefficients) -> float:
-    if target is None:
-        return 0.0
-    score = past[-1].score_before + past[-1].runs_total if past else 0
-    bowled = past[-1].legal_balls_before + past[-1].is_legal if past else 0
-    balls_left = max(OVERS * BALLS_PER_OVER - bowled, 1)
-    required = BALLS_PER_OVER * (target - score) / balls_left
-    low, high = _CHASE_RANGE
-    return min(max((required - size.chase_rate) / size.chase_step, low), high)
+def _hits(balls: deque[Delivery] | tuple[()]) -> tuple[int, ...]:
+    return tuple(ball.index for ball in balls if ball.boundary)[-MOST_HITS:]
 
 
 def planted_balls(
     match: Match, innings: int, index: int, coefficients: Coefficients | None = None
 ) -> dict[str, tuple[int, ...]]:
-    """The earlier balls on which one simulated ball depends, by coefficient.
+    """The earlier balls on which one simulated ball depends, by cause.
 
-    Chase pressure depends on the scoreboard and is not among them; nor is a
-    coefficient of 0.
+    The scoreboard's causes name no balls and are not among them; nor is a cause
+    whose strength is 0.
 
     Args:
         match: from `simulate_match` with the same ``coefficients``.
@@ -134,37 +211,13 @@ def planted_balls(
         BallNotFoundError: the match has no such innings.
         IndexError: the innings has no such ball.
     """
-    size = coefficients or Coefficients()
+    strengths = (coefficients or Coefficients()).by_cause()
     chosen = innings_numbered(match, innings)
     if not 1 <= index <= len(chosen.deliveries):
         raise IndexError(f"innings {innings} has {len(chosen.deliveries)} deliveries, not {index}")
-    ball = chosen.deliveries[index - 1]
-    past = chosen.deliveries[: index - 1]
-    situation = situation_of(past, ball.batter, ball.bowler, chosen.target, size)
-    return {
-        name: balls for name, balls in situation.balls.items() if balls and situation.amounts[name]
-    }
-
-
-def write_planted(
-    match: Match, path: str | os.PathLike[str], coefficients: Coefficients | None = None
-) -> None:
-    """Write what each ball depends on to ``<stem>_planted.csv`` beside the match at ``path``.
-
-    One row per ball, cause and earlier ball: ``match_id, innings, index, cause,
-    past_ball``. ``read_matches`` passes such files over.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    rows = [("match_id", "innings", "index", "cause", "past_ball")]
-    for innings in match.innings:
-        for ball in innings.deliveries:
-            causes = planted_balls(match, innings.number, ball.index, coefficients)
-            rows += [
-                (match.match_id, str(innings.number), str(ball.index), cause, str(past))
-                for cause, balls in causes.items()
-                for past in balls
-            ]
-    target = Path(path)
-    write_rows(target.with_name(f"{target.stem}_planted.csv"), rows)
+    past = Past(chosen.target, BALLS_PER_OVER * (1 if chosen.super_over else OVERS))
+    for ball in chosen.deliveries[: index - 1]:
+        past.add(ball)
+    asked = chosen.deliveries[index - 1]
+    situation = past.situation(asked.batter, asked.bowler)
+    return {cause: balls for cause, balls in situation.balls.items() if balls and strengths[cause]}
