@@ -53,7 +53,7 @@ def test_real_scorecards_add_up(shared_data: Path) -> None:
 
 def test_a_scorecard_as_it_was_printed(shared_data: Path) -> None:
     match = read_match(f"{shared_data / 't20s_male_json.zip'}::1223952.json")
-    first = card_data(scorecard(match.innings[0]))
+    first = card_data(match, scorecard(match.innings[0]))
     assert [
         (line["player"], line["out"], line["runs"], line["balls"], line["fours"], line["sixes"])
         for line in first["batting"][:4]
@@ -91,6 +91,10 @@ def test_a_scorecard_as_it_was_printed(shared_data: Path) -> None:
         "unbroken": True,
     }
     assert result_sentence(match) == "India won by 11 runs"
+    # India named twelve: a concussion substitute bowled.
+    assert first["did_not_bat"] == ["Mohammed Shami", "T Natarajan", "YS Chahal"]
+    page = render_scorecard({**match_data(match), "result": None}, width=80, color=False)
+    assert "did not bat Mohammed Shami, T Natarajan, YS Chahal" in page
 
 
 def test_who_retires_hurt_and_who_comes_back(shared_data: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attnlens.cricket.outcomes import UNCOUNTED_WICKETS
@@ -215,6 +215,7 @@ class Match:
         teams: the two sides as listed.
         source: where it was read from, for messages.
         notes: what the format could not say, and what was odd or repaired.
+        players: the squads, team to names, where the format tells them.
     """
 
     match_id: str
@@ -233,6 +234,8 @@ class Match:
     innings: tuple[Innings, ...]
     source: str
     notes: tuple[str, ...] = ()
+    # Squads are told by some formats only, and by no ball: two files of one match are equal.
+    players: Facts = field(default_factory=Facts, compare=False)
 
     @property
     def date(self) -> datetime.date | None:

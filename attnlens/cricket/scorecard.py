@@ -224,7 +224,14 @@ def how_out(wicket: Wicket, bowler: Player) -> str:
             return kind
 
 
-def card_data(card: Card) -> dict[str, Any]:
+def did_not_bat(match: Match, card: Card) -> list[str]:
+    """The rest of the squad, where the file tells the squads."""
+    appeared = {line.player.name for line in card.batting}
+    squad = match.players.get(card.innings.batting_team, ())
+    return [name for name in squad if name not in appeared]
+
+
+def card_data(match: Match, card: Card) -> dict[str, Any]:
     """A scorecard as plain data."""
     innings = card.innings
     return {
@@ -259,6 +266,7 @@ def card_data(card: Card) -> dict[str, Any]:
             }
             for line in card.batting
         ],
+        "did_not_bat": did_not_bat(match, card),
         "bowling": [
             {
                 "player": line.player.name,
@@ -312,11 +320,12 @@ def match_data(match: Match) -> dict[str, Any]:
         "venue": match.venue,
         "city": match.city,
         "teams": list(match.teams),
+        "players": match.players.plain(),
         "toss": match.toss.plain(),
         "outcome": match.outcome.plain(),
         "overs": match.overs,
         "balls_per_over": match.balls_per_over,
-        "innings": [card_data(scorecard(innings)) for innings in match.innings],
+        "innings": [card_data(match, scorecard(innings)) for innings in match.innings],
         "source": match.source,
         "notes": list(match.notes),
     }

@@ -86,6 +86,14 @@ def _innings(page: Page, card: Mapping[str, Any]) -> None:
     extras = card["extras"]
     kinds = ", ".join(f"{ABBREVIATED[k]} {v}" for k, v in extras.items() if k != "total" and v)
     page.paragraph(f"extras {extras['total']}" + (f" ({kinds})" if kinds else ""), indent=4)
+    if card["did_not_bat"]:
+        names = card["did_not_bat"]
+        page.flow(
+            [[(f"{name}{',' if name is not names[-1] else ''}", "")] for name in names],
+            indent=4,
+            gap=1,
+            lead=[("    did not bat ", "quiet")],
+        )
     falls = [
         f"{fall['score']}/{fall['wicket']} {fall['player']} "
         f"({fall['actual_delivery'] or fall['label']})"

@@ -47,6 +47,7 @@ class MatchDraft:
     balls_per_over: int | None = None
     innings: list[InningsDraft] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    players: dict[str, list[str]] = field(default_factory=dict)
     method_known: bool = True
     penalties_known: bool = True
 
@@ -83,6 +84,7 @@ class MatchDraft:
             innings=tuple(innings.finished(balls_per_over) for innings in self.innings),
             source=self.source,
             notes=tuple(self.notes),
+            players=Facts(self.players),
         )
 
     def _balls_per_over(self) -> int:

@@ -29,6 +29,7 @@ from attnlens.cricket.readers.json_info import (
     dates_of,
     event_of,
     outcome_of,
+    players_of,
     registry_of,
     season_of,
     teams_of,
@@ -180,6 +181,7 @@ def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
         overs=positive_at(info, "overs", ("info",)),
         balls_per_over=positive_at(info, "balls_per_over", ("info",)),
         notes=notes,
+        players=players_of(info),
     )
     for missing in ("match_type", "dates", "teams"):
         if not getattr(draft, missing):

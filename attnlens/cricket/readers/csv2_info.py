@@ -39,6 +39,7 @@ class Csv2Info:
             key: {} for key in ("super_over", "declared", "target_runs", "target_overs")
         }
         self._numbers: dict[str, int] = {}
+        self._players: dict[str, list[str]] = {}
 
     @property
     def match_id(self) -> str | None:
@@ -57,6 +58,8 @@ class Csv2Info:
             self._teams.append(values[0])
         elif key == "date":
             self._dates.append(self._date(value, line))
+        elif key in ("player", "players") and len(values) > 1:
+            self._players.setdefault(values[0], []).append(values[1])
         elif key in self._by_innings:
             if not (value.isascii() and value.isdigit() and len(value) < 4):
                 raise self._wrong(f"{key} is of innings {shown(value)}, not a number", line)
@@ -94,6 +97,7 @@ class Csv2Info:
         draft.event = self._event()
         draft.toss = self._toss()
         draft.outcome = self._outcome()
+        draft.players = self._players
 
     def _event(self) -> Facts:
         event: dict[str, Any] = {}

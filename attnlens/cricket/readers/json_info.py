@@ -51,6 +51,17 @@ def teams_of(info: dict[str, Any]) -> tuple[str, ...]:
     return tuple(teams)
 
 
+def players_of(info: dict[str, Any]) -> dict[str, list[str]]:
+    """The squads, team to names."""
+    path = ("info", "players")
+    squads = mapping_at(info, "players", ("info",))
+    for team in squads:
+        for position, name in enumerate(list_at(squads, team, path)):
+            if not isinstance(name, str):
+                raise Wrong(f"is {shown(name)}, not a name", (*path, team, position))
+    return squads
+
+
 def registry_of(info: dict[str, Any], notes: list[str]) -> dict[str, str]:
     """Registry ids by the file's names for people; a note where there are none."""
     people = mapping_at(mapping_at(info, "registry", ("info",)), "people", ("info", "registry"))
