@@ -253,4 +253,4 @@ def check_names(
 def probabilities_add_up(row: dict[str, str]) -> bool:
     """Of a row of the truth, to the rounding of its eleven figures."""
     shares = [Decimal(value) for name, value in row.items() if name.startswith("p_")]
-    return len(shares) == 11 and abs(sum(shares) - 1) < Decimal("0.00001")
+    return len(shares) == 11 and abs(sum(shares, Decimal(0)) - 1) < Decimal("0.00001")
