@@ -239,6 +239,7 @@ def tracked() -> list[Path]:
     if listed.returncode:
         pytest.skip("not a git checkout: no list of tracked files")
     paths = [REPOSITORY / name for name in listed.stdout.split("\0") if name]
+    assert paths, "git knows of no file here"
     return [path for path in paths if path.is_file()]
 
 
