@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from attnlens.models.attention import attention_weights, hidden_softmax, join_heads, split_heads
+from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import RECENCY, RELATIONS
-from attnlens.models.temporal import RelationAttention, causal
+from attnlens.models.temporal import causal
 
 EXACT = 1e-6
 

@@ -14,7 +14,8 @@ from attnlens.axes import Axis
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.simulate import simulate_match
 from attnlens.errors import AttnlensError, InputError, NothingRecordedError, RecordingError
-from attnlens.models.temporal import RelationAttention, TemporalEncoder, causal
+from attnlens.models.relation_attention import RelationAttention
+from attnlens.models.temporal import TemporalEncoder, causal
 from attnlens.probe import AttentionProbe
 from attnlens.recorder import record
 from attnlens.records import AttentionRecord, Recording, load_recording

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.simulate import simulate_match
 from attnlens.models.predictor import FUSED, FullModel
+from attnlens.models.relation_attention import starting_table
 from attnlens.models.relations import RELATIONS, Balls
 from attnlens.models.temporal import (
     HEADS,
@@ -22,7 +23,6 @@ from attnlens.models.temporal import (
     MultiScaleTemporalEncoder,
     SpecializedTemporalAttention,
     TemporalEncoder,
-    starting_table,
 )
 from attnlens.models.within_ball import WithinBallEncoder
 from attnlens.recorder import record

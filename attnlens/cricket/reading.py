@@ -14,7 +14,8 @@ from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
 from attnlens.explanation.heatmap import ScaleAttention
 from attnlens.models.predictor import FUSED, SLOTS, Prediction
-from attnlens.models.temporal import SCALES, STARTING_PATTERNS
+from attnlens.models.relation_attention import STARTING_PATTERNS
+from attnlens.models.temporal import SCALES
 from attnlens.recorder import record
 from attnlens.records import AttentionRecord, Recording
 

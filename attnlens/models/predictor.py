@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.models.attention import unflattened
+from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import Balls, relate
-from attnlens.models.temporal import HEADS, SCALES, MultiScaleTemporalEncoder, RelationAttention
+from attnlens.models.temporal import HEADS, SCALES, MultiScaleTemporalEncoder
 from attnlens.models.within_ball import WithinBallEncoder
 from attnlens.probe import AttentionProbe
 

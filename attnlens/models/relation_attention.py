@@ -1,0 +1,164 @@
+"""Attention whose logits know how a past ball stands to the current one.
+
+    logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)
+
+with ``B`` the head-by-relation table of biases. Queries are the current balls, keys are
+the balls before them, and every query may also look at itself: the option "nothing in the
+past matters".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.models.attention import hidden_softmax, join_heads, split_heads
+from attnlens.models.relations import RELATIONS
+from attnlens.probe import AttentionProbe
+
+STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
+"""What heads 0, 1 and 2 start as; further heads start free."""
+
+
+RECENCY_START: Final = 0.1
+SAME_PLAYER_START: Final = 2.0
+
+
+def starting_table(heads: int) -> Tensor:
+    """The bias table ``(heads, relations)`` that training starts from."""
+    table = torch.zeros(heads, len(RELATIONS))
+    for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
+        start = RECENCY_START if pattern == "recency" else SAME_PLAYER_START
+        table[head, RELATIONS.index(pattern)] = start
+    return table
+
+
+class RelationAttention(nn.Module):
+    """Multi-head attention with a learnable head-by-relation table of biases.
+
+    Args:
+        hidden_dim: width of queries, keys and output.
+        num_heads: heads; each has ``max(1, hidden_dim // num_heads)`` columns.
+        reach: how many distances have a position vector of their own (0: none).
+        own: whether a query may look at itself, as the last key.
+        head_dim: columns per head, where the default does not suit.
+    """
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        num_heads: int,
+        *,
+        reach: int = 0,
+        own: bool = True,
+        head_dim: int | None = None,
+        project: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.own = own
+        width = num_heads * (head_dim or max(1, hidden_dim // num_heads))
+        self.to_query = nn.Linear(hidden_dim, width, bias=False)
+        self.to_key = nn.Linear(hidden_dim, width, bias=False)
+        self.to_value = nn.Linear(hidden_dim, width, bias=False)
+        self.to_output = nn.Linear(width, hidden_dim, bias=False) if project else nn.Identity()
+        self.bias = nn.Parameter(starting_table(num_heads))
+        self.position = nn.Parameter(torch.zeros(num_heads, reach, width // num_heads))
+        self.probe = AttentionProbe()
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        relations: Tensor,
+        hidden: Tensor,
+        distance: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend.
+
+        Args:
+            query: ``(batch, query, hidden_dim)``.
+            key: ``(batch, key, hidden_dim)``, the past only.
+            relations: ``(batch, query, key, relation)``.
+            hidden: boolean, broadcastable to ``(batch, head, query, key)``.
+            distance: how far back each key lies, from 1, ``(batch, query, key)``;
+                needed where there are position vectors.
+
+        Returns:
+            the output ``(batch, query, hidden_dim)`` and the weights
+            ``(batch, head, query, key)``, with one more key at the end, the query
+            itself, where ``own`` is set.
+        """
+        heads = self.num_heads
+        q, k, v = (
+            split_heads(project(source), heads)
+            for project, source in (
+                (self.to_query, query),
+                (self.to_key, key),
+                (self.to_value, key),
+            )
+        )
+        scale = q.shape[-1] ** -0.5
+        content = q @ k.transpose(-1, -2)
+        if distance is not None and self.position.shape[1]:
+            by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
+            place = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
+            content = content + by_distance.gather(-1, place.expand(-1, heads, -1, -1))
+        content = content * scale
+        bias = torch.einsum("bqkr,hr->bhqk", relations, self.bias)
+        hidden = hidden.expand(content.shape)
+        own_value = None
+        if self.own:
+            own_key = split_heads(self.to_key(query), heads)
+            own_value = split_heads(self.to_value(query), heads)
+            own_logit = (q * own_key).sum(-1, keepdim=True) * scale
+            content = torch.cat([content, own_logit], -1)
+            bias = torch.cat([bias, torch.zeros_like(own_logit)], -1)
+            hidden = torch.cat([hidden, torch.zeros_like(own_logit, dtype=torch.bool)], -1)
+        weights = self.probe(hidden_softmax(content + bias, hidden), content, bias)
+        if own_value is None:
+            mixed = weights @ v
+        else:
+            mixed = weights[..., :-1] @ v + weights[..., -1:] * own_value
+        return self.to_output(join_heads(mixed)), weights
+
+
+class RelationBlock(nn.Module):
+    """Attention, then a feed-forward layer, each added to what came in (pre-norm)."""
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        num_heads: int,
+        *,
+        reach: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.query_norm = nn.LayerNorm(hidden_dim)
+        self.attention = RelationAttention(hidden_dim, num_heads, reach=reach)
+        self.feed_norm = nn.LayerNorm(hidden_dim)
+        self.feed = nn.Sequential(
+            nn.Linear(hidden_dim, 2 * hidden_dim),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(2 * hidden_dim, hidden_dim),
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        relations: Tensor,
+        hidden: Tensor,
+        distance: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """As `RelationAttention`; ``query`` and ``key`` are normalised here."""
+        mixed, weights = self.attention(
+            self.query_norm(query), self.query_norm(key), relations, hidden, distance
+        )
+        value = query + self.dropout(mixed)
+        return value + self.dropout(self.feed(self.feed_norm(value))), weights
