@@ -1,11 +1,19 @@
-"""``attnlens match``: what was read from a match file."""
+"""``attnlens match``: what was read from a match file, or from many."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import itertools
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import can_draw, color_wanted, emit, page_width, utf8_stdout
+from attnlens.cli.options import can_draw, color_wanted, emit, page_width, progress, utf8_stdout
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match import Match
+    from attnlens.errors import MatchFileError
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -13,37 +21,98 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "match",
         help="who played, the scorecards, and every oddity in the file",
         description="Show what was read from a match file: teams, result, a scorecard per "
-        "innings, and what was missing, odd or repaired.",
+        "innings, and what was missing, odd or repaired. Of a source with several matches "
+        "(a zip, a folder, a table), one line each; with --json, one JSON line each.",
     )
-    parser.add_argument("match", metavar="MATCH", help="a match file, or ARCHIVE.zip::MEMBER")
+    parser.add_argument(
+        "match", metavar="MATCH", help="a match file, ARCHIVE.zip::MEMBER, a zip or a folder"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
     parser.add_argument(
         "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    parser.add_argument(
+        "--order",
+        choices=("file", "date"),
+        default="file",
+        help="of several matches: by the files' names (default), or by date",
+    )
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="at a file that cannot be read: stop (default), or skip it and say so",
     )
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    import json
+    from attnlens.cricket.readers import read_matches
+    from attnlens.files import check_writable
 
-    from attnlens.cricket.readers import read_match
+    if options.out is not None:
+        check_writable(options.out)
+    skipped: list[MatchFileError] = []
+    matches = read_matches(
+        options.match, on_error=options.on_error, skipped=skipped, order=options.order
+    )
+    first = list(itertools.islice(matches, 2))
+    if options.format == "json":
+        utf8_stdout()
+    if len(first) == 1:
+        emit(_page(first[0], options), options.out)
+    else:
+        _list(itertools.chain(first, matches), options)
+    if skipped:
+        print(f"attnlens: skipped {len(skipped)}:", file=sys.stderr)
+        for error in skipped:
+            print(f"attnlens: {error}", file=sys.stderr)
+    return 0
+
+
+def _data(match: Match) -> dict[str, Any]:
     from attnlens.cricket.results import result_sentence
     from attnlens.cricket.scorecard import match_data
 
-    match = read_match(options.match)
-    data = {**match_data(match), "result": result_sentence(match)}
+    return {**match_data(match), "result": result_sentence(match)}
+
+
+def _page(match: Match, options: argparse.Namespace) -> str:
+    """One match, in full."""
+    data = _data(match)
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(data, indent=2, ensure_ascii=False), options.out)
-        return 0
+        return json.dumps(data, indent=2, ensure_ascii=False)
     from attnlens.render.scorecard import render_scorecard
 
-    page = render_scorecard(
+    return render_scorecard(
         data,
         width=page_width(options.out),
         color=color_wanted(options.out),
         unicode=options.out is not None or can_draw(),
     )
-    emit(page, options.out)
-    return 0
+
+
+def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
+    """Several matches, a line each."""
+    from attnlens.files import written_beside
+    from attnlens.render.canvas import clean
+
+    drawn = options.format == "json" or options.out is not None or can_draw()
+
+    def lines() -> Iterator[str]:
+        for number, match in enumerate(matches, 1):
+            if number % 20 == 0:
+                progress(f"{number} matches read")
+            if options.format == "json":
+                yield json.dumps(_data(match), ensure_ascii=False, separators=(",", ":"))
+            else:
+                yield clean(f"{match.match_id}  {match}", ascii_only=not drawn)
+        progress("")
+
+    if options.out is None:
+        for line in lines():
+            print(line)
+        return
+    with written_beside(options.out) as part, part.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines())
