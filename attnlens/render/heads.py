@@ -341,6 +341,16 @@ def add_other_scales(page: Page, data: Mapping[str, Any], scale: str, balls: Bal
                 break
             line += [*([("   ", "")] if line else []), *top]
         page.add(*start, *line)
+    test = _tester(data, "", page.glyphs)
+    for claim in data["evidence"]:
+        if claim["scale"] not in (scale, None) and claim["verdict"] == "supported":
+            effect, chance, (verdict, style) = test(claim)
+            page.paragraph(
+                f"{verdict}: {claim['claim']}; hiding them: {effect[0].strip()}, "
+                f"q {chance[0].strip()}",
+                style,
+                indent=4,
+            )
     page.blank()
 
 
