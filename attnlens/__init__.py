@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnlens.errors import AttnlensError
     from attnlens.explanation.summary import summarize_temporal_attention
     from attnlens.explanation.types import Explanation
-    from attnlens.models.predictor import FullModel
+    from attnlens.models.predictor import FullModel, Sizes
     from attnlens.models.temporal import (
         MultiScaleTemporalEncoder,
         SpecializedTemporalAttention,
@@ -32,6 +32,7 @@ __all__ = [
     "FullModel",
     "MultiScaleTemporalEncoder",
     "Recording",
+    "Sizes",
     "SpecializedTemporalAttention",
     "TemporalEncoder",
     "__version__",
@@ -51,6 +52,7 @@ _HOMES = {
     "FullModel": "attnlens.models.predictor",
     "MultiScaleTemporalEncoder": "attnlens.models.temporal",
     "Recording": "attnlens.records",
+    "Sizes": "attnlens.models.predictor",
     "SpecializedTemporalAttention": "attnlens.models.temporal",
     "TemporalEncoder": "attnlens.models.temporal",
     "explain": "attnlens.api",

@@ -67,7 +67,7 @@ def test_one_match_of_a_table_is_chosen(table: Path, tmp_path: Path) -> None:
     assert problem(f"{table}::x") == "season.csv: has no match 'x'; it has b, a, d, c"
     assert problem(table) == (
         f"season.csv: holds several matches ('b', 'a', ...); name one, such as {table}::b, "
-        "or read them with read_matches"
+        "or list them with `attnlens match`"
     ).replace(str(tmp_path) + "/", "")
     archive = tmp_path / "t.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
@@ -220,7 +220,7 @@ def test_a_zip_of_kaggle_tables_is_one_file_of_matches(shared_data: Path, tmp_pa
     assert all(match.innings == whole[match.match_id].innings for match in by_date)
     assert all(match.outcome == whole[match.match_id].outcome for match in by_date)
     assert problem(archive).endswith(
-        f"name one, such as {archive}::deliveries.csv::1, or read them with read_matches".replace(
+        f"name one, such as {archive}::deliveries.csv::1, or list them with `attnlens match`".replace(
             f"{tmp_path}/", ""
         )
     )

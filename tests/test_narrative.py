@@ -61,12 +61,13 @@ def test_the_whole_story_of_a_ball() -> None:
     assert check(data) == [
         "For N Brandt to J Marchetti, the model's likeliest outcome is a single at 34%; what "
         "stands out is a four at 17%, against 12% for a ball about which it knows nothing.",
-        "Its same-batsman head focused on J Marchetti's earlier balls 7.1, 6.4, 5.5 and 5.4; "
-        "hiding them from the whole model (the scoreboard stays) lowers the chance of a four from "
-        "17% to 14%, which is supported (q 0.02).",
-        "Its same-bowler head focused on N Brandt's earlier balls 7.2, 7.1, 5.6 and 5.4, but "
-        "hiding them from the whole model (the scoreboard stays) lowers the chance of a four from "
-        "17% to 16%, which is not better than chance (q 0.31; controls do as much).",
+        "On the medium scale, its same-batsman head focused on J Marchetti's earlier balls 7.1, "
+        "6.4, 5.5 and 5.4; hiding them from the whole model (the scoreboard stays) lowers the "
+        "chance of a four from 17% to 14%, which is supported (q 0.02).",
+        "On the medium scale, the head that started as same-bowler focused on N Brandt's earlier "
+        "balls 7.2, 7.1, 5.6 and 5.4, but hiding them from the whole model (the scoreboard stays) "
+        "lowers the chance of a four from 17% to 16%, which is not better than chance (q 0.31; "
+        "controls do as much).",
         "What adds most to a four is the striker's record (+4.1 points); what takes most away is "
         "this bowler's earlier balls (-1.3 points).",
         "The ball brought a four, to which the model had given 17%, a surprise of 2.6 bits.",
@@ -103,9 +104,9 @@ def test_one_ball_of_history_is_one_ball() -> None:
     data = explanation_cases.explanation(2)
     told = check(data)
     assert data["evidence"][0]["verdict"] is None
-    assert told[1].startswith("Its ")
-    assert "earlier ball 0.1, but hiding it from the whole model" in told[1]
-    assert ", and this is a picture only, not a claim: too few other sets" in told[1]
+    assert told[1].startswith("On the ")
+    assert "earlier ball 0.1, which is a picture and not a claim: too few other sets" in told[1]
+    assert "hiding" not in told[1]
 
 
 def test_skipped_evidence_leaves_a_picture() -> None:
@@ -154,7 +155,10 @@ def test_other_kinds_of_claim_have_their_words() -> None:
     claim |= {"removed": list(range(12, 47)), "removed_from": "head", "scale": None}
     assert "focused on the boundaries at (35 in all); hiding them from that head" in check(data)[1]
     claim |= {"kind": "head", "scale": "medium", "head": "head_3_free", "removed": [40]}
-    assert "The head that earned the name boundary focused on ball 6.2" in check(data)[1]
+    assert (
+        "On the medium scale, the head that earned the name boundary focused on ball 6.2"
+        in check(data)[1]
+    )
 
 
 def test_a_change_too_small_for_whole_percent_shows_its_decimals() -> None:

@@ -312,7 +312,7 @@ def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert problem(tmp_path / "folder") == (
         "folder: this is a folder, not a match file; "
-        "name a file in it, or read them all with read_matches"
+        "name a file in it, or list them with `attnlens match`"
     )
     os.mkfifo(tmp_path / "pipe")
     assert problem(tmp_path / "pipe") == "pipe: not a regular file"

@@ -129,7 +129,7 @@ def test_a_table_of_several_matches_is_iterated(tmp_path: Path, sample_match_pat
     assert [match.match_id for match in read_matches(path)] == [own_id, "other"]
     assert problem(path) == (
         f"all.csv: holds several matches ('{own_id}', 'other', ...); "
-        f"name one, such as all.csv::{own_id}, or read them with read_matches"
+        f"name one, such as all.csv::{own_id}, or list them with `attnlens match`"
     )
     path.write_text("".join(rows) + second + rows[5], encoding="utf-8")
     with pytest.raises(MatchFileError, match="come back after another's"):

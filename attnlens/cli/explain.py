@@ -17,7 +17,7 @@ from attnlens.cli.options import (
     timeline,
     utf8_stdout,
 )
-from attnlens.errors import InputError
+from attnlens.errors import BallNotFoundError, InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
@@ -36,7 +36,9 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "and test the explanation against the model.",
     )
     parser.add_argument(
-        "match", metavar="MATCH", help="a Cricsheet JSON or CSV2 file, or ARCHIVE.zip::MEMBER"
+        "match",
+        metavar="MATCH",
+        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
     )
     parser.add_argument(
         "--ball",
@@ -67,14 +69,21 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.all == (options.ball is not None):
+    if options.all and options.ball is not None:
+        raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
+    if not options.all and options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
+    if options.outcome is not None and (options.all or options.format != "text"):
+        raise InputError(
+            "--outcome shapes the page for a terminal; the data hold every outcome",
+            remedy="leave it out, or use --format text",
+        )
     if options.all and options.format in ("heatmap", "summary"):
         raise InputError(
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
         )
-    from attnlens.cricket.naming import find_ball, hint, innings_numbered
+    from attnlens.cricket.naming import GRAMMAR, find_ball, hint, innings_numbered
     from attnlens.cricket.readers import read_match
     from attnlens.files import check_writable
 
@@ -87,7 +96,12 @@ def run(options: argparse.Namespace) -> int:
             innings_numbered(match, options.innings)
         _explain_all(match, options)
         return 0
-    reference = find_ball(match, options.ball, options.innings)
+    try:
+        reference = find_ball(match, options.ball, options.innings)
+    except BallNotFoundError as error:
+        # The naming of balls knows no file.
+        remedy = error.remedy or f"a ball is named {GRAMMAR}"
+        raise BallNotFoundError(error.problem, path=options.match, remedy=remedy) from None
     note = hint(match, options.ball, reference)
     if note:
         print(f"attnlens: {note}", file=sys.stderr)

@@ -33,6 +33,7 @@ Kind = Literal["head", "this over", "boundaries"]
 
 RECENT = SCALES["medium"]
 RELATION_HEADS = ("same_bowler", "same_batsman")
+UNSPECIALISED = "unspecialised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tested:
-    """A claim, what hiding its balls did, and what chance would have done."""
+    """A claim, what hiding its balls did, and what chance would have done.
+
+    ``matched``: whether the controls it was judged by have the claim's distances.
+    """
 
     claim: Claim
     probabilities: Floats
     effect: float
     points: Floats
     controls: Floats
+    matched: bool
     p: float | None
     q: float | None
     judged: Judged
@@ -94,6 +99,19 @@ def names_of(balls: Sequence[PastBall]) -> str:
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
 
 
+def head_words(number: int, pattern: str | None, earned: str) -> str:
+    """What to call a head: the name it has earned, else what it started as."""
+    name = earned.replace("_", "-")
+    if pattern is None:
+        told = "" if earned == UNSPECIALISED else f" that earned the name {name}"
+        return f"free head {number}{told}"
+    start = pattern.replace("_", "-")
+    if earned == pattern:
+        return f"the {start} head"
+    now = "" if earned == UNSPECIALISED else f", now {name}"
+    return f"head {number} (started as {start}{now})"
+
+
 def claims_of(window: BallWindow, scales: dict[str, ScaleAttention]) -> list[Claim]:
     """What the heads say of this ball: one claim per head that lists a ball, and two more.
 
@@ -110,14 +128,21 @@ def claims_of(window: BallWindow, scales: dict[str, ScaleAttention]) -> list[Cla
             listed = [attention.balls[place] for place in order[:LISTED]]
             if not listed:
                 continue
-            whose = {
-                "recency": "the recency head",
-                "same_bowler": f"the same-bowler head ({window.delivery.bowler.name})",
-                "same_batsman": f"the same-batsman head ({window.delivery.batter.name})",
-            }.get(pattern or "", f"free head {number}")
+            looked_at = names_of(listed)
+            if scale == "long":
+                # The head saw one summary of the over: its balls cannot be told apart.
+                over = listed[0].over
+                listed = [ball for ball in attention.balls if ball.over == over]
+                looked_at = f"over {over} most ({names_of(listed)})"
+            whose = head_words(number, pattern, attention.earned[number])
+            if related:
+                player = (
+                    window.delivery.bowler if pattern == "same_bowler" else window.delivery.batter
+                )
+                whose = f"{whose}, {player.name}"
             claims.append(
                 Claim(
-                    text=f"{whose} of the {scale} scale looked at {names_of(listed)}",
+                    text=f"on the {scale} scale, {whose} looked at {looked_at}",
                     kind="head",
                     removed=tuple(ball.index for ball in listed),
                     window=inside,
@@ -277,28 +302,37 @@ def _judged(
     nats: Floats,
     measured: Sequence[tuple[Claim, int, Floats]],
 ) -> list[Tested]:
-    """p for every claim that can be compared, q over those, and verdicts."""
-    p_values = {
-        row: p_value(float(nats[row]), controls) for _, row, controls in measured if len(controls)
-    }
-    q_values = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True))
+    """p for every set of balls that can be compared, q over those sets, and verdicts.
+
+    Several heads may list the same balls. Those balls are one hypothesis: it counts once
+    among the claims, and where its claims have different controls the least favourable
+    comparison speaks for all of them, so the same balls never get two verdicts.
+    """
+    strictest: dict[frozenset[int], tuple[float, Floats, bool]] = {}
+    for claim, row, controls in measured:
+        if len(controls):
+            balls = frozenset(claim.removed)
+            p = p_value(float(nats[row]), controls)
+            if balls not in strictest or p > strictest[balls][0]:
+                strictest[balls] = p, controls, claim.matched
+    q_values = dict(
+        zip(strictest, benjamini_hochberg([p for p, _, _ in strictest.values()]), strict=True)
+    )
     tested = []
     for claim, row, controls in measured:
         points = 100 * (found[row] - full)
-        if row in q_values:
-            judged = judge(float(nats[row]), points, controls, q_values[row])
-        else:
-            judged = Judged(None, TOO_FEW)
-        tested.append(
-            Tested(
-                claim,
-                found[row],
-                float(nats[row]),
-                points,
-                controls,
-                p_values.get(row),
-                q_values.get(row),
-                judged,
+        balls = frozenset(claim.removed)
+        effect = float(nats[row])
+        if not len(controls):
+            nothing = Judged(None, TOO_FEW)
+            tested.append(
+                Tested(
+                    claim, found[row], effect, points, controls, claim.matched, None, None, nothing
+                )
             )
-        )
+            continue
+        p, compared, matched = strictest[balls]
+        q = q_values[balls]
+        judged = judge(effect, points, compared, q)
+        tested.append(Tested(claim, found[row], effect, points, compared, matched, p, q, judged))
     return tested

@@ -187,6 +187,8 @@ def _history(
 ) -> list[dict[str, Any]]:
     recent = [ball.index for ball in window.past[-(RECENT - 1) :]]
     wanted = build.mentioned(across_balls, recent)
+    if tested is not None:
+        wanted.update(index for one in tested.tested for index in one.claim.removed)
     rows = []
     for place, ball in enumerate(window.past):
         if ball.index not in wanted:
@@ -218,7 +220,7 @@ def _claim(one: Tested, full: list[float]) -> dict[str, Any]:
         "changes": build.outcome_points(OUTCOMES, one.points.tolist()),
         "top_change": build.top_change(OUTCOMES, full, one.probabilities.tolist()),
         "control": "random sets with the same distances"
-        if claim.matched
+        if one.matched
         else "random sets of the same size",
         "controls": len(one.controls),
         "control_median_nats": None if middle is None else rounded(middle, build.NATS_DIGITS),

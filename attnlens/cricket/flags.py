@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlens.cricket.ratings import quota_of, venue_key
+from attnlens.cricket.ratings import LIMITED, quota_of, venue_key
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
 
@@ -80,8 +80,8 @@ def _format_flags(window: BallWindow, predictor: TrainedPredictor) -> list[tuple
             )
         )
     quota = quota_of(match, innings)
-    usual = {"T20": 120, "IT20": 120, "ODI": 300, "ODM": 300}.get(match.match_type or "")
-    if quota is not None and usual is not None and quota < usual and not innings.super_over:
+    usual = LIMITED.get(match.match_type or "", 0) * match.balls_per_over
+    if quota is not None and quota < usual and not innings.super_over:
         found.append(("reduced_match", f"a shortened innings of {quota} balls"))
     return found
 
@@ -94,12 +94,15 @@ def _date_flags(
         return []
     found = []
     first, last = predictor.date("trained_from"), predictor.date("trained_until")
-    if first is not None and last is not None and first <= match.date <= last:
+    other = match.match_type not in (None, *predictor.card.get("match_types", [])) or (
+        match.gender is not None and match.gender != predictor.card.get("gender", match.gender)
+    )
+    if first is not None and last is not None and first <= match.date <= last and not other:
         found.append(
             (
                 "in_training",
-                f"the match lies in the model's training dates ({first} to {last}): "
-                "expect it to look better than it is",
+                f"played within the model's training dates ({first} to {last}): if it was "
+                "trained on this match, it looks better than it is",
             )
         )
     until = predictor.ratings.until

@@ -58,10 +58,24 @@ def with_next_ball(
     bowling = _named(bowler, known, "--bowler") or _same_over_bowler(innings, last)
     if bowling is None:
         raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
+    _refuse_impossible(innings, facing, bowling)
     ball = _delivery(innings, last, facing, other, bowling)
     longer = replace(innings, deliveries=(*innings.deliveries, ball))
     sides = tuple(longer if side is innings else side for side in match.innings)
     return replace(match, innings=sides)
+
+
+def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None:
+    """Nobody bowls to his own side, bats for the other, or comes back after being out."""
+    batted = {p.key for ball in innings.deliveries for p in (ball.batter, ball.non_striker)}
+    bowled = {ball.bowler.key for ball in innings.deliveries}
+    out = {w.player_out.key for ball in innings.deliveries for w in ball.wickets if w.counts}
+    if batter.key in out:
+        raise InputError(f"{batter} is out already", remedy="name another with --batter")
+    if batter.key in bowled:
+        raise InputError(f"{batter} bowls in this innings", remedy="name another with --batter")
+    if bowler.key in batted or bowler.key == batter.key:
+        raise InputError(f"{bowler} bats in this innings", remedy="name another with --bowler")
 
 
 def why_over(match: Match, innings: Innings) -> str | None:

@@ -63,8 +63,8 @@ class Bowling:
 
     @property
     def economy(self) -> float | None:
-        """Runs per over of six; ``None`` before the first legal ball."""
-        return 6 * self.runs / self.legal if self.legal else None
+        """Runs per over, of as many balls as the match has; ``None`` before a legal ball."""
+        return self.balls_per_over * self.runs / self.legal if self.legal else None
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Fall:
 
 @dataclass
 class Partnership:
-    """Two batters together, until one of them leaves; runs include extras."""
+    """Two batters together, until one of them leaves; runs include extras, balls are faced."""
 
     wicket: int
     batters: tuple[Player, Player]
@@ -122,7 +122,7 @@ def scorecard(innings: Innings) -> Card:
         for kind, runs in ball.extras.items():
             card.extras[kind] += runs
         stand.runs += ball.runs_total
-        stand.balls += ball.is_legal
+        stand.balls += "wides" not in ball.extras
         for wicket in ball.wickets:
             _leave(card, batting, ball, wicket)
             if wicket.player_out.key in {player.key for player in stand.batters}:
@@ -244,7 +244,7 @@ def card_data(match: Match, card: Card) -> dict[str, Any]:
         "overs": innings.overs_display,
         "legal_balls": innings.legal_balls,
         "deliveries": len(innings.deliveries),
-        "run_rate": _rounded(6 * innings.total / innings.legal_balls)
+        "run_rate": _rounded(innings.balls_per_over * innings.total / innings.legal_balls)
         if innings.legal_balls
         else None,
         "target": innings.target,

@@ -251,6 +251,13 @@ def _picture(source: _Source) -> Sentence:
 def _claim(source: _Source, at: int) -> Sentence:
     claim = source.data["evidence"][at]
     pointer = f"/evidence/{at}"
+    if claim["verdict"] is None:
+        reason: list[Part] = (
+            [] if claim["reason"] is None else [": ", source.quote(f"{pointer}/reason")]
+        )
+        return _sentence(
+            [*_subject(source, at), ", which is a picture and not a claim", *reason, "."]
+        )
     change = claim["top_change"]
     before, after = _change(source, f"{pointer}/top_change/before", f"{pointer}/top_change/after")
     them = "it" if len(claim["removed"]) == 1 else "them"
@@ -275,8 +282,6 @@ def _verdict(source: _Source, at: int) -> list[Part]:
     reason: list[Part] = (
         [] if claim["reason"] is None else [": ", source.quote(f"{pointer}/reason")]
     )
-    if claim["verdict"] is None:
-        return [", and this is a picture only, not a claim", *reason]
     odds: list[Part] = (
         [] if claim["q"] is None else ["q ", source.quote(f"{pointer}/q", significant)]
     )
@@ -300,7 +305,7 @@ def _subject(source: _Source, at: int) -> list[Part]:
         head = resolve(source.data, place)
     except LookupError:
         return [f"The model focused on {noun} ", *balls]
-    name = _head_name(source, place, head)
+    name = _head_name(source, at, place, head)
     focus: list[Part] = [*name, " focused on "]
     for key in ("bowler", "batsman"):
         if key in head:
@@ -308,12 +313,17 @@ def _subject(source: _Source, at: int) -> list[Part]:
     return [*focus, f"{noun} ", *balls]
 
 
-def _head_name(source: _Source, place: str, head: Mapping[str, Any]) -> list[Part]:
+def _head_name(source: _Source, at: int, place: str, head: Mapping[str, Any]) -> list[Part]:
+    """By the name it has earned, else by what it started as; always with its scale."""
+    scale: list[Part] = ["On the ", source.quote(f"/evidence/{at}/scale"), " scale, "]
     if head["pattern"] != UNNAMED:
-        return ["Its ", source.quote(f"{place}/pattern", spaced), " head"]
+        pattern = source.quote(f"{place}/pattern", spaced)
+        if head["earned"] == head["pattern"]:
+            return [*scale, "its ", pattern, " head"]
+        return [*scale, "the head that started as ", pattern]
     if head["earned"] != "unspecialised":
-        return ["The head that earned the name ", source.quote(f"{place}/earned", spaced)]
-    return ["A head without a name"]
+        return [*scale, "the head that earned the name ", source.quote(f"{place}/earned", spaced)]
+    return [*scale, "a head without a name"]
 
 
 def _balls(source: _Source, at: int) -> list[Part]:
@@ -390,11 +400,11 @@ def _cautions(source: _Source) -> list[Sentence]:
     flags = source.data["flags"]
     if not flags:
         return []
-    parts: list[Part] = ["Keep in mind:"]
+    parts: list[Part] = ["Keep in mind: "]
     for at, flag in enumerate(flags):
-        parts += [" ", source.quote(f"/flags/{at}/text")]
-        if not flag["text"].endswith((".", "!", "?")):
-            parts.append(".")
+        ended, last = flag["text"].endswith((".", "!", "?")), at == len(flags) - 1
+        between = "" if last and ended else "." if last else " " if ended else "; "
+        parts += [source.quote(f"/flags/{at}/text"), between]
     return [_sentence(parts)]
 
 

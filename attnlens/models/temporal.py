@@ -131,7 +131,9 @@ class TemporalEncoder(nn.Module):
             mask: boolean ``(batch, ball)``, true where a ball is hidden (padding, say).
         """
         positions, overs, balls_in_over = (
-            torch.as_tensor(place, device=ball_sequence.device).expand(ball_sequence.shape[:2])
+            torch.as_tensor(place, device=ball_sequence.device)
+            .long()
+            .expand(ball_sequence.shape[:2])
             for place in (positions, overs, balls_in_over)
         )
         distance = positions[:, :, None] - positions[:, None, :]
@@ -140,7 +142,7 @@ class TemporalEncoder(nn.Module):
         # their own would let older balls in through the balls between.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
-            hidden = hidden | mask[:, None, :]
+            hidden = hidden | mask.bool()[:, None, :]
         relations = ball_sequence.new_zeros(*distance.shape, len(RELATIONS))
         relations[..., RECENCY] = -distance.to(relations.dtype)
         relations[..., RELATIONS.index("same_over")] = (overs[:, :, None] == overs[:, None, :]).to(
@@ -410,7 +412,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         """
         batch, length, _ = full_sequence.shape
         device = full_sequence.device
-        start = torch.as_tensor(current_over_start, device=device).expand(batch)[:, None]
+        start = torch.as_tensor(current_over_start, device=device).long().expand(batch)[:, None]
         place = torch.arange(length, device=device).expand(batch, length)
         overs_back = torch.div(start - place + 5, 6, rounding_mode="floor").clamp(min=0)
         over = (over_summaries.shape[1] - overs_back).clamp(min=0)

@@ -64,6 +64,15 @@ def head_name(key: str, head: Mapping[str, Any]) -> str:
 
 
 def question(head: Mapping[str, Any], balls: Balls) -> str:
+    """What the head asks, and what it has become where that is something else."""
+    asks = _asks(head, balls)
+    became = head["earned"] not in (head["pattern"], "unspecialised")
+    if head["pattern"] == UNNAMED or not became:
+        return asks
+    return f"{asks} (now: {head['earned'].replace('_', ' ')})"
+
+
+def _asks(head: Mapping[str, Any], balls: Balls) -> str:
     if head["pattern"] == "same_bowler":
         return f"how did {balls.bowler}'s earlier balls go?"
     if head["pattern"] == "same_batsman":

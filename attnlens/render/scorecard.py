@@ -8,6 +8,7 @@ from typing import Any
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, display_width, pad
 
 NARROW = 60
+ALL_OUT = 10
 ABBREVIATED = {"byes": "b", "legbyes": "lb", "wides": "w", "noballs": "nb", "penalty": "pen"}
 
 
@@ -60,7 +61,8 @@ def _head(page: Page, data: Mapping[str, Any]) -> None:
 def _innings(page: Page, card: Mapping[str, Any]) -> None:
     declared = " declared" if card["declared"] else ""
     name = "super over: " if card["super_over"] else ""
-    score = f"{card['total']}/{card['wickets']}{declared} ({card['overs']} overs)"
+    lost = " all out" if card["wickets"] == ALL_OUT else f"/{card['wickets']}"
+    score = f"{card['total']}{lost}{declared} ({card['overs']} overs)"
     page.paragraph(f"{name}{card['batting_team']} {score}", "title")
     if card["target"] is not None:
         balls = card["target_balls"]

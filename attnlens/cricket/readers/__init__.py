@@ -104,7 +104,7 @@ def read_match(source: str | PathLike[str]) -> Match:
                 f"holds several matches ({shown(match.match_id)}, {shown(second.match_id)}, ...)",
                 path=file.display,
                 remedy=f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}, "
-                "or read them with read_matches",
+                "or list them with `attnlens match`",
             )
         return match
 

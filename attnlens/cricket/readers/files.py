@@ -265,7 +265,7 @@ def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
         raise MatchFileError(
             "this is a folder, not a match file",
             path=path,
-            remedy="name a file in it, or read them all with read_matches",
+            remedy="name a file in it, or list them with `attnlens match`",
         )
     # A pipe or a device would be waited for, perhaps for ever.
     if not stat.S_ISREG(about.st_mode):
