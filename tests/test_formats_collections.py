@@ -219,10 +219,9 @@ def test_a_zip_of_kaggle_tables_is_one_file_of_matches(shared_data: Path, tmp_pa
     assert len(by_date) == len(whole) == 73
     assert all(match.innings == whole[match.match_id].innings for match in by_date)
     assert all(match.outcome == whole[match.match_id].outcome for match in by_date)
+    member = f"{archive}::deliveries.csv::1".replace(f"{tmp_path}/", "")
     assert problem(archive).endswith(
-        f"name one, such as {archive}::deliveries.csv::1, or list them with `attnlens match`".replace(
-            f"{tmp_path}/", ""
-        )
+        f"name one, such as {member}, or list them with `attnlens match`"
     )
 
 

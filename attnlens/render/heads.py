@@ -64,15 +64,6 @@ def head_name(key: str, head: Mapping[str, Any]) -> str:
 
 
 def question(head: Mapping[str, Any], balls: Balls) -> str:
-    """What the head asks, and what it has become where that is something else."""
-    asks = _asks(head, balls)
-    became = head["earned"] not in (head["pattern"], "unspecialised")
-    if head["pattern"] == UNNAMED or not became:
-        return asks
-    return f"{asks} (now: {head['earned'].replace('_', ' ')})"
-
-
-def _asks(head: Mapping[str, Any], balls: Balls) -> str:
     if head["pattern"] == "same_bowler":
         return f"how did {balls.bowler}'s earlier balls go?"
     if head["pattern"] == "same_batsman":
@@ -212,6 +203,13 @@ def _change(outcome: str, before: float, after: float, glyphs: Glyphs) -> str:
     return airy if len(airy) < EFFECT else f"P({outcome}) {one}{glyphs.arrow}{two}%"
 
 
+def _became(head: Mapping[str, Any]) -> str | None:
+    """What a head does on many balls, where that is not what it started as."""
+    if head["pattern"] == UNNAMED or head["earned"] in (head["pattern"], "unspecialised"):
+        return None
+    return f"named for its start; on many balls it looks at: {head['earned'].replace('_', ' ')}"
+
+
 def _unusual(claim: Mapping[str, Any]) -> str | None:
     return None if claim["reason"] in USUAL else claim["reason"]
 
@@ -245,7 +243,7 @@ def _add_balls(
         items.append([(f"= {share}", "quiet")])
     page.flow(items, indent=4, gap=3)
     where = "hidden from this head only" if claims[0]["removed_from"] == "head" else None
-    _add_remarks(page, head["note"], where, *map(_unusual, claims))
+    _add_remarks(page, _became(head), head["note"], where, *map(_unusual, claims))
 
 
 def add_strip(page: Page, data: Mapping[str, Any], scale: str, balls: Balls) -> None:
