@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import can_draw, color_wanted, emit, page_width, progress, utf8_stdout
+from attnlens.cli.options import (
+    can_draw,
+    color_wanted,
+    emit,
+    page_width,
+    progress,
+    report_skipped,
+    utf8_stdout,
+)
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
@@ -64,10 +71,7 @@ def run(options: argparse.Namespace) -> int:
         emit(_page(first[0], options), options.out)
     else:
         _list(itertools.chain(first, matches), options)
-    if skipped:
-        print(f"attnlens: skipped {len(skipped)}:", file=sys.stderr)
-        for error in skipped:
-            print(f"attnlens: {error}", file=sys.stderr)
+    report_skipped(f"skipped {len(skipped)}", skipped)
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.errors import InputError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match import Match
     from attnlens.cricket.timeline import Timeline
     from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.errors import MatchFileError
 
 PLAIN_WIDTH = 100
 
@@ -48,6 +49,14 @@ def utf8_stdout() -> None:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
+
+
+def report_skipped(heading: str, skipped: Sequence[MatchFileError]) -> None:
+    """Every file that was passed over, and why, on stderr; nothing where there was none."""
+    if skipped:
+        print(f"attnlens: {heading}:", file=sys.stderr)
+        for error in skipped:
+            print(f"attnlens: {error}", file=sys.stderr)
 
 
 def can_draw() -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from attnlens.cli.options import add_model_options, progress, timeline, utf8_stdout
+from attnlens.cli.options import add_model_options, progress, report_skipped, timeline, utf8_stdout
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,10 +91,7 @@ def run(options: argparse.Namespace) -> int:
                 with part.open("w", encoding="utf-8", newline="") as file:
                     _write_csv(rows, file)
     progress("")
-    if skipped:
-        print(f"attnlens: skipped {len(skipped)} files:", file=sys.stderr)
-        for error in skipped:
-            print(f"attnlens: {error}", file=sys.stderr)
+    report_skipped(f"skipped {len(skipped)} files", skipped)
     return 0
 
 

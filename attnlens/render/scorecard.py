@@ -88,38 +88,19 @@ def _innings(page: Page, card: Mapping[str, Any]) -> None:
     extras = card["extras"]
     kinds = ", ".join(f"{ABBREVIATED[k]} {v}" for k, v in extras.items() if k != "total" and v)
     page.paragraph(f"extras {extras['total']}" + (f" ({kinds})" if kinds else ""), indent=4)
-    if card["did_not_bat"]:
-        names = card["did_not_bat"]
-        page.flow(
-            [[(f"{name}{',' if name is not names[-1] else ''}", "")] for name in names],
-            indent=4,
-            gap=1,
-            lead=[("    did not bat ", "quiet")],
-        )
+    _listed(page, "did not bat", card["did_not_bat"], ",")
     falls = [
         f"{fall['score']}/{fall['wicket']} {fall['player']} "
         f"({fall['actual_delivery'] or fall['label']})"
         for fall in card["fall_of_wickets"]
     ]
-    if falls:
-        page.flow(
-            [[(f"{fall}{',' if fall is not falls[-1] else ''}", "")] for fall in falls],
-            indent=4,
-            gap=1,
-            lead=[("    fall of wickets ", "quiet")],
-        )
+    _listed(page, "fall of wickets", falls, ",")
     stands = [
         f"{stand['runs']}{'*' if stand['unbroken'] else ''} ({stand['balls']})"
         f" {' & '.join(stand['batters'])}"
         for stand in card["partnerships"]
     ]
-    if stands:
-        page.flow(
-            [[(f"{stand}{';' if stand is not stands[-1] else ''}", "")] for stand in stands],
-            indent=4,
-            gap=1,
-            lead=[("    partnerships ", "quiet")],
-        )
+    _listed(page, "partnerships", stands, ";")
     page.blank()
     _table(
         page,
@@ -142,6 +123,16 @@ def _innings(page: Page, card: Mapping[str, Any]) -> None:
         words=1,
     )
     page.blank()
+
+
+def _listed(page: Page, name: str, entries: Sequence[str], mark: str) -> None:
+    """Entries in a row after their name, parted by ``mark``; nothing where there are none."""
+    if not entries:
+        return
+    marked = [*(f"{entry}{mark}" for entry in entries[:-1]), entries[-1]]
+    page.flow(
+        [[(entry, "")] for entry in marked], indent=4, gap=1, lead=[(f"    {name} ", "quiet")]
+    )
 
 
 def _two(value: float | None, digits: int) -> str:

@@ -42,7 +42,6 @@ from attnlens.errors import InputError, MatchFileError
 __all__ = ["FORMATS", "Format", "read_match", "read_matches"]
 
 _MOST_TRIED = 16
-_MATCHES_NAMED = 3
 
 
 class _Matches(Protocol):
