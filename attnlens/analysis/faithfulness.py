@@ -1,0 +1,303 @@
+"""Does an attribution say what mattered? Removal metrics with the controls they need.
+
+Nothing here knows a model or a domain: an input is ``n`` parts, ``predict(masks)`` gives the
+outcome probabilities ``(mask, class)`` with only the parts where a mask is true, and an
+attribution is one score per part, the higher the more it claims the part mattered.
+
+The explained scalar ``y`` is the log-odds of the class that is likeliest with every part.
+Attention has no sign, and ``y`` has: parts that push it up and parts that push it down cancel.
+So beside every figure in log-odds stands the same figure in nats, ``KL(full ‖ what is left)``,
+which counts both.
+
+Reference:
+    DeYoung et al. 2020 (comprehensiveness, sufficiency), Petsiuk et al. 2018 (deletion and
+    insertion), Liu et al. 2022 (sign violations), Chrysostomou & Aletras 2022 (random
+    attributions as the yardstick), Neely et al. 2022 (why a rank correlation describes a
+    model and is no verdict on a sentence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.analysis.verdicts import divergence
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+Predict = Callable[[Masks], Floats]
+
+SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
+"""How many parts are removed or kept for comprehensiveness and sufficiency."""
+
+STEPS: Final = 32
+"""Points of a deletion or insertion curve after its first; all ``n`` where there are fewer."""
+
+CONTROLS: Final = 20
+"""Random attributions per input."""
+
+DRAWS: Final = 2000
+SMALLEST: Final = 1e-12
+
+CORRELATIONS: Final[tuple[str, ...]] = ("spearman", "partial_spearman")
+
+HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
+    "comprehensiveness": True,
+    "comprehensiveness_kl": True,
+    "sufficiency": False,
+    "sufficiency_kl": False,
+    "deletion_auc": False,
+    "deletion_auc_kl": True,
+    "insertion_auc": True,
+    "insertion_auc_kl": False,
+    "sign_violation_rate": False,
+}
+"""The figures of `removal_figures`, and whether a faithful attribution has a high one."""
+
+
+def ranks(values: Floats) -> Floats:
+    """Ranks from 1 along the last axis; equal values share their mean rank."""
+    flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
+    found = np.empty_like(flat)
+    for row, one in enumerate(flat):
+        _, place, counts = np.unique(one, return_inverse=True, return_counts=True)
+        last = np.cumsum(counts)
+        found[row] = (last - (counts - 1) / 2)[place]
+    return found.reshape(np.shape(values))
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    one, other = one - one.mean(), other - other.mean()
+    size = float(np.sqrt((one @ one) * (other @ other)))
+    return float(np.clip(one @ other / size, -1.0, 1.0)) if size > SMALLEST else 0.0
+
+
+def spearman(scores: Floats, effects: Floats) -> float:
+    """Rank correlation of two vectors; 0 where either is constant or has fewer than 2 entries.
+
+    A constant says nothing about order, so it agrees with nothing.
+    """
+    if len(scores) < 2:
+        return 0.0
+    return _correlation(ranks(scores), ranks(effects))
+
+
+def partial_spearman(scores: Floats, effects: Floats, given: Floats) -> float:
+    """Rank correlation of two vectors with a third held fixed.
+
+    ``(r_se - r_sg r_eg) / √((1 - r_sg²)(1 - r_eg²))`` over rank correlations, so any
+    increasing function of ``given`` (distance or its logarithm) gives the same. 0 where
+    ``given`` orders ``scores`` or ``effects`` completely: nothing is left to agree.
+    """
+    both = spearman(scores, effects)
+    first, second = spearman(scores, given), spearman(effects, given)
+    left = (1 - first**2) * (1 - second**2)
+    if left < SMALLEST:
+        return 0.0
+    return float(np.clip((both - first * second) / np.sqrt(left), -1.0, 1.0))
+
+
+def log_odds(chances: Floats, outcome: int) -> Floats:
+    """``log p / (1 - p)`` of one class, ``(..., class) -> (...)``."""
+    p = np.clip(chances[..., outcome], SMALLEST, 1 - SMALLEST)
+    odds: Floats = np.log(p) - np.log1p(-p)
+    return odds
+
+
+def descending(scores: Floats, generator: np.random.Generator) -> Integers:
+    """Positions from the highest score to the lowest; ties in random order."""
+    shuffled = generator.permutation(len(scores))
+    order: Integers = shuffled[np.argsort(-np.asarray(scores)[shuffled], kind="stable")]
+    return order
+
+
+def without_first(order: Integers, counts: Sequence[int] | Integers) -> Masks:
+    """One mask per count, ``(count, n)``, with that many of the first of ``order`` removed."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    masks: Masks = place >= np.asarray(counts, np.int64)[:, None]
+    return masks
+
+
+def curve_counts(parts: int, steps: int = STEPS) -> Integers:
+    """How many parts are gone at each point of a curve, from none to all."""
+    counts: Integers = np.round(np.linspace(0, parts, min(parts, steps) + 1)).astype(np.int64)
+    return counts
+
+
+def area(values: Floats, counts: Integers) -> float:
+    """The mean height of a curve over the share of parts, by trapezoids.
+
+    ``counts`` runs from 0 to the number of parts. With no parts the curve is one point.
+    """
+    if len(values) == 1:
+        return float(values[0])
+    shares = np.asarray(counts, float) / counts[-1]
+    return float(((values[1:] + values[:-1]) / 2 * np.diff(shares)).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removed:
+    """One input, with everything and with each part removed alone.
+
+    Attributes:
+        full: probabilities with every part ``(class,)``.
+        nothing: with no part ``(class,)``.
+        singles: with each part removed alone ``(n, class)``.
+    """
+
+    full: Floats
+    nothing: Floats
+    singles: Floats
+
+    @property
+    def outcome(self) -> int:
+        """The explained class: the likeliest with every part."""
+        return int(self.full.argmax())
+
+    @property
+    def effects(self) -> Floats:
+        """What removing each part costs, ``KL(full ‖ without it)`` in nats, ``(n,)``."""
+        return divergence(self.full, self.singles)
+
+    @property
+    def drops(self) -> Floats:
+        """How far each part lifts ``y``: its fall without the part, ``(n,)``."""
+        fall: Floats = log_odds(self.full, self.outcome) - log_odds(self.singles, self.outcome)
+        return fall
+
+
+def removed_alone(predict: Predict, parts: int) -> Removed:
+    """Ask with everything, with nothing, and without each part."""
+    masks = np.concatenate(
+        [np.ones((1, parts), bool), np.zeros((1, parts), bool), ~np.eye(parts, dtype=bool)]
+    )
+    found = predict(masks)
+    return Removed(found[0], found[1], found[2:])
+
+
+def removal_figures(
+    predict: Predict, alone: Removed, orders: Sequence[Integers], *, steps: int = STEPS
+) -> list[dict[str, float]]:
+    """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
+
+    - comprehensiveness: the mean over `SIZES` of ``y(all) - y(without the first k)``;
+    - sufficiency: the mean over `SIZES` of ``y(all) - y(only the first k)``;
+    - deletion: the area under ``y`` while the first parts are removed one after another;
+      insertion: while they come back to nothing, first ones first;
+    - sign violations: the share of the first k that hold ``y`` down, mean over `SIZES`.
+
+    Sizes larger than the number of parts are that number.
+
+    Args:
+        orders: positions from the part that is claimed to matter most to the least.
+    """
+    parts = len(alone.singles)
+    sizes = [min(size, parts) for size in SIZES]
+    counts = curve_counts(parts, steps)
+    masks = []
+    for order in orders:
+        few, many = without_first(order, sizes), without_first(order, counts)
+        masks += [few, ~few, many, ~many]
+    if not masks:
+        return []
+    found = predict(np.concatenate(masks))
+    ends = np.cumsum([len(one) for one in masks])[:-1]
+    pieces = np.split(found, ends)
+    level, drops = log_odds(alone.full, alone.outcome), alone.drops
+    figures = []
+    for number, order in enumerate(orders):
+        gone, kept, deleted, inserted = (
+            log_odds(piece, alone.outcome) for piece in pieces[4 * number : 4 * number + 4]
+        )
+        gone_kl, kept_kl, deleted_kl, inserted_kl = (
+            divergence(alone.full, piece) for piece in pieces[4 * number : 4 * number + 4]
+        )
+        wrong = [float((drops[order[:size]] < 0).mean()) if size else 0.0 for size in sizes]
+        figures.append(
+            {
+                "comprehensiveness": float((level - gone).mean()),
+                "comprehensiveness_kl": float(gone_kl.mean()),
+                "sufficiency": float((level - kept).mean()),
+                "sufficiency_kl": float(kept_kl.mean()),
+                "deletion_auc": area(deleted, counts),
+                "deletion_auc_kl": area(deleted_kl, counts),
+                "insertion_auc": area(inserted, counts),
+                "insertion_auc_kl": area(inserted_kl, counts),
+                "sign_violation_rate": float(np.mean(wrong)),
+            }
+        )
+    return figures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """Every figure of one input.
+
+    Attributes:
+        methods: method to figure to value.
+        controls: one dictionary of `removal_figures` per random ordering.
+    """
+
+    methods: dict[str, dict[str, float]]
+    controls: list[dict[str, float]]
+
+
+def judge_scores(
+    predict: Predict,
+    alone: Removed,
+    scores: Mapping[str, Floats],
+    *,
+    generator: np.random.Generator,
+    controls: int = CONTROLS,
+    steps: int = STEPS,
+) -> Judged:
+    """Removal figures of every method, and of as many random orderings."""
+    orders = [descending(one, generator) for one in scores.values()]
+    orders += [generator.permutation(len(alone.singles)) for _ in range(controls)]
+    found = removal_figures(predict, alone, orders, steps=steps)
+    return Judged(dict(zip(scores, found, strict=False)), found[len(scores) :])
+
+
+def group_interval(
+    values: Sequence[float] | Floats,
+    groups: Sequence[str],
+    *,
+    seed: int = 5,
+    draws: int = DRAWS,
+) -> tuple[float, float]:
+    """The 95% interval of the mean of ``values``, resampling whole groups (such as matches).
+
+    Values of one group are not independent; treating them as if they were would make the
+    interval too narrow. With one group there is nothing to resample and both ends are the mean.
+    """
+    names, place = np.unique(np.asarray(groups), return_inverse=True)
+    sums = np.bincount(place, np.asarray(values, float), len(names))
+    counts = np.bincount(place, minlength=len(names)).astype(float)
+    picks = np.random.default_rng(seed).integers(len(names), size=(draws, len(names)))
+    means = sums[picks].sum(1) / counts[picks].sum(1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:
+    """How far a figure is from random ones: z, signed so that positive is more faithful, and p.
+
+    ``p = (1 + #{control at least as faithful}) / (R + 1)``, one-sided. z is 0 where the
+    controls do not vary and the figure is theirs.
+
+    Args:
+        controls: the same figure of ``R`` random attributions ``(R,)``.
+        high: whether a faithful attribution has a high figure.
+    """
+    sign = 1.0 if high else -1.0
+    better = int((sign * controls >= sign * value).sum())
+    spread = float(controls.std(ddof=1)) if len(controls) > 1 else 0.0
+    gap = sign * (value - float(controls.mean()))
+    z = gap / spread if spread > SMALLEST else 0.0
+    return z, (1 + better) / (len(controls) + 1)
