@@ -24,11 +24,16 @@ from pathlib import Path
 import numpy as np
 import pandas
 
+from attnlens.analysis.scores import (
+    Bootstrap,
+    brier_scores,
+    calibration_error,
+    hits,
+    log_losses,
+)
+
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 COLUMNS = [f"p_{outcome}" for outcome in OUTCOMES]
-BINS = 15
-SMALLEST = 1e-12
-Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -56,39 +61,9 @@ def happened(table: pandas.DataFrame) -> Integers:
     return np.asarray([place[outcome] for outcome in table["actual"]], dtype=np.int64)
 
 
-def figures(chances: Floats, actual: Integers) -> dict[str, Floats]:
-    """Log-loss, Brier and accuracy of each ball. ``chances`` is (balls, outcomes)."""
-    rows = np.arange(len(actual))
-    hit = np.zeros_like(chances)
-    hit[rows, actual] = 1
-    return {
-        "log_loss": -np.log(np.maximum(chances[rows, actual], SMALLEST)),
-        "brier": ((chances - hit) ** 2).sum(1),
-        "accuracy": (chances.argmax(1) == actual).astype(np.float64),
-    }
-
-
-def calibration_error(chances: Floats, actual: Integers) -> float:
-    """The expected calibration error, as the module's docstring defines it."""
-    confidence = chances.max(1)
-    right = (chances.argmax(1) == actual).astype(np.float64)
-    place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-    distance = np.bincount(place, right - confidence, BINS)
-    return float(np.abs(distance).sum() / len(actual))
-
-
-def interval(values: Floats, matches: Integers, draws: int) -> tuple[float, float]:
-    """The 95% interval of the mean of ``values``, resampling whole matches."""
-    count = int(matches.max()) + 1
-    sums = np.bincount(matches, values, count)
-    balls = np.bincount(matches, minlength=count).astype(np.float64)
-    generator = np.random.default_rng(5)
-    means = np.empty(draws)
-    for draw in range(draws):
-        chosen = generator.integers(count, size=count)
-        means[draw] = sums[chosen].sum() / balls[chosen].sum()
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
+def between(interval: tuple[float, float] | None) -> str:
+    """An interval in brackets; one match alone has none."""
+    return "[one match: no interval]" if interval is None else "[{:.5f}, {:.5f}]".format(*interval)
 
 
 def main() -> int:
@@ -107,16 +82,20 @@ def main() -> int:
     prior = np.tile(shares / shares.sum(), (len(actual), 1))
 
     told = {}
+    bootstrap = Bootstrap(matches, draws=options.draws)
     for name, given in (("model", chances), ("prior", prior)):
-        told[name] = figures(given, actual)
+        told[name] = {
+            "log_loss": log_losses(given, actual),
+            "brier": brier_scores(given, actual),
+            "accuracy": hits(given, actual),
+        }
         parts = []
         for figure, values in told[name].items():
-            low, high = interval(values, matches, options.draws)
-            parts.append(f"{figure} {values.mean():.5f} [{low:.5f}, {high:.5f}]")
+            parts.append(f"{figure} {values.mean():.5f} {between(bootstrap.interval(values))}")
         print(f"{name}: {'  '.join(parts)}  ece {calibration_error(given, actual):.5f}")
     gained = told["prior"]["log_loss"] - told["model"]["log_loss"]
-    low, high = interval(gained, matches, options.draws)
-    print(f"prior minus model: log_loss {gained.mean():.5f} [{low:.5f}, {high:.5f}]")
+    interval = between(bootstrap.interval(gained))
+    print(f"prior minus model: log_loss {gained.mean():.5f} {interval}")
     print(f"{len(actual)} balls of {matches.max() + 1} matches")
     return 0
 

@@ -1,0 +1,162 @@
+"""How well probabilities fit what happened, with intervals over groups such as matches.
+
+Log-loss is in nats: minus the log of the probability given to what happened. Brier is the sum
+over the outcomes of squared differences. The expected calibration error is that of the
+likeliest outcome (Guo et al. 2017): rows fall into equally wide bins of its probability; the
+distance between its mean probability and how often it came, weighted by the rows per bin.
+
+Rows of one group depend on one another, so intervals come from resampling whole groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Interval = tuple[float, float]
+
+SMALLEST: Final = 1e-12
+"""A probability of nothing for what did happen would make every mean infinite."""
+
+BINS: Final = 15
+COVERED: Final = 0.95
+FEWEST_GROUPS: Final = 2
+"""Resampling fewer groups than this says nothing."""
+
+
+def log_losses(chances: Floats, actual: Integers) -> Floats:
+    """Log-loss of each row, ``(rows, outcomes), (rows,) -> (rows,)``."""
+    told: Floats = -np.log(np.maximum(chances[np.arange(len(actual)), actual], SMALLEST))
+    return told
+
+
+def brier_scores(chances: Floats, actual: Integers) -> Floats:
+    """Brier score of each row, 0 to 2."""
+    away = chances.astype(np.float64)
+    away[np.arange(len(actual)), actual] -= 1
+    told: Floats = (away**2).sum(1)
+    return told
+
+
+def hits(chances: Floats, actual: Integers) -> Floats:
+    """1 where the likeliest outcome happened, else 0."""
+    return (chances.argmax(1) == actual).astype(np.float64)
+
+
+def equal_bins(values: Floats, bins: int = BINS) -> Integers:
+    """The bin of each probability among ``bins`` equally wide ones; 1 is in the last."""
+    return np.minimum((values * bins).astype(np.int64), bins - 1)
+
+
+def filled_bins(values: Floats, bins: int = BINS) -> Integers:
+    """The bin of each value among at most ``bins`` that hold about as many rows each.
+
+    Equal values share a bin.
+    """
+    cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins))
+    return np.searchsorted(cuts, values, side="right").astype(np.int64)
+
+
+def calibration_error(chances: Floats, actual: Integers, bins: int = BINS) -> float:
+    """The expected calibration error of the likeliest outcome."""
+    confidence = chances.max(1)
+    distance = np.bincount(
+        equal_bins(confidence, bins), hits(chances, actual) - confidence, minlength=bins
+    )
+    return float(np.abs(distance).sum() / len(actual))
+
+
+class Bootstrap:
+    """Intervals from resampling whole groups; all of one bootstrap share their resamples.
+
+    Args:
+        group: the group of each row, numbers from 0, ``(rows,)``.
+        draws: how many resamples.
+    """
+
+    def __init__(self, group: Integers, *, draws: int = 1000, seed: int = 5) -> None:
+        self._group = group
+        self._count = int(group.max()) + 1 if len(group) else 0
+        generator = np.random.default_rng(seed)
+        times = np.zeros((draws, self._count), np.float64)
+        for row in times:
+            row += np.bincount(
+                generator.integers(self._count, size=self._count), minlength=self._count
+            )
+        self._times = times
+
+    def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
+        """The 95% interval of the mean of ``values``.
+
+        Args:
+            values: one per row, ``(rows,)``.
+            rows: which of them count; all where not given.
+
+        Returns:
+            ``None`` where the rows come from fewer than two groups.
+        """
+        group = self._group
+        if rows is not None:
+            group, values = group[rows], values[rows]
+        if len(np.unique(group)) < FEWEST_GROUPS or not len(self._times):
+            return None
+        sums = np.bincount(group, values, self._count)
+        number = self._times @ np.bincount(group, minlength=self._count).astype(np.float64)
+        drawn = number > 0  # a small part of the rows can be missing from a resample
+        means = (self._times @ sums)[drawn] / number[drawn]
+        low, high = np.quantile(means, [(1 - COVERED) / 2, (1 + COVERED) / 2])
+        return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Rows with about the same probability, and how often it came true.
+
+    Attributes:
+        predicted: their mean probability.
+        observed: how often it happened.
+        rows: how many there are.
+        interval: of ``observed``; ``None`` where they come from one group.
+    """
+
+    predicted: float
+    observed: float
+    rows: int
+    interval: Interval | None
+
+
+def reliability(
+    predicted: Floats, happened: NDArray[Any], place: Integers, bootstrap: Bootstrap
+) -> list[Bin]:
+    """What was predicted beside what came, per bin; bins without rows are left out.
+
+    Args:
+        predicted: a probability per row, ``(rows,)``.
+        happened: whether it came true, ``(rows,)``.
+        place: the bin of each row, as of `equal_bins` or `filled_bins`.
+    """
+    came = happened.astype(np.float64)
+    told = []
+    for number in np.unique(place):
+        rows = place == number
+        told.append(
+            Bin(
+                float(predicted[rows].mean()),
+                float(came[rows].mean()),
+                int(rows.sum()),
+                bootstrap.interval(came, rows),
+            )
+        )
+    return told
+
+
+def group_numbers(names: Sequence[str]) -> Integers:
+    """A number from 0 for every name, the same for equal ones."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
