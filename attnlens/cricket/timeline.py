@@ -78,6 +78,12 @@ class Timeline:
         self._advance(ratings, day)
         return replace(self._predictor, ratings=_as_they_stand(ratings))
 
+    def at_the_end(self) -> TrainedPredictor:
+        """The predictor with ratings that have learnt every later match of the history."""
+        ratings = self._begin("checkpoint")
+        self._advance(ratings, datetime.date.max)
+        return replace(self._predictor, ratings=_as_they_stand(ratings))
+
     def _begin(self, start: str) -> Ratings:
         ratings = copy.deepcopy(self._names)
         if start == "scratch":

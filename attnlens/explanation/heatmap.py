@@ -19,9 +19,12 @@ QUESTIONS: Final[dict[str, str]] = {
     "over_boundary": "what happens when overs change",
     "wicket_adjacent": "what led to and followed wickets",
     "boundary_cluster": "where did boundaries come in clusters",
+    "same_over": "what happened earlier in this over",
+    "boundary": "which balls went for four or six",
+    "same_matchup": "how have this batter and this bowler fared together",
     "learned": "free to learn its own",
 }
-"""The question each pattern answers."""
+"""The question that each relation answers, and ``learned`` for a head without one."""
 
 SCALE_QUESTIONS: Final[dict[str, str]] = {
     "micro": "the current over",

@@ -1,0 +1,285 @@
+"""What attention heads look at, and whether it matters, for any PyTorch model.
+
+Weights and relations come in as numbers; interventions are hooks that the ``with`` block
+takes off again. Nothing here knows what a row, a key or a relation stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+RESAMPLES: Final = 1000
+LEVEL: Final = 95.0
+"""Per cent of resamples that an interval holds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Figures with their intervals, all of one shape; NaN where there was nothing to measure."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+class Bootstrap:
+    """Means and ratios over rows, with intervals from resampling whole groups of rows.
+
+    Balls of one match are not independent, so matches are drawn, not balls. The same
+    draws serve every figure, so figures can be compared.
+
+    Args:
+        groups: the group of each row.
+        seed: of the draws.
+    """
+
+    def __init__(self, groups: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
+        names, number = np.unique(np.array(groups, dtype=str), return_inverse=True)
+        self.groups = len(names)
+        self._member = np.zeros((self.groups, len(groups)))
+        self._member[number, np.arange(len(groups))] = 1
+        generator = np.random.default_rng(seed)
+        share = np.full(self.groups, 1 / self.groups) if self.groups else np.zeros(0)
+        self._times = generator.multinomial(self.groups, share, size=resamples).astype(float)
+
+    def mean(self, values: Floats) -> Estimates:
+        """The mean over rows, ``(row, ...)``; rows that are NaN do not count."""
+        return self.ratio(values, np.ones_like(values))
+
+    def ratio(self, above: Floats, below: Floats) -> Estimates:
+        """``Σ above / Σ below`` over rows, both ``(row, ...)``.
+
+        A row that is NaN in either counts in neither.
+        """
+        counted = ~(np.isnan(above) | np.isnan(below))
+        sums = [
+            np.tensordot(self._member, np.where(counted, part, 0.0), axes=(1, 0))
+            for part in (above, below)
+        ]
+        drawn = [np.tensordot(self._times, part, axes=(1, 0)) for part in sums]
+        margin = (100 - LEVEL) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = sums[0].sum(0) / sums[1].sum(0)
+            many = drawn[0] / drawn[1]
+        many = np.where(np.isfinite(many), many, np.nan)
+        ends = np.full((2, *value.shape), np.nan)
+        some = np.isfinite(many).any(0)
+        if some.any():
+            ends[:, some] = np.nanpercentile(many[:, some], (margin, 100 - margin), axis=0)
+        return Estimates(np.where(np.isfinite(value), value, np.nan), ends[0], ends[1])
+
+
+def past_shares(weights: Floats) -> Floats:
+    """Weights that sum to 1 over keys, ``(row, head, key)``; NaN where a row pays nothing."""
+    total = weights.sum(-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.where(total > 0, weights / total, np.nan)
+
+
+def softmax_shares(logits: Floats, visible: Flags) -> Floats:
+    """Softmax over visible keys alone.
+
+    Args:
+        logits: ``(row, head, key)``.
+        visible: ``(row, key)``.
+
+    Returns:
+        ``(row, head, key)``, NaN in rows where no key is visible.
+    """
+    seen = np.broadcast_to(visible[:, None], logits.shape)
+    highest = np.where(seen, logits, -np.inf).max(-1, keepdims=True, initial=-np.inf)
+    lifted = np.exp(np.where(seen, logits - np.where(np.isfinite(highest), highest, 0), -np.inf))
+    return past_shares(lifted)
+
+
+def relation_shares(shares: Floats, held: Floats) -> Floats:
+    """How much of each head's attention goes to the keys of each relation.
+
+    Args:
+        shares: `past_shares`, ``(row, head, key)``.
+        held: how far each key has each relation, 0 to 1, ``(row, key, relation)``.
+
+    Returns:
+        ``(row, head, relation)``.
+    """
+    result: Floats = np.einsum("rhk,rkn->rhn", shares, held)
+    return result
+
+
+def uniform_shares(held: Floats, visible: Flags) -> Floats:
+    """What attention spread evenly over the visible keys would pay, ``(row, relation)``."""
+    even = past_shares(visible[:, None].astype(float))
+    return relation_shares(even, held)[:, 0]
+
+
+def shares_by_distance(
+    shares: Floats, held: Floats, visible: Flags, distance: NDArray[np.int64]
+) -> Floats:
+    """What each relation would be paid if the head knew nothing but distance.
+
+    Every key is given the head's mean share at that key's distance, and the row is made to
+    sum to 1. A relation that is paid more than this is paid for more than being near.
+
+    Args:
+        shares: ``(row, head, key)``.
+        held: ``(row, key, relation)``.
+        visible: ``(row, key)``.
+        distance: of each key, from 1; anything where it is not visible, ``(row, key)``.
+
+    Returns:
+        ``(row, head, relation)``.
+    """
+    heads = shares.shape[1]
+    counted = visible & (np.isnan(shares).sum((1, 2)) == 0)[:, None]
+    far = int(distance[counted].max(initial=0)) + 1
+    seen = np.bincount(distance[counted], minlength=far).clip(1)
+    expected = np.zeros_like(shares)
+    for head in range(heads):
+        paid = np.bincount(distance[counted], shares[:, head][counted], minlength=far)
+        profile = paid / seen
+        expected[:, head] = np.where(visible, profile[np.where(visible, distance, 0) % far], 0.0)
+    return relation_shares(past_shares(expected), held)
+
+
+def departure(share: Floats, uniform: Floats) -> Floats:
+    """How far a split in two departs from the even one: the divergence in nats.
+
+    ``share·log(share/uniform) + (1 - share)·log((1 - share)/(1 - uniform))``: the part of a
+    head's divergence from uniform attention that knowing the relation alone accounts for.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(share > 0, share * np.log(share / uniform), 0.0)
+        rest = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - uniform)), 0.0)
+    result: Floats = inside + rest
+    return result
+
+
+@contextmanager
+def tensors_seen(
+    inputs: Mapping[str, nn.Module], outputs: Mapping[str, nn.Module]
+) -> Iterator[dict[str, Tensor]]:
+    """What some modules are given, and what others give, while the block runs.
+
+    Yields:
+        a dict by the names in ``inputs`` and ``outputs`` that fills as the modules run; of a
+        module that runs twice, the last.
+    """
+    seen: dict[str, Tensor] = {}
+
+    def given(name: str) -> Any:
+        def hook(_: nn.Module, values: tuple[Any, ...]) -> None:
+            seen[name] = values[0].detach().clone()
+
+        return hook
+
+    def gave(name: str) -> Any:
+        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> None:
+            seen[name] = value.detach().clone()
+
+        return hook
+
+    handles = [
+        *(module.register_forward_pre_hook(given(name)) for name, module in inputs.items()),
+        *(module.register_forward_hook(gave(name)) for name, module in outputs.items()),
+    ]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
+    """While the block runs, ``module`` is given ``value`` in some columns of its input.
+
+    With the module that joins the heads, the columns of one head and that head's mean
+    output this is mean ablation.
+    """
+
+    def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        given = inputs[0].clone()
+        given[..., columns] = value
+        return (given, *inputs[1:])
+
+    handle = module.register_forward_pre_hook(change)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
+    """While the block runs, one head does without some keys; the rest are renormalised.
+
+    Args:
+        probe: the module that the weights ``(batch, head, query, key)`` pass through.
+        head: the head.
+        share: how much of each key's weight is taken away, 0 to 1, ``(batch, query, key)``;
+            the keys beyond its last, such as the query itself, stay.
+
+    A query left without any key attends to nothing: its weights are all zero.
+    """
+
+    def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
+        kept = torch.ones_like(weights[:, head])
+        kept[..., : share.shape[-1]] -= share
+        left = weights[:, head] * kept
+        total = left.sum(-1, keepdim=True)
+        changed = weights.clone()
+        changed[:, head] = torch.where(total > 0, left / total.clamp(min=1e-30), 0.0)
+        return changed
+
+    handle = probe.register_forward_hook(change)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def correlation(first: Floats, second: Floats) -> float:
+    """Pearson's, over the places where both are told; NaN where nothing varies."""
+    told = ~(np.isnan(first) | np.isnan(second))
+    if told.sum() < 2:
+        return float("nan")
+    a, b = first[told] - first[told].mean(), second[told] - second[told].mean()
+    scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum() / scale) if scale > 0 else float("nan")
+
+
+def best_matching(likeness: Floats) -> list[int]:
+    """The one-to-one matching of rows to columns with the largest sum.
+
+    Args:
+        likeness: ``(n, n)``; NaN counts as 0. Every subset of columns is visited once,
+            which is quick up to some fifteen.
+
+    Returns:
+        the column of each row.
+    """
+    table = np.nan_to_num(likeness)
+    count = len(table)
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for row in range(count):
+        further: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for used, (total, chosen) in best.items():
+            for column in range(count):
+                if used >> column & 1:
+                    continue
+                key, sum_ = used | 1 << column, total + float(table[row, column])
+                if key not in further or sum_ > further[key][0]:
+                    further[key] = (sum_, (*chosen, column))
+        best = further
+    return list(best[2**count - 1][1])

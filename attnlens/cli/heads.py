@@ -1,0 +1,203 @@
+"""``attnlens heads``: what every head does on many balls, and the name it has earned."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from attnlens.cli.options import (
+    add_model_options,
+    can_draw,
+    color_wanted,
+    emit,
+    page_width,
+    progress,
+    report_skipped,
+    utf8_stdout,
+)
+from attnlens.cli.predict import date
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.held_out import EncodedInnings, HeldOut
+    from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.errors import MatchFileError
+
+PICTURES = (".svg", ".png", ".pdf")
+CONTRIBUTION_BALLS = 200
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "heads",
+        help="what every head does on many balls, and the name it has earned",
+        description="For every scale and head: its learnt biases, what it looks at beside what "
+        "even attention would, with 95%% intervals, what the prediction loses without it, and "
+        "the name it has earned by both. Measured on the matches of SRC after the model's "
+        "training; earlier ones bring its ratings up to date.",
+    )
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_model_options(parser)
+    parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
+    parser.add_argument("--seed", type=int, default=5, metavar="N", help="of the sample; default 5")
+    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
+    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="take matches inside the model's training dates too",
+    )
+    parser.add_argument(
+        "--beside",
+        metavar="CHECKPOINT",
+        action="append",
+        default=[],
+        help="another checkpoint, such as one of another seed: are the roles of the heads, and "
+        "the contributions, the same there? May be given several times",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="a picture too: .svg, .png or .pdf")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from attnlens.files import check_writable
+
+    if options.balls < 1:
+        raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
+    for path in (options.out, options.plot):
+        if path is not None:
+            check_writable(path)  # before the work, not after it
+    if options.plot is not None:
+        _can_plot(options.plot)
+
+    from attnlens.cricket.trained import load_predictor
+    from attnlens.cricket.window import one_thread
+
+    predictors = [load_predictor(name) for name in (options.model, *options.beside)]
+    skipped: list[MatchFileError] = []
+    with one_thread():
+        data = _measured(options, predictors, skipped)
+    progress("")
+    report_skipped(f"skipped {len(skipped)} files", skipped)
+    if options.plot is not None:
+        from attnlens.files import written_beside
+        from attnlens.render.heads_plot import save_heads
+
+        with written_beside(options.plot) as part:
+            save_heads(data, part, options.plot.rpartition(".")[2].lower())
+    if options.format == "json":
+        utf8_stdout()
+        emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), options.out)
+        return 0
+    from attnlens.render.heads_table import render_heads
+
+    emit(
+        render_heads(
+            data,
+            width=page_width(options.out),
+            color=color_wanted(options.out),
+            unicode=options.out is not None or can_draw(),
+        ),
+        options.out,
+    )
+    return 0
+
+
+def _can_plot(path: str) -> None:
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in PICTURES:
+        raise InputError(
+            f"cannot draw {suffix or 'a file without a suffix'}",
+            path=path,
+            remedy=f"end it in {', '.join(PICTURES)}",
+        )
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise InputError(
+            "--plot needs matplotlib, which is not installed", remedy="pip install matplotlib"
+        )
+
+
+def _held_out(
+    options: argparse.Namespace, predictor: TrainedPredictor, skipped: list[MatchFileError]
+) -> HeldOut:
+    from attnlens.cricket.held_out import held_out
+
+    return held_out(
+        predictor,
+        options.sources,
+        history=() if options.history is None else (options.history,),
+        first=options.first,
+        last=options.last,
+        allow_in_sample=options.allow_in_sample,
+        skipped=skipped,
+        report=progress,
+    )
+
+
+def _measured(
+    options: argparse.Namespace,
+    predictors: list[TrainedPredictor],
+    skipped: list[MatchFileError],
+) -> dict[str, Any]:
+    """The whole document."""
+    from attnlens.cricket.head_report import head_report
+    from attnlens.cricket.head_stability import contributions_alike, roles, same_innings
+    from attnlens.cricket.heads import HeadStudy
+
+    reports: list[dict[str, Any]] = []
+    innings: list[list[EncodedInnings]] = []
+    about: dict[str, Any] = {}
+    for number, predictor in enumerate(predictors):
+        # The same files give the same faults: they are reported once.
+        held = _held_out(options, predictor, skipped if number == 0 else [])
+        innings.append(list(held.innings(progress)))
+        if number:
+            same_innings(innings[0], innings[-1], options.beside[number - 1])
+        else:
+            about = {
+                "model": model_data(predictor),
+                "dates": list(held.dates),
+                "notes": list(held.notes),
+                "seed": options.seed,
+            }
+        study = HeadStudy(predictor.model, innings[-1], balls=options.balls, seed=options.seed)
+        if not len(study.sample):
+            raise InputError(
+                "holds no innings with a ball that has 36 before it",
+                path=options.sources[0],
+                remedy="give longer innings",
+            )
+        reports.append(head_report(study, report=progress))
+    data = {**about, **reports[0]}
+    if len(predictors) > 1:
+        data["beside"] = {
+            "checkpoints": [model_data(one) for one in predictors[1:]],
+            "scales": roles(reports),
+            "contributions": contributions_alike(
+                predictors,
+                innings,
+                balls=min(options.balls, CONTRIBUTION_BALLS),
+                seed=options.seed,
+                report=progress,
+            ),
+        }
+    return data
+
+
+def model_data(predictor: TrainedPredictor) -> dict[str, Any]:
+    """Which checkpoint it is."""
+    return {
+        "name": predictor.name,
+        "sha256": predictor.sha256,
+        "trained_from": predictor.card.get("trained_from"),
+        "trained_until": predictor.card.get("trained_until"),
+    }
