@@ -35,7 +35,7 @@ Predict = Callable[[Masks], Floats]
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
 """How many parts are removed or kept for comprehensiveness and sufficiency."""
 
-STEPS: Final = 32
+STEPS: Final = 20
 """Points of a deletion or insertion curve after its first; all ``n`` where there are fewer."""
 
 CONTROLS: Final = 20

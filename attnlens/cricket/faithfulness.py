@@ -4,19 +4,18 @@ Removed from the model: a past ball that is hidden exists for no scale and no sl
 scoreboard stays as it was. So what a ball did to the score is not taken away, only what the
 model reads of the ball itself.
 
-Scrambled: the past balls' outcomes (what happened, and with it the flags wicket, boundary and
-dot) are permuted among all past balls of the same innings; where each ball stood, who played
-it, and every scoreboard stay. For every sampled ball its own past is permuted, anew for each
-of `SCRAMBLES` seeds, so no later ball's outcome is told, and the log-loss of what happened is
-compared with the log-loss before. What the actual outcomes of a sample say of so small a
-change is mostly luck; ``scramble_kl_nats``, the mean ``KL(intact ‖ scrambled)``, is the same
-cost for a model that is calibrated, and far steadier.
+Scrambled: past outcomes are permuted among the innings' past balls
+(`attnlens.cricket.scrambling`), for every ball its own past, anew for each of `SCRAMBLES`
+permutations, and the log-loss of what happened is compared with the log-loss before. What the
+actual outcomes of a few hundred balls say of so small a change is mostly luck, so the same is
+measured on a wider sample of balls; and ``scramble_kl_nats``, the mean
+``KL(intact ‖ scrambled)``, is what the cost would be if the model were exactly right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -39,15 +38,14 @@ from attnlens.analysis.verdicts import divergence
 from attnlens.cricket.ablation import under_masks
 from attnlens.cricket.attribution import METHODS, attributions
 from attnlens.cricket.batch import training_batch, window_batch
+from attnlens.cricket.scrambling import under_scrambling
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import one_thread
 from attnlens.models.predictor import FullModel
-from attnlens.models.relations import Balls
 from attnlens.models.temporal import SCALES
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Report = Callable[[str], None]
 
 BEFORE: Final = SCALES["medium"]
@@ -60,7 +58,6 @@ SCRAMBLES: Final = 5
 QUICK: Final[tuple[str, ...]] = ("attention", "recency")
 RANDOM: Final = "random"
 WINDOWS: Final[tuple[str, ...]] = ("last36", "all")
-INNINGS_AT_ONCE: Final = 16
 
 
 class Encoded(Protocol):
@@ -110,14 +107,15 @@ class Measured:
     Attributes:
         balls: the sample.
         seed: what it was drawn with.
-        whole: log-loss ``intact`` and ``hide_all`` of every ball that could have been drawn,
-            each ``(ball,)``, and their matches; empty where it was not asked for.
+        wider: log-losses of the wider sample, as `losses_of` gives them; empty where they
+            were not asked for.
+        wider_matches: the matches of those balls.
     """
 
     balls: tuple[MeasuredBall, ...]
     seed: int
-    whole: dict[str, Floats]
-    whole_matches: tuple[str, ...]
+    wider: dict[str, Floats]
+    wider_matches: tuple[str, ...]
 
     @property
     def matches(self) -> list[str]:
@@ -163,16 +161,22 @@ class Measured:
                 "worth_of_past", [far - near for near, far in zip(intact, hidden, strict=True)]
             ),
         }
-        if len(self.whole_matches):
-            worth = self.whole["hide_all"] - self.whole["intact"]
-            low, high = group_interval(worth, self.whole_matches, seed=self.seed)
-            told["every_ball"] = {
-                "balls": len(self.whole_matches),
-                "intact": float(self.whole["intact"].mean()),
-                "hide_all": float(self.whole["hide_all"].mean()),
-                "worth_of_past": float(worth.mean()),
-                "worth_of_past_ci": [low, high],
-            }
+        if self.wider_matches:
+            told["wider_sample"] = self._wider_sample()
+        return told
+
+    def _wider_sample(self) -> dict[str, Any]:
+        """Log-losses of more balls like those of the sample."""
+        told: dict[str, Any] = {"balls": len(self.wider_matches)}
+        intact = self.wider["intact"]
+        for name, values in (
+            ("intact", intact),
+            ("hide_all", self.wider["hide_all"]),
+            ("worth_of_past", self.wider["hide_all"] - intact),
+            ("scramble_cost", self.wider["scrambled"] - intact),
+        ):
+            low, high = group_interval(values, self.wider_matches, seed=self.seed)
+            told |= {name: float(values.mean()), f"{name}_ci": [low, high]}
         return told
 
     def _method(self, name: str) -> dict[str, Any]:
@@ -229,6 +233,7 @@ def measure(
     seed: int = 5,
     methods: Sequence[str] = QUICK,
     removal: bool = False,
+    wide: int = 0,
     report: Report = lambda _: None,
 ) -> Measured:
     """Measure a sample of balls.
@@ -239,8 +244,8 @@ def measure(
         balls: how many to draw, from all balls with at least 36 before them.
         methods: of `attnlens.cricket.attribution.METHODS`.
         removal: also comprehensiveness, sufficiency, deletion, insertion and sign violations,
-            with random orderings beside, and the log-loss of every ball that could have been
-            drawn; the slow part.
+            with random orderings beside; the slow part.
+        wide: how many balls to draw for the log-losses alone.
 
     Raises:
         ValueError: no ball has 36 before it, or a method is unknown.
@@ -258,8 +263,8 @@ def measure(
             one = innings[place]
             generator = np.random.default_rng([seed, number])
             measured.append(measure_ball(model, one, position, methods, removal, generator))
-        whole, matches = every_loss(model, innings, report) if removal else ({}, ())
-    return Measured(tuple(measured), seed, whole, matches)
+        wider, matches = losses_of(model, innings, wide, seed, report)
+    return Measured(tuple(measured), seed, wider, matches)
 
 
 def sample(innings: Sequence[Encoded], balls: int, seed: int) -> list[tuple[int, int]]:
@@ -288,9 +293,9 @@ def measure_ball(
     def predict(masks: NDArray[np.bool_]) -> Floats:
         return under_masks(model, batch, masks)
 
-    orders = np.stack([generator.permutation(position) for _ in range(SCRAMBLES)])
+    orders = permutations(generator, position)
     alone = removed_alone(predict, position)
-    mixed = under_scrambling(model, batch, orders)
+    mixed = under_scrambling(model, one.arrays, [position], [orders])[0]
     actual = int(one.arrays.outcome[position])
     wanted = list(dict.fromkeys(("attention", *methods)))
     scores = attributions(model, batch, wanted)
@@ -336,80 +341,49 @@ def correlations(score: Floats, alone: Removed) -> dict[str, float]:
     return found
 
 
-def scrambled(batch: dict[str, Any], orders: Integers) -> dict[str, Any]:
-    """The batch with past outcomes in other orders, one row each.
-
-    Args:
-        batch: `window_batch`'s, one row and one query.
-        orders: ``(row, past)``: ball ``j`` of row ``r`` is told the outcome of ball
-            ``orders[r, j]``.
-    """
-    rows = len(orders)
-    order = torch.from_numpy(orders)
-    sequence = _rows(batch["sequence"], rows)
-    who: Balls = sequence["balls"]
-    flags = {name: getattr(who, name).gather(1, order) for name in ("wicket", "boundary", "dot")}
-    happened = sequence["past"]["happened"]
-    sequence["past"]["happened"] = happened.gather(
-        1, order[..., None].expand(-1, -1, happened.shape[-1])
-    )
-    sequence["balls"] = replace(who, **flags)
-    return {"graph_data": _rows(batch["graph_data"], rows), "sequence": sequence}
-
-
-def _rows(value: Any, rows: int) -> Any:
-    """The same structure with the one row of every tensor repeated."""
-    if isinstance(value, torch.Tensor):
-        return value.expand(rows, *value.shape[1:])
-    if isinstance(value, dict):
-        return {key: _rows(member, rows) for key, member in value.items()}
-    if isinstance(value, Balls):
-        members: dict[str, Any] = {}
-        for name in Balls.__slots__:
-            member = getattr(value, name)
-            members[name] = None if member is None else _rows(member, rows)
-        return Balls(**members)
-    return value
-
-
-def under_scrambling(model: FullModel, batch: dict[str, Any], orders: Integers) -> Floats:
-    """Outcome probabilities with past outcomes in other orders, ``(order, outcome)``."""
-    with torch.no_grad():
-        logits = model(scrambled(batch, orders))
-    result: Floats = logits[:, 0].double().softmax(-1).numpy()
-    return result
-
-
-def every_loss(
-    model: FullModel, innings: Sequence[Encoded], report: Report
+def losses_of(
+    model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
 ) -> tuple[dict[str, Floats], tuple[str, ...]]:
-    """Log-loss with the past and without, of every ball with `BEFORE` before it."""
-    order = sorted(
-        (number for number, one in enumerate(innings) if len(one.arrays) > BEFORE),
-        key=lambda number: len(innings[number].arrays),
-    )
-    losses: dict[str, list[Floats]] = {"intact": [], "hide_all": []}
+    """Log-loss of a sample of balls with their past, without it, and scrambled.
+
+    Returns:
+        ``intact``, ``hide_all`` and ``scrambled`` (the mean over permutations), each
+        ``(ball,)``, and the balls' matches; both empty for no balls.
+    """
+    drawn: dict[int, list[int]] = {}
+    for place, position in sample(innings, balls, seed):
+        drawn.setdefault(place, []).append(position)
+    losses: dict[str, list[Floats]] = {"intact": [], "hide_all": [], "scrambled": []}
     matches: list[str] = []
-    for start in range(0, len(order), INNINGS_AT_ONCE):
-        report(f"every ball with and without its past: innings {start + 1} of {len(order)}")
-        group = [innings[number] for number in order[start : start + INNINGS_AT_ONCE]]
-        batch, outcome = training_batch([one.arrays for one in group])
+    for number, (place, positions) in enumerate(drawn.items()):
+        report(f"log-losses with and without the past: innings {number + 1} of {len(drawn)}")
+        one = innings[place]
+        batch, _ = training_batch([one.arrays])
         sequence = batch["sequence"]
         nothing = {
             **sequence,
             "visible": torch.zeros_like(sequence["visible"]),
             "shared": torch.zeros_like(sequence["shared"]),
         }
-        counted = outcome >= 0
-        counted[:, :BEFORE] = False
+        actual = one.arrays.outcome[positions]
         for name, past in (("intact", sequence), ("hide_all", nothing)):
             with torch.no_grad():
                 logits = model({"graph_data": batch["graph_data"], "sequence": past})
-            told = logits.double().log_softmax(-1)[counted]
-            losses[name].append(-told.gather(-1, outcome[counted][:, None])[:, 0].numpy())
-        for one, flags in zip(group, counted, strict=True):
-            matches += [one.match_id] * int(flags.sum())
+            told = logits[0].double().log_softmax(-1).numpy()
+            losses[name].append(-told[positions, actual])
+        generator = np.random.default_rng([seed, place])
+        orders = [permutations(generator, position) for position in positions]
+        mixed = under_scrambling(model, one.arrays, positions, orders)
+        losses["scrambled"].append(-np.log(mixed[np.arange(len(positions)), :, actual]).mean(-1))
+        matches += [one.match_id] * len(positions)
+    if not matches:
+        return {}, ()
     return {name: np.concatenate(parts) for name, parts in losses.items()}, tuple(matches)
+
+
+def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """`SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
+    return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])
 
 
 def known_methods(names: Sequence[str]) -> tuple[str, ...]:

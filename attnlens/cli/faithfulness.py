@@ -1,0 +1,213 @@
+"""``attnlens faithfulness``: does attention say which past balls mattered?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlens.cli.options import (
+    add_model_options,
+    can_draw,
+    color_wanted,
+    emit,
+    page_width,
+    progress,
+    report_skipped,
+    utf8_stdout,
+)
+from attnlens.cli.predict import date
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.faithfulness import Measured
+    from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.errors import MatchFileError
+
+WIDE = 5000
+
+REMOVED = (
+    "a hidden ball is hidden from every scale and slot by the attention mask; the scoreboard and "
+    "everything else known before the ball stay"
+)
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "faithfulness",
+        help="does attention say which past balls mattered?",
+        description="Over a sample of balls with at least 36 before them: what hiding past balls "
+        "does to the prediction, and how well attention and other scores tell it, beside "
+        "recency, uniform and random scores. Measured on the matches of SRC after the model's "
+        "training; earlier ones bring its ratings up to date.",
+    )
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_model_options(parser)
+    parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
+    parser.add_argument("--seed", type=int, default=5, metavar="N", help="of the sample; default 5")
+    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
+    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="take matches inside the model's training dates too",
+    )
+    parser.add_argument(
+        "--methods",
+        metavar="NAMES",
+        help="which scores, such as attention,recency (default: all)",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="only single-ball effects, scrambling and rank agreement, of attention and recency "
+        "unless --methods says otherwise",
+    )
+    parser.add_argument(
+        "--wide",
+        type=int,
+        metavar="N",
+        help=f"balls for the log-loss with, without and with scrambled past (default {WIDE}; "
+        "with --quick none)",
+    )
+    parser.add_argument("--per-ball", metavar="FILE", help="a row per past ball, as .csv")
+    parser.add_argument("--plot", metavar="FILE", help="a picture too: .svg, .png or .pdf")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from attnlens.cli.pictures import check_picture
+    from attnlens.files import check_writable, written_beside
+
+    if options.balls < 1:
+        raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
+    for name, value in (("--seed", options.seed), ("--wide", options.wide or 0)):
+        if value < 0:
+            raise InputError(f"{name} {value} is negative", remedy="give 0 or more")
+    for path in (options.out, options.per_ball):
+        if path is not None:
+            check_writable(path)  # before the work, not after it
+    picture = None if options.plot is None else check_picture(options.plot)
+
+    from attnlens.cricket.trained import load_predictor
+
+    methods = _methods(options)
+    predictor = load_predictor(options.model)
+    skipped: list[MatchFileError] = []
+    data, measured = _measured(options, methods, predictor, skipped)
+    progress("")
+    report_skipped(f"skipped {len(skipped)} files", skipped)
+    if options.per_ball is not None:
+        with written_beside(options.per_ball) as part:
+            _write_rows(measured, part)
+    if options.plot is not None and picture is not None:
+        from attnlens.render.faithfulness_plot import save_faithfulness
+
+        with written_beside(options.plot) as part:
+            save_faithfulness(data, part, picture)
+    if options.format == "json":
+        utf8_stdout()
+        emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), options.out)
+        return 0
+    from attnlens.render.faithfulness_table import render_faithfulness
+
+    emit(
+        render_faithfulness(
+            data,
+            width=page_width(options.out),
+            color=color_wanted(options.out),
+            unicode=options.out is not None or can_draw(),
+        ),
+        options.out,
+    )
+    return 0
+
+
+def _methods(options: argparse.Namespace) -> tuple[str, ...]:
+    """The methods asked for, in the order of a table."""
+    from attnlens.cricket.attribution import METHODS
+    from attnlens.cricket.faithfulness import QUICK, known_methods
+
+    if options.methods is None:
+        return QUICK if options.quick else METHODS
+    try:
+        found = known_methods([name.strip() for name in options.methods.split(",")])
+    except ValueError as error:
+        raise InputError(f"--methods: {error}") from None
+    if not found:
+        raise InputError("--methods names no score", remedy=f"use some of {', '.join(METHODS)}")
+    return found
+
+
+def _measured(
+    options: argparse.Namespace,
+    methods: tuple[str, ...],
+    predictor: TrainedPredictor,
+    skipped: list[MatchFileError],
+) -> tuple[dict[str, Any], Measured]:
+    """The document, and what it was made from."""
+    from attnlens.cricket.faithfulness import measure
+    from attnlens.cricket.held_out import held_out
+
+    held = held_out(
+        predictor,
+        options.sources,
+        history=() if options.history is None else (options.history,),
+        first=options.first,
+        last=options.last,
+        allow_in_sample=options.allow_in_sample,
+        skipped=skipped,
+        report=progress,
+    )
+    wide = options.wide if options.wide is not None else 0 if options.quick else WIDE
+    try:
+        measured = measure(
+            predictor,
+            list(held.innings(progress)),
+            balls=options.balls,
+            seed=options.seed,
+            methods=methods,
+            removal=not options.quick,
+            wide=wide,
+            report=progress,
+        )
+    except ValueError as error:
+        raise InputError(
+            str(error), path=options.sources[0], remedy="give longer innings"
+        ) from None
+    model = {
+        "name": predictor.name,
+        "sha256": predictor.sha256,
+        "trained_until": predictor.card.get("trained_until"),
+    }
+    data = {
+        "model": model,
+        "dates": list(held.dates),
+        "notes": list(held.notes),
+        "removed": REMOVED,
+        **measured.to_dict(),
+    }
+    return data, measured
+
+
+def _write_rows(measured: Measured, path: Path) -> None:
+    """One row per sampled ball and past ball."""
+    import csv
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("match_id", "innings", "index", "past_ball", "attention", "effect"))
+        for ball in measured.balls:
+            first = ball.index - len(ball.effects)
+            for place, (score, effect) in enumerate(
+                zip(ball.attention.tolist(), ball.effects.tolist(), strict=True)
+            ):
+                writer.writerow(
+                    (ball.match_id, ball.innings, ball.index, first + place, score, effect)
+                )
