@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "models": "errors files probe torch numpy safetensors",
     "analysis": "errors numpy torch records axes",
     "explanation": "errors pydantic",
-    "render": "errors explanation",
+    "render": "errors explanation matplotlib",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "errors files cricket explanation models torch numpy sklearn lightgbm",
     "api": "errors cricket explanation pandas",

@@ -46,7 +46,8 @@ def brier_scores(chances: Floats, actual: Integers) -> Floats:
 
 def hits(chances: Floats, actual: Integers) -> Floats:
     """1 where the likeliest outcome happened, else 0."""
-    return (chances.argmax(1) == actual).astype(np.float64)
+    told: Floats = (chances.argmax(1) == actual).astype(np.float64)
+    return told
 
 
 def equal_bins(values: Floats, bins: int = BINS) -> Integers:

@@ -27,7 +27,18 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """The whole command line."""
-    from attnlens.cli import explain, faithfulness, match, predict, schema, simulate, train
+    from attnlens.cli import (
+        evaluate,
+        explain,
+        faithfulness,
+        heads,
+        match,
+        predict,
+        ratings,
+        schema,
+        simulate,
+        train,
+    )
 
     parser = Parser(
         prog="attnlens",
@@ -36,7 +47,18 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"attnlens {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for module in (explain, predict, match, train, faithfulness, simulate, schema):
+    for module in (
+        explain,
+        predict,
+        match,
+        train,
+        ratings,
+        evaluate,
+        faithfulness,
+        heads,
+        simulate,
+        schema,
+    ):
         module.add_to(commands)
     return parser
 

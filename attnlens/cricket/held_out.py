@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from attnlens.cricket.match import Innings, Match
@@ -54,12 +54,14 @@ class HeldOut:
         timeline: its ratings by date; ``None`` where nothing earlier than the matches was
             given and they are not later than the ratings it came with.
         in_sample: how many of ``matches`` lie inside its training dates.
+        given: every match of the sources and the history, by id.
     """
 
     predictor: TrainedPredictor
     matches: tuple[Match, ...]
     timeline: Timeline | None
     in_sample: int
+    given: Mapping[str, Match]
 
     @property
     def dates(self) -> tuple[str | None, str | None]:
@@ -174,7 +176,8 @@ def held_out(
         raise InputError(*_nothing(len(given), start, last, first is None), path=place)
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
     earlier = {**given, **_read(history, skipped, report, "matches of the history")}
-    return HeldOut(predictor, tuple(chosen), _timeline(predictor, chosen, earlier, report), inside)
+    past = _timeline(predictor, chosen, earlier, report)
+    return HeldOut(predictor, tuple(chosen), past, inside, earlier)
 
 
 def _nothing(

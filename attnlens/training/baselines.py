@@ -128,6 +128,8 @@ class Logistic:
 
     @classmethod
     def fit(cls, table: FeatureTable) -> Logistic:
+        import warnings
+
         try:
             from sklearn.linear_model import LogisticRegression
         except ImportError:
@@ -137,8 +139,6 @@ class Logistic:
         offset, scale = values.mean(0, dtype=np.float64), values.std(0, dtype=np.float64)
         scale[scale < 1e-6] = 1
         made = cls(offset, scale, LogisticRegression(C=0.02, solver="lbfgs", max_iter=60, tol=1e-3))
-        import warnings
-
         with warnings.catch_warnings():
             # Sixty steps are enough for a baseline, and it says when it wants more.
             warnings.simplefilter("ignore")
@@ -146,8 +146,10 @@ class Logistic:
         return made
 
     def _scaled(self, values: Floats) -> Floats:
-        scaled = np.clip((values - self.offset) / self.scale, -5, 5)
-        return scaled.astype(np.float32)
+        scaled: Floats = values - self.offset.astype(np.float32)
+        scaled /= self.scale.astype(np.float32)
+        scaled.clip(-5, 5, out=scaled)
+        return scaled
 
     def probabilities(self, table: FeatureTable) -> Doubles:
         told = self.model.predict_proba(self._scaled(_spread(table)))

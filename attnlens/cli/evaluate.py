@@ -1,0 +1,202 @@
+"""``attnlens evaluate``: how well a predictor's probabilities fit, beside baselines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from attnlens.cli.options import (
+    can_draw,
+    color_wanted,
+    emit,
+    page_width,
+    progress,
+    report_skipped,
+    utf8_stdout,
+)
+from attnlens.cli.predict import date
+from attnlens.errors import InputError
+
+KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
+PLOTS = (".svg", ".png")
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="log-loss, Brier, calibration and accuracy, beside the baselines",
+        description="Judge a predictor on the matches of SRC that were played after its "
+        "training, with ratings as of each match's date, beside baselines fitted on the dates "
+        "it was trained on. Intervals are 95%, from resampling whole matches.",
+    )
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    parser.add_argument(
+        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
+    )
+    parser.add_argument(
+        "--history",
+        metavar="SRC",
+        nargs="+",
+        help="more matches for the ratings and for the baselines to be fitted on",
+    )
+    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
+    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    parser.add_argument(
+        "--baselines",
+        type=_baselines,
+        default=KNOWN,
+        metavar="NAMES",
+        help=f"of {','.join(KNOWN)} (default all), or none; the trees take minutes",
+    )
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="judge on matches inside the training dates too: flattering figures",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.add_argument("--plot", metavar="FILE", help="a reliability diagram, .svg or .png")
+    parser.add_argument(
+        "--bootstrap",
+        type=_draws,
+        default=1000,
+        metavar="N",
+        help="resamples of the intervals (default 1000)",
+    )
+    parser.add_argument(
+        "--seed", type=_seed, default=5, metavar="N", help="of resamples and trees (default 5)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _baselines(text: str) -> tuple[str, ...]:
+    if text.strip() == "none":
+        return ()
+    wanted = [name.strip() for name in text.split(",")]
+    for name in wanted:
+        if name not in KNOWN:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no baseline; use {', '.join(KNOWN)}, or none"
+            )
+    return tuple(name for name in KNOWN if name in wanted)
+
+
+def _draws(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+    if not 10 <= value <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 10 to 100000")
+    return value
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 999999999")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    _check_outputs(options)
+    from attnlens.cricket.evaluate import evaluation, judge
+    from attnlens.cricket.held_out import held_out
+    from attnlens.cricket.trained import load_predictor
+    from attnlens.errors import MatchFileError
+    from attnlens.training.comparison import compare
+
+    predictor = load_predictor(options.model)
+    skipped: list[MatchFileError] = []
+    history = options.history or ()
+    try:
+        held = held_out(
+            predictor,
+            options.sources,
+            history=[history] if isinstance(history, str) else history,
+            first=options.first,
+            last=options.last,
+            allow_in_sample=options.allow_in_sample,
+            skipped=skipped,
+            report=progress,
+        )
+        balls = judge(held, progress)
+        compared = compare(held, balls, options.baselines, seed=options.seed, report=progress)
+    finally:
+        progress("")
+    data = evaluation(
+        held,
+        balls,
+        compared.chances,
+        left_out=compared.left_out,
+        draws=options.bootstrap,
+        seed=options.seed,
+    )
+    report_skipped(f"skipped {len(skipped)} files", skipped)
+    _remarks(data, own_prior=compared.own_prior and "prior" in compared.chances)
+    if options.plot is not None:
+        from attnlens.files import written_beside
+        from attnlens.render.reliability import save_diagram
+
+        with written_beside(options.plot) as part:
+            save_diagram(data, part, options.plot.rpartition(".")[2].lower())
+    if options.format == "json":
+        utf8_stdout()
+    emit(_told(data, options), options.out)
+    return 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Whatever is wrong with where the answer goes is said before the work."""
+    from attnlens.files import check_writable
+
+    if options.out is not None:
+        check_writable(options.out)
+    if options.plot is None:
+        return
+    if not options.plot.lower().endswith(PLOTS):
+        raise InputError(
+            "is no name for a diagram", path=options.plot, remedy="end it in .svg or .png"
+        )
+    import importlib.util
+
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError(
+            "--plot needs matplotlib, which is not installed", remedy="pip install matplotlib"
+        )
+    check_writable(options.plot)
+
+
+def _remarks(data: dict[str, Any], *, own_prior: bool) -> None:
+    """What a reader of the figures should know first, on stderr."""
+    said = list(data["notes"])
+    outside = data["outside_training"]
+    if outside["matches"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in outside["kinds"].items())
+        said.append(
+            f"{outside['matches']} of {data['matches']} matches are unlike those the model was "
+            f"trained on ({kinds})"
+        )
+    reasons: dict[str, list[str]] = {}
+    for name, reason in data["left_out"].items():
+        reasons.setdefault(reason, []).append(name)
+    said += [f"left out {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    if own_prior:
+        said.append("the prior is the checkpoint's own: no training matches were given")
+    for line in said:
+        print(f"attnlens: {line}", file=sys.stderr)
+
+
+def _told(data: dict[str, Any], options: argparse.Namespace) -> str:
+    if options.format == "json":
+        import json
+
+        return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    from attnlens.render.evaluation import render_evaluation
+
+    return render_evaluation(
+        data,
+        width=page_width(options.out),
+        color=color_wanted(options.out),
+        unicode=options.out is not None or can_draw(),
+    )

@@ -1,0 +1,316 @@
+"""The baselines' features tell nothing of the ball itself or later, and their fits are right."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_predictors import with_delivery
+
+from attnlens.cricket.match import Delivery, Match
+from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.tensors import expectation
+from attnlens.training.baselines import (
+    TABLE_SMOOTHING,
+    BaselineError,
+    BoostedTrees,
+    Logistic,
+    Prior,
+    StateTable,
+    TreeSettings,
+    out_of_fold,
+)
+from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
+from attnlens.training.form import FeatureTable, Ledger, feature_table
+
+HISTORY = [simulate_match(seed) for seed in range(10)]
+BASE = fit_base(HISTORY[:4], seed=1)
+OF_EARLIER_DAYS = ("rating ", "met ", "record ", "form ", "expected ")
+SMALL = TreeSettings(fewest_balls=20, leaves=7)
+
+
+def encoded(matches: Sequence[Match]) -> list[TrainingInnings]:
+    return rate_and_encode(matches, BASE, Ratings())
+
+
+def features(matches: Sequence[Match]) -> FeatureTable:
+    return feature_table(matches, encoded(matches))
+
+
+@pytest.fixture(scope="module")
+def table() -> FeatureTable:
+    return features(HISTORY)
+
+
+def starts(matches: Sequence[Match]) -> dict[tuple[str, int], int]:
+    """The row of the first ball of every innings."""
+    found, at = {}, 0
+    for one in encoded(matches):
+        found[one.match_id, one.innings] = at
+        at += len(one.arrays)
+    return found
+
+
+def shuffled(match: Match) -> Match:
+    """The match with other runs, wickets and outcomes; scoreboard and free hits stay."""
+    sides = []
+    for side in match.innings:
+        turned = side.deliveries[::-1]
+        told = ("outcome", "runs_batter", "runs_total", "wickets")
+        sides.append(
+            dataclasses.replace(
+                side,
+                deliveries=tuple(
+                    dataclasses.replace(ball, **{name: getattr(other, name) for name in told})
+                    for ball, other in zip(side.deliveries, turned, strict=True)
+                ),
+            )
+        )
+    return dataclasses.replace(match, innings=tuple(sides))
+
+
+@pytest.mark.parametrize(("innings", "index"), [(1, 1), (1, 47), (2, 30), (2, 90)])
+def test_a_ball_and_those_after_it_are_not_in_its_features(innings: int, index: int) -> None:
+    matches = HISTORY[:4]
+    match = matches[-1]
+    ball = match.innings[innings - 1].deliveries[index - 1]
+    other = "6" if ball.outcome != "6" else "W"
+    changed = with_delivery(
+        match, innings, index, outcome=other, runs_batter=6, runs_total=7, wickets=(), is_legal=True
+    )
+    sides = list(changed.innings[:innings])
+    sides[-1] = dataclasses.replace(sides[-1], deliveries=sides[-1].deliveries[:index])
+    cut = dataclasses.replace(changed, innings=tuple(sides))
+    whole, short = features(matches), features([*matches[:-1], cut])
+    rows = starts(matches)[match.match_id, innings] + index
+    assert len(short) == rows
+    assert short.outcome[-1] == OUTCOME_INDEX[other] != whole.outcome[rows - 1]
+    assert np.array_equal(whole.values[:rows], short.values)
+
+
+def test_a_ball_is_in_the_features_of_the_next() -> None:
+    matches = HISTORY[:2]
+    match = matches[-1]
+    changed = with_delivery(match, 1, 40, outcome="6", runs_batter=6, runs_total=6, wickets=())
+    before, after = features(matches), features([matches[0], changed])
+    row = starts(matches)[match.match_id, 1] + 40
+    moved = {
+        name
+        for name, one, two in zip(before.names, before.values[row], after.values[row], strict=True)
+        if one != two
+    }
+    assert {"outcome 1 before", "surprise innings 6", "surprise match 6"} <= moved
+    assert not [name for name in moved if name.startswith(OF_EARLIER_DAYS)]
+
+
+def test_later_days_and_the_day_itself_are_not_in_the_ratings() -> None:
+    day = HISTORY[6].dates
+    matches = [*HISTORY[:7], dataclasses.replace(HISTORY[7], dates=day), *HISTORY[8:]]
+    whole = features(matches)
+    changed = features([*matches[:6], *map(shuffled, matches[6:])])
+    order = starts(matches)
+    at, after = order[matches[6].match_id, 1], order[matches[8].match_id, 1]
+    assert (whole.outcome[at:] != changed.outcome[at:]).any()
+    assert np.array_equal(whole.values[:at], changed.values[:at])
+    known = np.array([name.startswith(OF_EARLIER_DAYS) for name in whole.names])
+    assert np.array_equal(whole.values[at:after, known], changed.values[at:after, known])
+    # The day after learns from both matches of that day, so the test can fail.
+    assert not np.array_equal(whole.values[after:, known], changed.values[after:, known])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(0, 2)), min_size=1))
+def test_a_ledger_by_going_through_all_balls(rows: list[tuple[int, int, int]]) -> None:
+    key = np.array([row[0] for row in rows])
+    began = np.array([row[1] for row in rows]) + 700_000
+    ended = began + np.array([row[2] for row in rows])
+    values = np.arange(1.0, len(rows) + 1)
+    told = Ledger(key, began, ended).sums(values)
+    assert told.tolist() == [
+        sum(
+            value
+            for value, other, end in zip(values, key, ended, strict=True)
+            if other == mine and end < begin
+        )
+        for mine, begin in zip(key, began, strict=True)
+    ]
+
+
+def test_sums_of_the_innings_by_counting(table: FeatureTable) -> None:
+    """A few columns of every kind, recounted ball by ball from the match."""
+    at = starts(HISTORY)
+    for match in HISTORY[:3]:
+        for side in match.innings:
+            if side.super_over:
+                continue
+            balls = side.deliveries
+            first = at[match.match_id, side.number]
+            for place, ball in enumerate(balls):
+                row = dict(zip(table.names, table.values[first + place].tolist(), strict=True))
+                past = balls[:place]
+                faced = [b for b in past if b.batter == ball.batter]
+                across = [b for b in past if b.batter == ball.non_striker]
+                bowled = [b for b in past if b.bowler == ball.bowler]
+                over = [b for b in past if b.over == ball.over]
+                overs = [b.over for b in past if b.over < ball.over]
+                last_over = [b for b in past if overs and b.over == overs[-1]]
+                dots = 0
+                while dots < place and _dot(past[-1 - dots]):
+                    dots += 1
+                gap = next((n for n, b in enumerate(past[::-1]) if b.boundary), place)
+                assert {
+                    "score": ball.score_before,
+                    "striker runs": sum(b.runs_batter for b in faced),
+                    "striker balls": sum(b.outcome != "wd" for b in faced),
+                    "non-striker runs": sum(b.runs_batter for b in across),
+                    "non-striker balls": sum(b.outcome != "wd" for b in across),
+                    "stand balls": sum(b.wickets_before == ball.wickets_before for b in past),
+                    "bowler balls": sum(b.is_legal for b in bowled),
+                    "bowler runs": sum(
+                        b.runs_batter + b.extras.get("wides", 0) + b.extras.get("noballs", 0)
+                        for b in bowled
+                    ),
+                    "bowler overs": len({b.over for b in bowled}),
+                    "bowlers used": len({b.bowler for b in past}),
+                    "this over runs": sum(b.runs_total for b in over),
+                    "previous over": sum(b.runs_total for b in last_over),
+                    "runs last 24": sum(b.runs_total for b in past[-24:]),
+                    "wickets last 6": sum(b.outcome == "W" for b in past[-6:]),
+                    "dots in a row": dots,
+                    "balls since boundary": min(gap, 40),
+                    "meeting balls": sum(b.bowler == ball.bowler for b in faced),
+                    "outcome 2 before": OUTCOME_INDEX[past[-2].outcome] if place > 1 else -1,
+                    "striker last": OUTCOME_INDEX[faced[-1].outcome] if faced else -1,
+                }.items() <= row.items(), (match.match_id, side.number, ball.index)
+
+
+def _dot(ball: Delivery) -> bool:
+    return ball.runs_total == 0 and ball.outcome != "W"
+
+
+def test_records_of_earlier_days_by_counting(table: FeatureTable) -> None:
+    runs: dict[str, list[int]] = {}
+    balls = iter(table.column("striker runs per ball").tolist())
+    for match in HISTORY:
+        sides = [side for side in match.innings if not side.super_over]
+        for side in sides:
+            for ball in side.deliveries:
+                earlier = runs.get(ball.batter.key, [])
+                due = (sum(earlier) + 1.2 * 80) / (len(earlier) + 80)
+                assert next(balls) == pytest.approx(due, rel=1e-5)
+        for side in sides:
+            for ball in side.deliveries:
+                runs.setdefault(ball.batter.key, []).append(ball.runs_total)
+    assert next(balls, None) is None
+
+
+def test_surprises_by_hand() -> None:
+    matches = HISTORY[:3]
+    innings = encoded(matches)
+    table = feature_table(matches, innings)
+    last = innings[-1].arrays
+    surprise = np.eye(len(OUTCOMES))[last.outcome] - expectation(last)
+    row = len(table) - len(last) + 50
+    told = dict(zip(table.names, table.values[row].tolist(), strict=True))
+    four = OUTCOME_INDEX["4"]
+    assert told["surprise last 12 4"] == pytest.approx(surprise[38:50, four].sum() / 24, abs=1e-5)
+    assert told["surprise innings 4"] == pytest.approx(surprise[:50, four].sum() / 110, abs=1e-5)
+
+
+def test_table_cells_by_hand(table: FeatureTable) -> None:
+    """The second level of the table: innings, then phase, each mixed with the one above."""
+    fitted = StateTable.fit(table)
+    counts = np.bincount(table.outcome, minlength=11) + 1.0
+    shares = counts / counts.sum()
+    second = table.column("second innings") == 1
+    phase = np.digitize(table.column("share of the innings"), (0.3, 0.75))
+    for rows, level, number in ((second, 0, 1), (second & (phase == 2), 1, 5)):
+        count = np.bincount(table.outcome[rows], minlength=11)
+        shares = (count + TABLE_SMOOTHING * shares) / (rows.sum() + TABLE_SMOOTHING)
+        cells, told = fitted.levels[level]
+        assert told[cells.tolist().index(number)] == pytest.approx(shares)
+
+
+def split(table: FeatureTable) -> tuple[FeatureTable, FeatureTable]:
+    later = table.match >= 8
+    return table.rows(~later), table.rows(later)
+
+
+def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> None:
+    train, later = split(table)
+    rows = np.arange(len(later))
+    losses = {}
+    for name, fitted in (
+        ("prior", Prior.fit(train)),
+        ("table", StateTable.fit(train)),
+        ("logistic", Logistic.fit(train)),
+        ("trees", BoostedTrees.fit(train, rounds=20, settings=SMALL)),
+    ):
+        told = fitted.probabilities(later)
+        assert told.shape == (len(later), 11)
+        assert (told > 0).all(), name
+        assert told.sum(1) == pytest.approx(np.ones(len(later)))
+        losses[name] = -np.log(told[rows, later.outcome]).mean()
+    assert losses["table"] < losses["prior"]
+    assert losses["trees"] < losses["prior"]
+    uniform = np.log(11)
+    assert max(losses.values()) < uniform
+
+
+def test_trees_stop_where_later_balls_are_predicted_best(table: FeatureTable) -> None:
+    train, later = split(table)
+    said: list[str] = []
+    fitted = BoostedTrees.fit(train, later, settings=SMALL, report=said.append)
+    rows = np.arange(len(later))
+
+    def loss(rounds: int) -> float:
+        chances = dataclasses.replace(fitted, rounds=rounds).probabilities(later)
+        return float(-np.log(chances[rows, later.outcome]).mean())
+
+    assert 1 < fitted.rounds < 200
+    assert loss(fitted.rounds) <= min(loss(1), loss(fitted.rounds - 1), loss(fitted.rounds + 5))
+    assert said[0] == "boosted trees: round 5"
+
+
+def test_out_of_fold_trees_have_not_seen_the_match(table: FeatureTable) -> None:
+    told = out_of_fold(table, rounds=4, settings=SMALL)
+    assert told.sum(1) == pytest.approx(np.ones(len(table)))
+    # Other outcomes in one match move other folds' predictions, never its own.
+    mine = table.match == 3
+    turned = table.outcome.copy()
+    turned[mine] = turned[mine][::-1]
+    again = out_of_fold(dataclasses.replace(table, outcome=turned), rounds=4, settings=SMALL)
+    assert np.array_equal(told[mine], again[mine])
+    assert not np.array_equal(told[~mine], again[~mine])
+
+
+@pytest.mark.parametrize(
+    ("library", "fit"), [("sklearn.linear_model", Logistic.fit), ("lightgbm", BoostedTrees.fit)]
+)
+def test_a_missing_library_is_said(
+    library: str, fit: object, table: FeatureTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(BaselineError, match="is not installed"):
+        fit(table)  # type: ignore[operator]
+
+
+def test_one_outcome_alone_cannot_be_fitted(table: FeatureTable) -> None:
+    dots = table.rows(table.outcome == 0)
+    for fit in (Logistic.fit, BoostedTrees.fit):
+        with pytest.raises(BaselineError, match="fewer than two"):
+            fit(dots)
+
+
+def test_the_same_matches_give_the_same_finite_table() -> None:
+    one, two = features(HISTORY[:3]), features(HISTORY[:3])
+    assert np.array_equal(one.values, two.values)
+    assert np.isfinite(one.values).all()
+    assert len(set(one.names)) == len(one.names) == one.values.shape[1]
