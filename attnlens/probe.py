@@ -35,5 +35,10 @@ class AttentionProbe(nn.Module):
         del content, bias  # for the hooks
         return weights
 
+    @property
+    def watched(self) -> bool:
+        """Whether a hook listens, so that parts told only to hooks are worth working out."""
+        return bool(self._forward_hooks or self._forward_pre_hooks)
+
     def extra_repr(self) -> str:
         return ", ".join(self.axes)

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnlens.cricket.batch import take
 from attnlens.models.predictor import KNOWLEDGE, FullModel
-from attnlens.models.relations import Balls
+from attnlens.models.relations import Balls, take
 
 MASKS_AT_ONCE = 1024
 Floats = NDArray[np.float64]

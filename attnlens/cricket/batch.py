@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnlens.cricket.tensors import PAST_NODES, InningsArrays
 from attnlens.models.predictor import RATINGS
-from attnlens.models.relations import Balls
+from attnlens.models.relations import Balls, take
 
 PAST_SOURCES = {"phase_state": "place", "batsman_identity": "past_batter"}
 
@@ -106,21 +106,6 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[dict[str, Any], Te
         },
     }
     return batch, _stack([one.outcome for one in innings], length, fill=-1)
-
-
-def take(value: Any, rows: slice | list[int]) -> Any:
-    """The same structure with only ``rows`` of the second axis of every tensor."""
-    if isinstance(value, Tensor):
-        return value[:, rows]
-    if isinstance(value, dict):
-        return {key: take(member, rows) for key, member in value.items()}
-    if isinstance(value, Balls):
-        chosen: dict[str, Any] = {}
-        for name in Balls.__slots__:
-            member = getattr(value, name)
-            chosen[name] = None if member is None else member[:, rows]
-        return Balls(**chosen)
-    return value
 
 
 def window_batch(innings: InningsArrays, position: int) -> dict[str, Any]:

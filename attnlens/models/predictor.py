@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from attnlens.models.attention import unflattened
 from attnlens.models.relation_attention import RelationAttention
-from attnlens.models.relations import Balls, relate
+from attnlens.models.relations import Balls, relate, take
 from attnlens.models.temporal import HEADS, SCALES, MultiScaleTemporalEncoder
 from attnlens.models.within_ball import WithinBallEncoder
 from attnlens.probe import AttentionProbe
@@ -56,6 +56,10 @@ RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era")
 """The rating vectors of a ball."""
 
 
+BLOCK: Final = 48
+"""Queries that are read together in a pass over a whole innings."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Everything that fixes the predictor's shape.
@@ -81,6 +85,8 @@ class Sizes:
     slot_dim: int = 16
     heads: Mapping[str, int] = field(default_factory=lambda: dict(HEADS))
     dropout: float = 0.2
+    null_key: float | None = None
+    slot_skip: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
@@ -96,10 +102,10 @@ class Sizes:
 class PastSlots(nn.Module):
     """Attention slots: one head per slot, each over the past balls of its relation."""
 
-    def __init__(self, hidden_dim: int, slot_dim: int) -> None:
+    def __init__(self, hidden_dim: int, slot_dim: int, null: float | None = None) -> None:
         super().__init__()
         self.attention = RelationAttention(
-            hidden_dim, len(SLOTS), own=False, head_dim=slot_dim, project=False
+            hidden_dim, len(SLOTS), own=False, head_dim=slot_dim, project=False, null=null
         )
         nn.init.zeros_(self.attention.bias)
         self.to_node = nn.ModuleDict({name: nn.Linear(slot_dim + 1, hidden_dim) for name in SLOTS})
@@ -112,7 +118,7 @@ class PastSlots(nn.Module):
         past: Balls,
         visible: Tensor,
         relations: Tensor,
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor]:
         """Node vectors by slot, weights and counts.
 
         Returns:
@@ -121,6 +127,7 @@ class PastSlots(nn.Module):
         """
         seen = slot_masks(now, past, visible)
         mixed, weights = self.attention(query, key, relations, ~seen)
+        weights = weights[..., : key.shape[1]]
         count = seen.sum(-1).to(mixed.dtype)
         values = unflattened(mixed, -1, (len(SLOTS), -1))
         nodes = {
@@ -129,7 +136,7 @@ class PastSlots(nn.Module):
             )
             for slot, name in enumerate(SLOTS)
         }
-        return nodes, weights, count
+        return nodes, weights, count, mixed
 
 
 def slot_masks(now: Balls, past: Balls, visible: Tensor) -> Tensor:
@@ -195,7 +202,7 @@ class FullModel(nn.Module):
         self.within_ball = WithinBallEncoder(sizes.graph, width, dropout=dropout)
         self.to_past = nn.Linear(sizes.happened + sizes.outcomes, width)
         self.past_norm = nn.LayerNorm(width)
-        self.slots = PastSlots(width, sizes.slot_dim)
+        self.slots = PastSlots(width, sizes.slot_dim, sizes.null_key)
         self.slot_question = nn.Linear(width, width)
         self.temporal = MultiScaleTemporalEncoder(
             width, width, heads=dict(sizes.heads), dropout=dropout
@@ -214,6 +221,13 @@ class FullModel(nn.Module):
         self.rating_scale = nn.ParameterDict(
             {name: nn.Parameter(torch.ones(sizes.outcomes)) for name in RATINGS}
         )
+        self.slot_skip = (
+            nn.Linear(len(SLOTS) * sizes.slot_dim, sizes.outcomes, bias=False)
+            if sizes.slot_skip
+            else None
+        )
+        if self.slot_skip is not None:
+            nn.init.zeros_(self.slot_skip.weight)
         nn.init.zeros_(self.skip.weight)
         nn.init.zeros_(self.skip.bias)
         nn.init.normal_(self.to_outcome.weight, std=0.01)
@@ -243,7 +257,13 @@ class FullModel(nn.Module):
         result: Tensor = self.dropout(self.past_norm(vector + told))
         return result
 
-    def predict(self, batch: Mapping[str, Any]) -> Prediction:
+    def predict(
+        self,
+        batch: Mapping[str, Any],
+        *,
+        key: Tensor | None = None,
+        summaries: Tensor | None = None,
+    ) -> Prediction:
         """One pass.
 
         Args:
@@ -256,11 +276,14 @@ class FullModel(nn.Module):
                 ``(batch, key)``; ``past`` holds the past side's tensors. Where
                 ``graph_data`` has one query and ``visible`` has many, the one is asked
                 under each mask.
+            key: `past`'s result, where it is at hand.
+            summaries: the overs' summaries ``(batch, over, hidden_dim)``, likewise; only
+                with ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         known: Mapping[str, Tensor] = graph.get("known") or {}
         now, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
-        key = self.past(sequence)
+        key = self.past(sequence) if key is None else key
         relations = relate(now, before, visible)
 
         group_of = {node: group for group, nodes in KNOWLEDGE.items() for node in nodes}
@@ -277,7 +300,7 @@ class FullModel(nn.Module):
             shape = (question.shape[0], queries, question.shape[2])
             question = question.expand(shape)
             nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
-        slots, slot_weights, counts = self.slots(question, key, now, before, visible, relations)
+        slots, slot_weights, counts, slot_values = self.slots(question, key, now, before, visible, relations)
         ball, within = self.within_ball({**nodes, **slots})
         expected = self.expected(graph, known)
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
@@ -291,11 +314,14 @@ class FullModel(nn.Module):
             overs=sequence["overs"],
             shared=sequence.get("shared"),
             place_known=known.get("scoreboard"),
+            summaries=summaries,
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
         parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)
         fused = (gates[..., None, :] @ parts)[..., 0, :]
         logits = self.to_outcome(self.dropout(fused)) + expected
+        if self.slot_skip is not None:
+            logits = logits + self.slot_skip(slot_values)
         return Prediction(logits, gates, scales, slot_weights, counts, within)
 
     def expected(self, graph: Mapping[str, Any], known: Mapping[str, Tensor]) -> Tensor:
@@ -321,8 +347,36 @@ class FullModel(nn.Module):
         return result
 
     def forward(self, batch: Mapping[str, Any]) -> Tensor:
-        """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``."""
-        return self.predict(batch).logits
+        """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.
+
+        Where every ball of an innings is a query (``shared`` is given, and queries and keys
+        are the same balls), queries go in blocks, each over the balls up to its end: the
+        same numbers for less work.
+        """
+        sequence = batch["sequence"]
+        queries, keys = sequence["visible"].shape[1:]
+        if sequence.get("shared") is None or queries != keys or queries <= BLOCK:
+            return self.predict(batch).logits
+        key = self.past(sequence)
+        summaries = self.temporal.over_summaries(
+            key, sequence["balls"], sequence["shared"][:, None], sequence["overs"]
+        )[:, 0]
+        logits = []
+        for start in range(0, queries, BLOCK):
+            rows, before = slice(start, start + BLOCK), slice(0, start + BLOCK)
+            block = {
+                "graph_data": take(batch["graph_data"], rows),
+                "sequence": {
+                    **sequence,
+                    "now": take(sequence["now"], rows),
+                    "balls": take(sequence["balls"], before),
+                    "visible": sequence["visible"][:, rows, before],
+                },
+            }
+            logits.append(
+                self.predict(block, key=key[:, before], summaries=summaries).logits
+            )
+        return torch.cat(logits, 1)
 
     def get_full_attention_profile(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Where attention went, as plain shares.

@@ -9,6 +9,7 @@ past matters".
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import torch
@@ -44,6 +45,10 @@ class RelationAttention(nn.Module):
         reach: how many distances have a position vector of their own (0: none).
         own: whether a query may look at itself, as the last key.
         head_dim: columns per head, where the default does not suit.
+        project: whether the heads' outputs are mixed into ``hidden_dim``.
+        null: where given, each head may also look at nothing: a last key with this logit
+            (learnable) and a value of zero. A head that looks evenly at n balls then gives
+            them n / (n + e^null) of its attention: the shrinkage of an empirical-Bayes mean.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class RelationAttention(nn.Module):
         own: bool = True,
         head_dim: int | None = None,
         project: bool = True,
+        null: float | None = None,
     ) -> None:
         super().__init__()
         self.num_heads = num_heads
@@ -66,6 +72,7 @@ class RelationAttention(nn.Module):
         self.to_output = nn.Linear(width, hidden_dim, bias=False) if project else nn.Identity()
         self.bias = nn.Parameter(starting_table(num_heads))
         self.position = nn.Parameter(torch.zeros(num_heads, reach, width // num_heads))
+        self.null = None if null is None else nn.Parameter(torch.full((num_heads,), null))
         self.probe = AttentionProbe()
 
     def forward(
@@ -100,29 +107,45 @@ class RelationAttention(nn.Module):
                 (self.to_value, key),
             )
         )
-        scale = q.shape[-1] ** -0.5
+        q = q * q.shape[-1] ** -0.5
         content = q @ k.transpose(-1, -2)
         if distance is not None and self.position.shape[1]:
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             place = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, place.expand(-1, heads, -1, -1))
-        content = content * scale
-        bias = torch.einsum("bqkr,hr->bhqk", relations, self.bias)
-        hidden = hidden.expand(content.shape)
-        own_value = None
-        if self.own:
-            own_key = split_heads(self.to_key(query), heads)
-            own_value = split_heads(self.to_value(query), heads)
-            own_logit = (q * own_key).sum(-1, keepdim=True) * scale
-            content = torch.cat([content, own_logit], -1)
-            bias = torch.cat([bias, torch.zeros_like(own_logit)], -1)
-            hidden = torch.cat([hidden, torch.zeros_like(own_logit, dtype=torch.bool)], -1)
-        weights = self.probe(hidden_softmax(content + bias, hidden), content, bias)
-        if own_value is None:
+        bias = (relations @ self.bias.T).permute(0, 3, 1, 2)
+        rest = self._rest(q, query)
+        if rest is None:
+            weights = hidden_softmax(content + bias, hidden)
+            weights = self.probe(weights, content, bias.expand(content.shape))
             mixed = weights @ v
-        else:
-            mixed = weights[..., :-1] @ v + weights[..., -1:] * own_value
+            return self.to_output(join_heads(mixed)), weights
+        # The last key is never hidden, so no row is without a key.
+        last, own_value = rest
+        logits = (content + bias).masked_fill(hidden, -math.inf)
+        weights = torch.cat([logits, last], -1).softmax(-1)
+        if self.probe.watched:
+            nothing = torch.zeros_like(last)
+            built_in = self.null is not None
+            weights = self.probe(
+                weights,
+                torch.cat([content, nothing if built_in else last], -1),
+                torch.cat([bias.expand(content.shape), last if built_in else nothing], -1),
+            )
+        mixed = weights[..., :-1] @ v
+        if own_value is not None:
+            mixed = mixed + weights[..., -1:] * own_value
         return self.to_output(join_heads(mixed)), weights
+
+    def _rest(self, q: Tensor, query: Tensor) -> tuple[Tensor, Tensor | None] | None:
+        """Logit ``(batch, head, query, 1)`` and value of the key that is no past ball."""
+        if self.own:
+            own_key = split_heads(self.to_key(query), self.num_heads)
+            own_value = split_heads(self.to_value(query), self.num_heads)
+            return (q * own_key).sum(-1, keepdim=True), own_value
+        if self.null is not None:
+            return self.null[:, None, None].expand(*q.shape[:-1], 1), None
+        return None
 
 
 class RelationBlock(nn.Module):

@@ -7,8 +7,9 @@ ball also hides what it would have told about the balls around it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -54,6 +55,21 @@ class Balls:
     boundary: Tensor | None = None
     dot: Tensor | None = None
     last_in_over: Tensor | None = None
+
+
+def take(value: Any, rows: slice | list[int]) -> Any:
+    """The same structure with only ``rows`` of the second axis of every tensor."""
+    if isinstance(value, Tensor):
+        return value[:, rows]
+    if isinstance(value, Mapping):
+        return {name: take(member, rows) for name, member in value.items()}
+    if isinstance(value, Balls):
+        chosen: dict[str, Any] = {}
+        for name in Balls.__slots__:
+            member = getattr(value, name)
+            chosen[name] = None if member is None else member[:, rows]
+        return Balls(**chosen)
+    return value
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:

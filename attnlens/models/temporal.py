@@ -327,6 +327,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         overs: int,
         shared: Tensor | None = None,
         place_known: Tensor | None = None,
+        summaries: Tensor | None = None,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Every scale's vector and weights for every query.
 
@@ -340,6 +341,8 @@ class MultiScaleTemporalEncoder(nn.Module):
             shared: ``(batch, key)`` where visibility differs between queries only by
                 what is past for them; saves summarising each over once per query.
             place_known: ``(batch, query)``, false where a query may not know its over.
+            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``,
+                where ``shared`` made them already.
 
         Returns:
             vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``
@@ -360,16 +363,17 @@ class MultiScaleTemporalEncoder(nn.Module):
                 told = torch.einsum("bqk,bko->bqo", earlier.to(query.dtype), membership) > 0
                 hidden = ~told
                 gap = now.over[..., None] - torch.arange(overs, device=query.device)
-                if shared is not None:
+                if summaries is None and shared is not None:
                     summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
+                if summaries is not None:
                     vector, weight = encoder.read(asking, summaries, table, hidden[:, None], gap)
                 else:
                     # One row per query: each has its own summaries.
-                    summaries = self.over_summaries(key, past, earlier, overs)
-                    batch, queries = summaries.shape[:2]
+                    each = self.over_summaries(key, past, earlier, overs)
+                    batch, queries = each.shape[:2]
                     vector, weight = encoder.read(
                         asking.flatten(0, 1)[:, None],
-                        summaries.flatten(0, 1),
+                        each.flatten(0, 1),
                         table.flatten(0, 1)[:, None],
                         hidden.flatten(0, 1)[:, None, None],
                         gap.flatten(0, 1)[:, None],

@@ -46,9 +46,11 @@ class LayerAttention(nn.Module):
         Returns the answer ``(..., hidden_dim)`` and the weights ``(..., node)``.
         """
         query = self.question + self.from_above(above)
-        logits = (self.to_key(nodes) @ query[..., None])[..., 0] * query.shape[-1] ** -0.5
+        # (W n) · q = n · (Wᵀ q): one product per ball instead of one per node.
+        asked = query @ self.to_key.weight
+        logits = (nodes @ asked[..., None])[..., 0] * query.shape[-1] ** -0.5
         weights = self.probe(hidden_softmax(logits, hidden))
-        mixed = (weights[..., None, :] @ self.to_value(nodes))[..., 0, :] + above
+        mixed = self.to_value((weights[..., None, :] @ nodes)[..., 0, :]) + above
         return mixed + self.feed(self.norm(mixed)), weights
 
 
@@ -126,13 +128,8 @@ class WithinBallEncoder(nn.Module):
                 answers.append(empty)
                 weights[layer] = shape.new_zeros(*shape.shape[:-1], len(names))
                 continue
-            stacked = torch.stack(
-                [
-                    self.node_norm(nodes[name]) + self.names[name] if name in nodes else empty
-                    for name in names
-                ],
-                -2,
-            )
+            stacked = torch.stack([nodes.get(name, empty) for name in names], -2)
+            stacked = self.node_norm(stacked) + torch.stack([self.names[name] for name in names])
             hidden = ~torch.tensor(given, device=shape.device)
             above, weights[layer] = self.layers[layer](stacked, above, hidden)
             answers.append(self.layer_norm(above))

@@ -34,6 +34,10 @@ class Recipe:
             share of past balls, all of them, one player's, or a run of them is hidden.
         forget: share of balls whose query loses a random half of its knowledge groups.
         forget_past: share of past balls that lose a player's record.
+        patience: epochs without a better validation log-loss before the run stops.
+        teacher: weight of a teacher's probabilities in the loss, where there is a teacher;
+            the rest is what happened (Hinton, Vinyals and Dean 2015, "Distilling the
+            Knowledge in a Neural Network", temperature 1).
     """
 
     epochs: int = 8
@@ -50,6 +54,8 @@ class Recipe:
     hide_block: float = 0.07
     forget: float = 0.12
     forget_past: float = 0.04
+    patience: int = 3
+    teacher: float = 0.5
     seed: int = 5
 
 
