@@ -20,7 +20,7 @@ from attnlens.cricket.simulate import simulate_match
 from attnlens.errors import CheckpointError
 from attnlens.models.predictor import KNOWLEDGE, FullModel
 from attnlens.training.dataset import fit_base, outcome_tables, rate_and_encode
-from attnlens.training.earned import UNSPECIALISED, earned_names, lower_bound, relation_shares
+from attnlens.training.earned import earned_names
 from attnlens.training.fit import (
     Average,
     Recipe,
@@ -277,23 +277,5 @@ def test_a_model_that_was_not_trained_earns_no_names() -> None:
         "long": 2,
     }
     # Two balls are far too few to earn anything.
-    assert {name for found in names.values() for name in found} == {UNSPECIALISED}
+    assert {name for found in names.values() for name in found} == {"unspecialised"}
     assert earned_names(PREDICTOR, [], balls=2, seed=1) == names
-
-
-def test_the_lower_bound_resamples_whole_matches() -> None:
-    generator = np.random.default_rng(1)
-    assert lower_bound([("a", 1.0), ("a", 3.0)], generator) == 2.0
-    values = [(match, float(match)) for match in "0123456789"] * 9
-    low = lower_bound(values, generator)
-    # The mean is 4.5 and its standard error over ten matches 0.91, however many balls each.
-    assert 2.2 < low < 3.3
-
-
-def test_shares_of_relations_per_head() -> None:
-    from test_heatmap import attention
-
-    found = {(head, relation): pair for head, relation, *pair in relation_shares(attention())}
-    assert found[0, "same_bowler"] == pytest.approx([0.5 / 0.9, 0.5])
-    assert found[1, "boundary"] == pytest.approx([0.3 / 0.8, 2 / 6])
-    assert (3, "same_bowler") not in found

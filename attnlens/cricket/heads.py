@@ -342,24 +342,29 @@ class Named:
 def name_heads(
     study: HeadStudy, *, thorough: bool = True, report: Report = lambda _: None
 ) -> dict[str, list[Named]]:
-    """The name of every head by scale.
-
-    Args:
-        thorough: test every relation the head looks at, not only down to the first that
-            earns its name; the names are the same.
-    """
+    """The name of every head by scale; ``thorough`` as in `name_head`."""
     named: dict[str, list[Named]] = {}
     for scale in SITES:
         named[scale] = []
         for head in range(study.model.sizes.heads[scale]):
             report(f"names of heads: {scale}, head {head}")
-            tests: dict[int, Hiding] = {}
-            earned = UNSPECIALISED
-            for relation in study.candidates(scale, head) if study.focus else ():
-                tests[relation] = study.hiding(scale, head, relation)
-                if earned == UNSPECIALISED and tests[relation].supports:
-                    earned = RELATIONS[relation]
-                    if not thorough:
-                        break
-            named[scale].append(Named(earned, tests))
+            named[scale].append(name_head(study, scale, head, thorough=thorough))
     return named
+
+
+def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> Named:
+    """The name one head has earned.
+
+    Args:
+        thorough: test every relation the head looks at, not only down to the first that
+            earns its name; the name is the same.
+    """
+    tests: dict[int, Hiding] = {}
+    earned = UNSPECIALISED
+    for relation in study.candidates(scale, head) if study.focus else ():
+        tests[relation] = study.hiding(scale, head, relation)
+        if earned == UNSPECIALISED and tests[relation].supports:
+            earned = RELATIONS[relation]
+            if not thorough:
+                break
+    return Named(earned, tests)

@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, pad
 
-NARROWEST: Final = 60
+NARROWEST: Final = 84
+SLOT_ROW: Final = 63
+"""Columns of a slot's line besides what it reads."""
+
 FAVOURED: Final = 1.25
 """A relation is listed where the lift's lower end is at least this."""
 
@@ -174,14 +177,15 @@ def _biases(page: Page, biases: Sequence[Mapping[str, Any]]) -> None:
 def _slots(page: Page, slots: Sequence[Mapping[str, Any]]) -> None:
     if not slots:
         return
+    reads = min(36, page.width - SLOT_ROW)
     page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
-    _titles(page, (("  slot", 19), ("reads", 36), ("sees", -5)))
+    _titles(page, (("  slot", 19), ("reads", reads), ("sees", -5)))
     for slot in slots:
         _row(
             page,
             [
                 (f"  {_words(slot['slot'])}", 19, ""),
-                (slot["reads"], 36, "quiet"),
+                (slot["reads"], reads, "quiet"),
                 (_number(slot["visible"], 1), -5, ""),
                 *_measures(slot["importance"]),
             ],
