@@ -1,0 +1,304 @@
+"""`attnlens evaluate`: the figures against independent ones, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from command_line import OUTCOMES, Here, run_process
+from sklearn.metrics import log_loss
+from small_predictors import small_predictor
+
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.simulated_files import save_simulated
+from attnlens.cricket.trained import load_predictor, save_predictor
+
+TRAINED = 6
+LATER = (6, 7, 8, 9)
+SUPER_OVERS = 38  # a simulated match that a super over decided
+FIGURES = {"log_loss", "log_loss_ci", "brier", "ece", "accuracy"}
+BASELINES = ["prior", "state_table", "logistic", "boosted_trees"]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small checkpoint, the matches it was trained on, later ones, and one with super overs."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    save_predictor(folder / "small.safetensors", small_predictor(matches=TRAINED))
+    save_simulated(folder / "trained.zip", range(TRAINED), file_format="json")
+    save_simulated(folder / "later.zip", LATER, file_format="json")
+    save_simulated(folder / "all.zip", [*range(TRAINED), *LATER], file_format="json")
+    save_simulated(folder / "tied.json", [SUPER_OVERS])
+    return folder
+
+
+def ask(here: Here, sources: Path, *words: str | Path) -> dict[str, Any]:
+    """An evaluation without baselines as data, of which nothing is complained."""
+    model = ("--model", sources / "small.safetensors", "--baselines", "none", "--json")
+    data: dict[str, Any] = json.loads(here.good("evaluate", *words, *model))
+    return data
+
+
+def predicted(here: Here, sources: Path, *words: str | Path) -> list[dict[str, str]]:
+    """What `predict` says of the balls, super overs left out."""
+    model = ("--model", sources / "small.safetensors", "--history", sources / "all.zip")
+    rows = csv.DictReader(io.StringIO(here.good("predict", *words, *model)))
+    return [row for row in rows if int(row["innings"]) <= 2]
+
+
+def chances_of(rows: Sequence[dict[str, str]]) -> np.ndarray:
+    table = np.array([[float(row[f"p_{outcome}"]) for outcome in OUTCOMES] for row in rows])
+    return table / table.sum(1, keepdims=True)
+
+
+def refused(here: Here, *words: str | Path) -> str:
+    answer = here("evaluate", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("attnlens: ")
+    assert answer.err.count("\n") == 1
+    return answer.err
+
+
+def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
+    words = ("evaluate", sources / "later.zip", sources / "tied.json", "--model")
+    more = ("--history", sources / "trained.zip", "--json", "--bootstrap", "200")
+    plot = ("--plot", "bins.svg", "--out", "told.json")
+    answer = run_process(tmp_path, *words, sources / "small.safetensors", *more, *plot)
+    assert (answer.status, answer.out, answer.err) == (0, "", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bins.svg", "told.json"]
+    data = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+    assert (data["matches"], data["in_sample"], data["left_out"]) == (5, 0, {})
+    assert data["dates"] == {"first": "2024-01-07", "last": "2024-02-08"}
+    assert list(data["baselines"]) == BASELINES == list(data["paired_difference"])
+    assert re.fullmatch("[0-9a-f]{64}", data["checkpoint"]["sha256"])
+    for figures in (data["model"], *data["baselines"].values()):
+        assert set(figures) == FIGURES
+        low, high = figures["log_loss_ci"]
+        assert low < figures["log_loss"] < high
+        assert 0 <= figures["ece"] <= 1
+        assert 0 < figures["accuracy"] < 1
+    for name, gap in data["paired_difference"].items():
+        expected = data["model"]["log_loss"] - data["baselines"][name]["log_loss"]
+        assert gap["log_loss"] == pytest.approx(expected, abs=2e-6)
+        assert gap["log_loss_ci"][0] <= gap["log_loss"] <= gap["log_loss_ci"][1]
+    losses = {name: figures["log_loss"] for name, figures in data["baselines"].items()}
+    assert losses["state_table"] < losses["prior"]
+    drawing = ElementTree.parse(tmp_path / "bins.svg").getroot()
+    assert drawing.tag.endswith("svg")
+
+
+def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here) -> None:
+    files = (sources / "later.zip", sources / "tied.json")
+    data = ask(attnlens_here, sources, *files, "--history", sources / "trained.zip")
+    rows = predicted(attnlens_here, sources, *files)
+    chances = chances_of(rows)
+    actual = np.array([OUTCOMES.index(row["actual"]) for row in rows])
+    balls = sum(
+        len(side.deliveries)
+        for file in files
+        for match in read_matches(file)
+        for side in match.innings
+        if not side.super_over
+    )
+    assert data["balls"] == len(rows) == balls
+    assert data["model"]["log_loss"] == pytest.approx(
+        log_loss(actual, chances, labels=list(range(11))), abs=2e-5
+    )
+    hit = np.eye(11)[actual]
+    assert data["model"]["brier"] == pytest.approx(((chances - hit) ** 2).sum(1).mean(), abs=2e-5)
+    assert data["model"]["accuracy"] == pytest.approx((chances.argmax(1) == actual).mean())
+    for number, outcome in enumerate(OUTCOMES):
+        told = data["by"]["outcome"][outcome]
+        assert told["balls"] == (actual == number).sum()
+        assert told["predicted"] == pytest.approx(chances[:, number].mean(), abs=2e-6)
+        assert told["observed"] == pytest.approx((actual == number).mean(), abs=1e-6)
+    second = np.array([row["innings"] == "2" for row in rows])
+    told = data["by"]["innings"]["2"]
+    assert told["balls"] == second.sum()
+    assert told["log_loss"] == pytest.approx(
+        log_loss(actual[second], chances[second], labels=list(range(11))), abs=2e-5
+    )
+    for kind in ("phase", "innings", "outcome"):
+        assert sum(part["balls"] for part in data["by"][kind].values()) == balls
+    for bins in data["reliability"].values():
+        assert sum(one["balls"] for one in bins) == balls
+    likeliest = data["reliability"]["likeliest"]
+    gaps = [one["balls"] * abs(one["predicted"] - one["observed"]) for one in likeliest]
+    assert data["model"]["ece"] == pytest.approx(sum(gaps) / balls, abs=2e-5)
+
+
+def test_only_matches_after_the_training_are_judged(sources: Path, attnlens_here: Here) -> None:
+    apart = ask(attnlens_here, sources, sources / "later.zip", "--history", sources / "trained.zip")
+    together = ask(attnlens_here, sources, sources / "later.zip", sources / "trained.zip")
+    assert apart == together
+    assert (apart["matches"], apart["dates"]["first"]) == (len(LATER), "2024-01-07")
+    some = ask(
+        attnlens_here, sources, sources / "later.zip", "--from", "2024-01-08", "--until",
+        "2024-01-09", "--history", sources / "trained.zip",
+    )  # fmt: skip
+    assert (some["matches"], some["dates"]) == (2, {"first": "2024-01-08", "last": "2024-01-09"})
+
+
+def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Here) -> None:
+    model = ("--model", sources / "small.safetensors")
+    for words in (
+        (sources / "trained.zip", *model),
+        (sources / "trained.zip", sources / "later.zip", "--from", "2024-01-03", *model),
+        # The bundled checkpoint was trained on everything up to 3 February 2025.
+        (sources / "later.zip", "--model", "bundled"),
+        (Path(__file__).parent.parent / "sample_data" / "match.csv",),
+    ):
+        assert "--allow-in-sample" in refused(attnlens_here, *words)
+
+
+def test_in_sample_figures_are_called_so(sources: Path, attnlens_here: Here) -> None:
+    answer = attnlens_here(
+        "evaluate", sources / "trained.zip", "--model", sources / "small.safetensors",
+        "--allow-in-sample", "--baselines", "prior",
+    )  # fmt: skip
+    assert answer.status == 0
+    assert f"{TRAINED} of {TRAINED} matches lie inside the model's training dates" in answer.err
+    assert f"{TRAINED} of the matches were trained on" in answer.out
+
+
+def test_without_training_matches_the_prior_is_the_checkpoints(
+    sources: Path, attnlens_here: Here
+) -> None:
+    model = sources / "small.safetensors"
+    answer = attnlens_here("evaluate", sources / "later.zip", "--model", model, "--json")
+    assert answer.status == 0
+    complaints = answer.err.splitlines()
+    assert complaints[0].startswith("attnlens: left out state_table, logistic, boosted_trees: none")
+    assert complaints[1].startswith("attnlens: the prior is the checkpoint's own")
+    data = json.loads(answer.out)
+    assert list(data["left_out"]) == BASELINES[1:]
+    assert list(data["baselines"]) == ["prior"]
+    shares = np.exp(load_predictor(model).base.everything.astype(float))
+    actual = [
+        OUTCOMES.index(ball.outcome)
+        for match in read_matches(sources / "later.zip")
+        for side in match.innings
+        if not side.super_over
+        for ball in side.deliveries
+    ]
+    assert data["baselines"]["prior"]["log_loss"] == pytest.approx(
+        -np.log(shares / shares.sum())[actual].mean(), abs=1e-6
+    )
+
+
+def test_a_missing_library_leaves_its_baseline_out(
+    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    answer = attnlens_here(
+        "evaluate", sources / "later.zip", "--history", sources / "trained.zip", "--model",
+        sources / "small.safetensors", "--baselines", "boosted_trees,prior",
+    )  # fmt: skip
+    assert answer.status == 0
+    assert answer.err == "attnlens: left out boosted_trees: lightgbm is not installed\n"
+    assert re.search(r"^  prior +\d\.\d{4} \[", answer.out, re.MULTILINE)
+
+
+def test_other_kinds_of_match_are_judged_and_counted(sources: Path, attnlens_here: Here) -> None:
+    document = json.loads((sources / "tied.json").read_text(encoding="utf-8"))
+    document["info"]["gender"] = "female"
+    path = attnlens_here.folder / "women.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    answer = attnlens_here(
+        "evaluate", path, sources / "later.zip", "--model", sources / "small.safetensors",
+        "--baselines", "none", "--json",
+    )  # fmt: skip
+    assert answer.status == 0
+    assert answer.err == (
+        "attnlens: 1 of 5 matches are unlike those the model was trained on (1 T20 female)\n"
+    )
+    data = json.loads(answer.out)
+    women = sum(
+        len(side.deliveries)
+        for match in read_matches(path)
+        for side in match.innings
+        if not side.super_over
+    )
+    assert data["outside_training"] == {"matches": 1, "balls": women, "kinds": {"T20 female": 1}}
+
+
+def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_here: Here) -> None:
+    data = ask(attnlens_here, sources, sources / "tied.json")
+    assert (data["matches"], data["model"]["log_loss_ci"]) == (1, None)
+    assert data["by"]["outcome"]["5"] == {
+        "balls": 0,
+        "log_loss": None,
+        "log_loss_ci": None,
+        "predicted": pytest.approx(data["by"]["outcome"]["5"]["predicted"]),
+        "observed": 0.0,
+        "observed_ci": None,
+    }
+    page = attnlens_here.good(
+        "evaluate", sources / "tied.json", "--model", sources / "small.safetensors",
+        "--baselines", "none", "--plot", "one.png",
+    )  # fmt: skip
+    assert page.startswith(f"small on {data['balls']} balls of 1 match, 2024-02-08 to 2024-02-08\n")
+    assert "nan" not in page.lower()
+    assert (attnlens_here.folder / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_question_has_the_same_answer(sources: Path, attnlens_here: Here) -> None:
+    words = (
+        "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
+        sources / "small.safetensors", "--baselines", "logistic,boosted_trees", "--json",
+    )  # fmt: skip
+    one, two = attnlens_here.good(*words), attnlens_here.good(*words)
+    assert one == two
+    other = json.loads(attnlens_here.good(*words, "--seed", "6"))
+    assert other["model"]["log_loss"] == json.loads(one)["model"]["log_loss"]
+    assert other["by"]["phase"] != json.loads(one)["by"]["phase"]
+
+
+def test_the_page_fits_where_it_is_shown(
+    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width in ("72", "100"):
+        monkeypatch.setenv("COLUMNS", width)
+        page = attnlens_here.good(
+            "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
+            sources / "small.safetensors", "--baselines", "prior,state_table",
+        )  # fmt: skip
+        assert max(map(len, page.splitlines())) <= int(width)
+        figures = re.findall(r"^  (model|prior|state table) +(\d\.\d{4})", page, re.MULTILINE)
+        assert sorted(name for name, _ in figures) == ["model", "prior", "state table"]
+        assert [loss for _, loss in figures] == sorted(loss for _, loss in figures)
+
+
+def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
+    later = sources / "later.zip"
+    model = ("--model", sources / "small.safetensors")
+    for words, told in (
+        (("--baselines", "trees"), "'trees' is no baseline; use prior, state_table"),
+        (("--bootstrap", "0"), "'0' is not a number from 10"),
+        (("--seed", "-1"), "is not a number"),
+        (("--plot", "bins.pdf"), "bins.pdf: is no name for a diagram; end it in .svg or .png"),
+        (("--out", "no/where.json"), "its folder does not exist"),
+        (("--plot", "no/where.svg"), "its folder does not exist"),
+        (("--until", "2024-01-06"), "none of its 4 matches"),
+        (("--from", "2025-01-01"), "none of its 4 matches was played in the days asked for"),
+        (("--history", "nowhere.zip"), "nowhere.zip"),
+    ):
+        assert told in refused(attnlens_here, later, *model, *words)
+    assert attnlens_here.files() == []
+
+
+def test_a_plot_without_matplotlib_is_refused_before_the_work(
+    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = refused(attnlens_here, sources / "nowhere.zip", "--plot", "bins.svg")
+    assert "matplotlib, which is not installed; pip install matplotlib" in told
