@@ -57,6 +57,9 @@ RECENT: Final = SCALES["medium"] - 1
 SCRAMBLES: Final = 5
 QUICK: Final[tuple[str, ...]] = ("attention", "recency")
 RANDOM: Final = "random"
+COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
+"""Controls that every other method is compared with ball by ball."""
+
 WINDOWS: Final[tuple[str, ...]] = ("last36", "all")
 
 
@@ -180,17 +183,21 @@ class Measured:
         return told
 
     def _method(self, name: str) -> dict[str, Any]:
-        """One method's figures, and how far they are from recency's and from chance."""
+        """One method's figures, and how far they are from the controls' and from chance."""
         told: dict[str, Any] = {}
-        above: dict[str, Any] = {}
+        beside: dict[str, dict[str, Any]] = {}
         chance: dict[str, Any] = {}
         for figure in self.balls[0].methods[name]:
             values = [ball.methods[name][figure] for ball in self.balls]
             told.update(self._told(figure, values))
-            if "recency" in self.balls[0].methods and name not in ("recency", RANDOM):
-                recency = [ball.methods["recency"][figure] for ball in self.balls]
-                gap = [one - other for one, other in zip(values, recency, strict=True)]
-                above.update(self._told(figure, gap))
+            for control in COMPARED:
+                if name in (*COMPARED, RANDOM) or control not in self.balls[0].methods:
+                    continue
+                gap = [
+                    value - ball.methods[control][figure]
+                    for value, ball in zip(values, self.balls, strict=True)
+                ]
+                beside.setdefault(f"minus_{control}", {}).update(self._told(figure, gap))
             if self.balls[0].controls and figure in HIGH_IS_FAITHFUL and name != RANDOM:
                 z, p = against_controls(
                     float(np.mean(values)),
@@ -198,8 +205,7 @@ class Measured:
                     high=HIGH_IS_FAITHFUL[figure],
                 )
                 chance[figure] = {"z": z, "p": p}
-        if above:
-            told["minus_recency"] = above
+        told.update(beside)
         if chance:
             told["against_random"] = chance
         return told

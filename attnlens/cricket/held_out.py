@@ -187,15 +187,14 @@ def _nothing(
     if not given:
         return ("holds no match with a ball bowled; give a match file, a folder or a zip",)
     until = "" if last is None else f" and until {last}"
+    none = "its only match was not" if given == 1 else f"none of its {given} matches was"
     if after_training and start is not None:
         return (
-            f"none of its {given} matches was played from {start} on, after the model's "
+            f"{none} played from {start} on, after the model's "
             f"training{until}; give later ones, or accept flattering figures with "
             "--allow-in-sample",
         )
-    return (
-        f"none of its {given} matches was played in the days asked for; widen --from and --until",
-    )
+    return (f"{none} played in the days asked for; widen --from and --until",)
 
 
 def _read(

@@ -22,6 +22,10 @@ TITLES: Final[dict[str, str]] = {
 """What to call each method; others keep their name."""
 
 CONTROLS: Final = ("recency", "uniform", "random")
+COMPARED: Final[dict[str, str]] = {
+    "recency": "recency alone",
+    "uniform": "even attention in the same windows",
+}
 NAME_WIDTH: Final = 17
 
 COLUMNS: Final[tuple[tuple[str, str, str, str, int, int], ...]] = (
@@ -68,8 +72,13 @@ def render_faithfulness(
 
 
 def _interval(ends: list[float], decimals: int) -> str:
-    low, high = ends
-    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+    low, high = (_signless(end, decimals) for end in ends)
+    return f"[{low}, {high}]"
+
+
+def _signless(value: float, decimals: int) -> str:
+    """A number whose zero has no sign."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def _worth(page: Page, data: Mapping[str, Any]) -> None:
@@ -92,7 +101,7 @@ def _worth(page: Page, data: Mapping[str, Any]) -> None:
     for words, table, key in rows:
         page.add(
             (pad(f"  {words}", 40, "."), ""),
-            (f"{table[key]:8.4f}  ", "name"),
+            (f"{_signless(table[key], 4):>8}  ", "name"),
             (_interval(table[f"{key}_ci"], 4), "quiet"),
         )
 
@@ -118,7 +127,7 @@ def _methods(page: Page, methods: Mapping[str, Mapping[str, Any]]) -> None:
         style = "quiet" if name in CONTROLS else "name" if name == "attention" else ""
         page.add(
             (pad(f"  {TITLES.get(name, name)}", NAME_WIDTH + 2, "."), style),
-            (f"{figures['spearman_last36']:.2f} ", style),
+            (f"{_signless(figures['spearman_last36'], 2)} ", style),
             (f"{_interval(figures['spearman_last36_ci'], 2):<15}", "quiet"),
             *(
                 (f"{_number(figures[key], decimals):>{room}}", style)
@@ -135,7 +144,7 @@ def _methods(page: Page, methods: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _number(value: float, decimals: int) -> str:
-    return f"{value:.{decimals}f}" if decimals else f"{100 * value:.0f}%"
+    return _signless(value, decimals) if decimals else f"{100 * value:.0f}%"
 
 
 def sentences(data: Mapping[str, Any]) -> list[str]:
@@ -145,12 +154,17 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     if "attention" in methods:
         attention = methods["attention"]
         low, high = attention["spearman_last36_ci"]
-        beside = _beside_recency(attention.get("minus_recency"))
+        beside = " and ".join(
+            words
+            for key, name in COMPARED.items()
+            if (words := _compared(attention.get(f"minus_{key}"), name))
+        )
         agrees = "agrees" if low > 0 else "disagrees" if high < 0 else "does not clearly agree"
         told.append(
             f"Attention's order of the last 35 balls {agrees} with what hiding each did "
-            f"(Spearman {attention['spearman_last36']:.2f}){beside}; this describes the model on "
-            "average and proves no single claim."
+            f"(Spearman {_signless(attention['spearman_last36'], 2)}"
+            f"{beside and ', ' + beside}); this describes the model on average and proves no "
+            "single claim."
         )
     cost, (low, high) = data["scramble_cost_nats"], data["scramble_cost_nats_ci"]
     wider = data["log_loss"].get("wider_sample")
@@ -170,12 +184,13 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def _beside_recency(gap: Mapping[str, Any] | None) -> str:
+def _compared(gap: Mapping[str, Any] | None, name: str) -> str:
+    """By how much attention agrees more than a control."""
     if gap is None:
         return ""
     value, (low, high) = gap["spearman_last36"], gap["spearman_last36_ci"]
     if low > 0:
-        return f", by {value:.2f} {_interval([low, high], 2)} more than mere recency does"
+        return f"{value:.2f} {_interval([low, high], 2)} more than {name}"
     if high < 0:
-        return f", by {-value:.2f} {_interval([-high, -low], 2)} less than mere recency does"
-    return ", no more than mere recency does as far as this sample tells"
+        return f"{-value:.2f} {_interval([-high, -low], 2)} less than {name}"
+    return f"no more than {name} as far as this sample tells"

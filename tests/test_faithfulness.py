@@ -1,0 +1,304 @@
+"""Removal metrics against known truths and independent computations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlens.analysis.faithfulness import (
+    CONTROLS,
+    HIGH_IS_FAITHFUL,
+    SIZES,
+    against_controls,
+    area,
+    curve_counts,
+    descending,
+    group_interval,
+    judge_scores,
+    log_odds,
+    partial_spearman,
+    ranks,
+    removal_figures,
+    removed_alone,
+    spearman,
+    without_first,
+)
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Additive:
+    """Two classes; the log-odds of the first are a start plus the weights of visible parts."""
+
+    def __init__(self, weights: list[float], start: float = 0.2) -> None:
+        self.weights = np.array(weights)
+        self.start = start
+        self.calls = 0
+
+    def odds(self, masks: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:
+        result: Floats = self.start + masks @ self.weights
+        return result
+
+    def __call__(self, masks: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:
+        self.calls += 1
+        first = 1 / (1 + np.exp(-self.odds(masks)))
+        return np.stack([first, 1 - first], -1)
+
+
+numbers = st.floats(-3, 3).map(lambda value: round(value, 2))
+vectors = st.integers(2, 12).flatmap(
+    lambda size: st.tuples(*(st.lists(numbers, min_size=size, max_size=size) for _ in range(3)))
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(vectors)
+def test_spearman_is_scipys(pair: tuple[list[float], ...]) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    one, other = np.array(pair[0]), np.array(pair[1])
+    assert ranks(one).tolist() == stats.rankdata(one).tolist()
+    found = spearman(one, other)
+    if len(set(pair[0])) == 1 or len(set(pair[1])) == 1:
+        assert found == 0
+    else:
+        assert found == pytest.approx(stats.spearmanr(one, other).statistic, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(vectors)
+def test_spearman_knows_only_order(pair: tuple[list[float], ...]) -> None:
+    one, other = np.array(pair[0]), np.array(pair[1])
+    found = spearman(one, other)
+    assert -1 <= found <= 1
+    assert spearman(other, one) == pytest.approx(found)
+    assert spearman(np.exp(one) + 7, other**3) == pytest.approx(found)
+    assert spearman(-one, other) == pytest.approx(-found)
+    assert spearman(one, one) == pytest.approx(float(len(set(pair[0])) > 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(vectors)
+def test_partial_spearman_correlates_what_the_third_leaves(pair: tuple[list[float], ...]) -> None:
+    scores, effects, given_ = (np.array(one) for one in pair)
+    table = np.stack([np.ones(len(given_)), ranks(given_)], 1)
+
+    def left(values: Floats) -> Floats:
+        """Residuals of the ranks after a regression on the third's ranks."""
+        own = ranks(values)
+        rest: Floats = own - table @ np.linalg.lstsq(table, own, rcond=None)[0]
+        return rest
+
+    one, other = left(scores), left(effects)
+    size = math.sqrt(float(one @ one) * float(other @ other))
+    found = partial_spearman(scores, effects, given_)
+    if min(float(one @ one), float(other @ other)) > 1e-6:
+        assert found == pytest.approx(float(one @ other) / size, abs=1e-6)
+    positive = given_ - given_.min() + 1
+    assert partial_spearman(scores, effects, np.log(positive)) == pytest.approx(found)
+    assert partial_spearman(positive, effects, positive) == 0
+
+
+def test_constant_scores_agree_with_nothing() -> None:
+    assert spearman(np.ones(5), np.arange(5.0)) == 0
+    assert spearman(np.array([3.0]), np.array([1.0])) == 0
+    assert spearman(np.zeros(0), np.zeros(0)) == 0
+    assert partial_spearman(np.ones(5), np.arange(5.0), np.arange(5.0)) == 0
+
+
+def test_equal_scores_stand_in_random_order() -> None:
+    generator = np.random.default_rng(0)
+    found = {tuple(descending(np.array([1.0, 5, 1, 1]), generator).tolist()) for _ in range(200)}
+    assert found == {(1, *rest) for rest in itertools.permutations((0, 2, 3))}
+
+
+def test_masks_take_the_first_of_an_order() -> None:
+    masks = without_first(np.array([2, 0, 3, 1]), [0, 1, 3, 4])
+    assert masks.astype(int).tolist() == [[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]]
+
+
+@given(st.integers(0, 300), st.integers(1, 40))
+def test_a_curve_runs_from_none_to_all(parts: int, steps: int) -> None:
+    counts = curve_counts(parts, steps)
+    assert (counts[0], counts[-1]) == (0, parts)
+    assert (np.diff(counts) > 0).all()
+    assert len(counts) == min(parts, steps) + 1
+
+
+@given(st.integers(1, 300), numbers, numbers)
+def test_the_area_of_a_straight_line_is_its_middle(parts: int, start: float, end: float) -> None:
+    counts = curve_counts(parts)
+    line = start + (end - start) * counts / parts
+    assert area(line, counts) == pytest.approx((start + end) / 2, abs=1e-9)
+
+
+def test_the_area_weighs_uneven_steps() -> None:
+    assert area(np.array([1.0, 3.0, 0.0]), np.array([0, 1, 4])) == pytest.approx(0.5 + 1.125)
+    assert area(np.array([2.5]), np.array([0])) == 2.5
+
+
+def by_hand(model: Additive, order: list[int]) -> dict[str, float]:
+    """The figures of one order, one removal at a time."""
+    count = len(order)
+
+    def chances(kept: set[int]) -> Floats:
+        result: Floats = model(np.array([[part in kept for part in range(count)]]))[0]
+        return result
+
+    everything = set(range(count))
+    full = chances(everything)
+    top = int(full.argmax())
+
+    def level(kept: set[int]) -> float:
+        return math.log(chances(kept)[top] / (1 - chances(kept)[top]))
+
+    def nats(kept: set[int]) -> float:
+        return sum(p * math.log(p / q) for p, q in zip(full, chances(kept), strict=True))
+
+    sizes = [min(size, count) for size in SIZES]
+    figures = {}
+    for name, value in (("", level), ("_kl", nats)):
+        gone = [value(everything - set(order[:size])) for size in sizes]
+        kept = [value(set(order[:size])) for size in sizes]
+        if not name:
+            gone, kept = (
+                [level(everything) - v for v in gone],
+                [level(everything) - v for v in kept],
+            )
+        figures[f"comprehensiveness{name}"] = sum(gone) / len(gone)
+        figures[f"sufficiency{name}"] = sum(kept) / len(kept)
+        steps = range(count + 1)
+        for kind, sets in (
+            ("deletion", [everything - set(order[:step]) for step in steps]),
+            ("insertion", [set(order[:step]) for step in steps]),
+        ):
+            curve = [value(one) for one in sets]
+            pieces = [(a + b) / 2 / count for a, b in itertools.pairwise(curve)]
+            figures[f"{kind}_auc{name}"] = sum(pieces)
+    wrong = [
+        sum(level(everything - {part}) > level(everything) for part in order[:size]) / size
+        for size in sizes
+    ]
+    figures["sign_violation_rate"] = sum(wrong) / len(wrong)
+    return figures
+
+
+weights = st.lists(numbers, min_size=1, max_size=7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(weights, st.randoms(use_true_random=False))
+def test_every_figure_is_what_removing_one_set_after_another_gives(
+    planted: list[float], random: Any
+) -> None:
+    model = Additive(planted)
+    order = list(range(len(planted)))
+    random.shuffle(order)
+    alone = removed_alone(model, len(planted))
+    model.calls = 0
+    found = removal_figures(model, alone, [np.array(order), np.array(order[::-1])])
+    assert model.calls == 1
+    assert set(found[0]) == set(HIGH_IS_FAITHFUL)
+    for figures, one in zip(found, (order, order[::-1]), strict=True):
+        for name, value in by_hand(model, one).items():
+            assert figures[name] == pytest.approx(value, abs=1e-6), name
+    # Bringing parts back in one order is removing them in the other, seen from the end.
+    assert found[0]["insertion_auc"] == pytest.approx(found[1]["deletion_auc"], abs=1e-9)
+    assert found[0]["insertion_auc_kl"] == pytest.approx(found[1]["deletion_auc_kl"], abs=1e-9)
+    # What parts add here does not depend on one another, so both curves mirror each other.
+    ends = log_odds(alone.full, alone.outcome) + log_odds(alone.nothing, alone.outcome)
+    assert found[0]["deletion_auc"] + found[0]["insertion_auc"] == pytest.approx(ends, abs=1e-6)
+
+
+def test_the_planted_order_is_the_most_faithful_there_is() -> None:
+    model = Additive([0.1, 1.6, 0.4, 0.0, 0.8], start=-0.3)
+    alone = removed_alone(model, 5)
+    orders = [np.array(order) for order in itertools.permutations(range(5))]
+    found = removal_figures(model, alone, orders)
+    truth = [tuple(order.tolist()) for order in orders].index((1, 4, 2, 0, 3))
+    for name, high in HIGH_IS_FAITHFUL.items():
+        values = [figures[name] for figures in found]
+        assert values[truth] == pytest.approx(max(values) if high else min(values), abs=1e-12)
+    assert spearman(model.weights, alone.effects) == pytest.approx(1)
+    assert alone.drops == pytest.approx(model.weights, abs=1e-9)
+    assert found[0]["sign_violation_rate"] == 0
+
+
+def test_parts_that_do_nothing_have_no_comprehensiveness() -> None:
+    model = Additive([0.0] * 9 + [1.5] * 16)
+    alone = removed_alone(model, 25)
+    inert_last = np.arange(25)[::-1]
+    inert_first = np.roll(np.arange(25), 0)
+    found = removal_figures(model, alone, [inert_first, inert_last])
+    at_most_eight = 4 / 5
+    # Four of five sizes remove inert parts alone; the fifth removes seven others as well.
+    assert found[0]["comprehensiveness"] == pytest.approx(7 * 1.5 * (1 - at_most_eight))
+    assert found[1]["comprehensiveness"] == pytest.approx(1.5 * sum(SIZES) / len(SIZES))
+    assert alone.effects[:9] == pytest.approx(0, abs=1e-12)
+    assert alone.drops[:9] == pytest.approx(0, abs=1e-12)
+    nothing = Additive([0.0] * 30)
+    figures = removal_figures(nothing, removed_alone(nothing, 30), [np.arange(30)])[0]
+    flat = {name for name, value in figures.items() if abs(value) < 1e-12}
+    assert flat == set(HIGH_IS_FAITHFUL) - {"deletion_auc", "insertion_auc"}
+    assert figures["deletion_auc"] == figures["insertion_auc"] == pytest.approx(0.2)
+
+
+def test_signs_are_counted_among_the_first() -> None:
+    # Of the first 1, 2, 4, 8, 16: 1, 1, 2, 4 and 4 hold the class down.
+    model = Additive([-0.1, 0.2, -0.1, 0.3, -0.1, 0.2, -0.1, 0.2, *[0.5] * 12])
+    alone = removed_alone(model, 20)
+    assert alone.outcome == 0
+    found = removal_figures(model, alone, [np.arange(20)])[0]["sign_violation_rate"]
+    assert found == pytest.approx((1 / 1 + 1 / 2 + 2 / 4 + 4 / 8 + 4 / 16) / 5)
+
+
+def test_random_orderings_stand_beside() -> None:
+    model = Additive([2.0, *[0.0] * 39])
+    alone = removed_alone(model, 40)
+    judged = judge_scores(
+        model, alone, {"truth": model.weights}, generator=np.random.default_rng(1)
+    )
+    assert len(judged.controls) == CONTROLS
+    chance = np.array([control["comprehensiveness"] for control in judged.controls])
+    assert judged.methods["truth"]["comprehensiveness"] == pytest.approx(2)
+    # The part is among the first k of a random order k times in 40.
+    assert chance.mean() == pytest.approx(2 * np.mean(SIZES) / 40, abs=0.25)
+    z, p = against_controls(2.0, chance, high=True)
+    assert z > 2
+    assert p == pytest.approx(1 / 21)
+    assert (
+        judge_scores(
+            model, alone, {"a": model.weights}, generator=np.random.default_rng(1), controls=0
+        ).controls
+        == []
+    )
+
+
+def test_p_and_z_look_in_the_faithful_direction() -> None:
+    controls = np.array([1.0, 2.0, 3.0, 4.0])
+    z, p = against_controls(5.0, controls, high=True)
+    assert (z, p) == (pytest.approx(2.5 / controls.std(ddof=1)), 1 / 5)
+    z, p = against_controls(5.0, controls, high=False)
+    assert (z, p) == (pytest.approx(-2.5 / controls.std(ddof=1)), 5 / 5)
+    assert against_controls(3.0, controls, high=False)[1] == 4 / 5
+    assert against_controls(1.0, np.ones(4), high=True) == (0.0, 1.0)
+
+
+def test_intervals_resample_whole_groups() -> None:
+    generator = np.random.default_rng(2)
+    groups = [f"m{number // 20}" for number in range(800)]
+    shared = np.repeat(generator.normal(size=40), 20)
+    low, high = group_interval(shared, groups, seed=3)
+    assert low < shared.mean() < high
+    # Twenty copies of a value are one value: as wide as an interval of forty numbers.
+    expected = 2 * 1.96 * shared[::20].std(ddof=1) / math.sqrt(40)
+    assert high - low == pytest.approx(expected, rel=0.1)
+    low, high = group_interval(shared, list(map(str, range(800))), seed=3)
+    assert high - low == pytest.approx(expected / math.sqrt(20), rel=0.1)
+    assert group_interval([1.0, 4.0], ["one", "one"]) == (2.5, 2.5)
+    assert group_interval(shared, groups) == group_interval(shared, groups)

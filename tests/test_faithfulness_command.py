@@ -1,0 +1,270 @@
+"""``attnlens faithfulness``: what it measures on matches, and the command itself."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from command_line import Here, run_process
+from small_predictors import small_predictor, with_hidden
+
+from attnlens.analysis.faithfulness import spearman
+from attnlens.analysis.verdicts import divergence
+from attnlens.cricket.batch import window_batch
+from attnlens.cricket.faithfulness import BEFORE, SCRAMBLES, measure, permutations, sample
+from attnlens.cricket.held_out import EncodedInnings
+from attnlens.cricket.readers.csv2_writer import write_csv2
+from attnlens.cricket.scrambling import under_scrambling
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.tensors import encode_innings
+from attnlens.cricket.trained import TrainedPredictor, save_predictor
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+KINDS = (
+    *("spearman_last36", "comprehensiveness", "sufficiency"),
+    *("deletion_auc", "insertion_auc", "sign_violation_rate"),
+)
+METHODS = (
+    *("attention", "content_only", "value_norm", "rollout", "gradient_x_input"),
+    *("recency", "uniform", "random"),
+)
+
+
+@pytest.fixture(scope="module")
+def predictor() -> TrainedPredictor:
+    return small_predictor(matches=3)
+
+
+@pytest.fixture(scope="module")
+def innings(predictor: TrainedPredictor) -> list[EncodedInnings]:
+    return [
+        EncodedInnings(match, side, encode_innings(match, side, predictor.ratings, predictor.base))
+        for match in (simulate_match(21), simulate_match(22))
+        for side in match.innings
+    ]
+
+
+def test_the_sample_is_of_balls_with_a_past(innings: list[EncodedInnings]) -> None:
+    drawn = sample(innings, 40, 5)
+    assert drawn == sample(innings, 40, 5) != sample(innings, 40, 6)
+    assert len(set(drawn)) == 40
+    assert len({place for place, _ in drawn}) == len(innings)
+    everything = {
+        (place, position)
+        for place, one in enumerate(innings)
+        for position in range(BEFORE, len(one.arrays))
+    }
+    assert set(drawn) <= everything
+    assert set(sample(innings, 10_000, 5)) == everything
+    short = dataclasses.replace(
+        innings[0], side=dataclasses.replace(innings[0].side, deliveries=())
+    )
+    assert sample([short], 5, 5) == sample([innings[0]], 5, 5)
+
+
+def test_a_ball_is_measured_by_hiding_one_past_ball_at_a_time(
+    predictor: TrainedPredictor, innings: list[EncodedInnings]
+) -> None:
+    measured = measure(predictor, innings, balls=3, seed=7)
+    for ball, (place, position) in zip(measured.balls, sample(innings, 3, 7), strict=True):
+        one = innings[place]
+        batch = window_batch(one.arrays, position)
+
+        def chances(hidden: list[int], batch: dict[str, Any] = batch) -> Floats:
+            with torch.no_grad():
+                logits = predictor.model(with_hidden(batch, hidden))
+            result: Floats = logits[0, 0].double().softmax(-1).numpy()
+            return result
+
+        full = chances([])
+        single = np.array([divergence(full, chances([key])) for key in range(position)])
+        np.testing.assert_allclose(ball.effects, single, rtol=0.01, atol=1e-9)
+        assert single.max() > 1e-5
+        actual = one.arrays.outcome[position]
+        assert ball.losses["intact"] == pytest.approx(-np.log(full[actual]), abs=1e-5)
+        nothing = chances(list(range(position)))
+        assert ball.losses["hide_all"] == pytest.approx(-np.log(nothing[actual]), abs=1e-5)
+        assert (ball.match_id, ball.innings, ball.index) == (
+            one.match_id,
+            one.innings,
+            position + 1,
+        )
+        expected = spearman(ball.attention[-35:], ball.effects[-35:])
+        assert ball.methods["attention"]["spearman_last36"] == expected
+        assert ball.methods["recency"]["partial_spearman_all"] == 0
+    told = measured.to_dict()
+    assert told["largest_single_ball_effect_nats"] == pytest.approx(
+        np.mean([ball.effects.max() for ball in measured.balls])
+    )
+    assert told["scramble_cost_nats"] == pytest.approx(
+        np.mean([ball.scrambled.mean() - ball.losses["intact"] for ball in measured.balls])
+    )
+    assert measure(predictor.model, innings, balls=3, seed=7).to_dict() == told
+
+
+@pytest.mark.parametrize("position", [36, 70])
+def test_scrambling_moves_outcomes_and_nothing_else(
+    predictor: TrainedPredictor, innings: list[EncodedInnings], position: int
+) -> None:
+    arrays = innings[0].arrays
+    others = [40, position, 90]
+    generator = np.random.default_rng(4)
+    orders = [permutations(generator, one) for one in others]
+    orders[1][0] = np.arange(position)
+    found = under_scrambling(predictor.model, arrays, others, orders)
+    assert found.shape == (3, SCRAMBLES, 11)
+
+    def asked(order: np.ndarray[Any, np.dtype[np.int64]]) -> Floats:
+        """The ball in an innings whose past outcomes really stand in that order."""
+        moved = {}
+        for name in ("happened", "wicket", "boundary", "dot"):
+            values = getattr(arrays, name).copy()
+            values[:position] = values[order]
+            moved[name] = values
+        batch = window_batch(dataclasses.replace(arrays, **moved), position)
+        with torch.no_grad():
+            result: Floats = predictor.model(batch)[0, 0].double().softmax(-1).numpy()
+        return result
+
+    for order, chances in zip(orders[1], found[1], strict=True):
+        np.testing.assert_allclose(chances, asked(order), atol=1e-5)
+    assert np.abs(found[1, 1] - found[1, 0]).max() > 1e-3
+    with torch.no_grad():
+        intact = predictor.model(window_batch(arrays, position))[0, 0].double().softmax(-1)
+    np.testing.assert_allclose(found[1, 0], intact.numpy(), atol=1e-5)
+
+
+def test_a_model_blind_to_the_past_shows_nothing(innings: list[EncodedInnings]) -> None:
+    blind = small_predictor(seed=9, matches=2)
+    with torch.no_grad():
+        blind.model.to_outcome.weight.zero_()
+    told = measure(blind, innings, balls=4, removal=True, wide=6).to_dict()
+    for name in ("largest_single_ball_effect_nats", "scramble_cost_nats", "hide_all_kl_nats"):
+        assert told[name] == pytest.approx(0, abs=1e-7)
+    assert told["log_loss"]["worth_of_past"] == pytest.approx(0, abs=1e-7)
+    assert told["log_loss"]["wider_sample"]["scramble_cost"] == pytest.approx(0, abs=1e-6)
+    assert told["methods"]["attention"]["spearman_last36"] == 0
+    assert told["methods"]["attention"]["comprehensiveness"] == pytest.approx(0, abs=1e-9)
+    json.dumps(told, allow_nan=False)
+
+
+def test_the_wider_sample_is_measured_alike(
+    predictor: TrainedPredictor, innings: list[EncodedInnings]
+) -> None:
+    measured = measure(predictor, innings, balls=12, wide=12)
+    assert measured.wider_matches == tuple(measured.matches)
+    for name in ("intact", "hide_all"):
+        singly = [ball.losses[name] for ball in measured.balls]
+        np.testing.assert_allclose(measured.wider[name], singly, atol=1e-5)
+    with pytest.raises(ValueError, match="no ball has 36 before it"):
+        measure(predictor, [], balls=3)
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory, predictor: TrainedPredictor) -> Path:
+    """A folder with a checkpoint and four matches, two of them before its training ended."""
+    folder = tmp_path_factory.mktemp("season")
+    (folder / "matches").mkdir()
+    for number, match in enumerate(
+        sorted((simulate_match(seed) for seed in range(30, 34)), key=lambda one: one.dates)
+    ):
+        write_csv2(match, folder / "matches" / f"{number}.csv")
+        if number == 1:
+            predictor.card["trained_until"] = max(match.dates).isoformat()
+    save_predictor(folder / "model.safetensors", predictor)
+    return folder
+
+
+def test_the_command_as_a_process(season: Path, tmp_path: Path) -> None:
+    answer = run_process(
+        tmp_path,
+        *("faithfulness", season / "matches", "--model", season / "model.safetensors"),
+        *("--balls", "5", "--wide", "8", "--json", "--per-ball", "rows.csv"),
+    )
+    assert (answer.status, answer.err) == (0, "")
+    data = json.loads(answer.out)
+    assert data["balls"] == 5
+    assert data["notes"] == []
+    assert data["dates"][0] > data["model"]["trained_until"]
+    assert data["largest_single_ball_effect_nats"] > 0
+    assert isinstance(data["scramble_cost_nats"], float)
+    assert tuple(data["methods"]) == METHODS
+    for name in METHODS:
+        for kind in KINDS:
+            low, high = data["methods"][name][f"{kind}_ci"]
+            assert low <= data["methods"][name][kind] <= high
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["match_id", "innings", "index", "past_ball", "attention", "effect"]
+    balls: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        balls.setdefault((row["match_id"], row["innings"], row["index"]), []).append(row)
+    assert len(balls) == 5
+    agreement, largest = [], []
+    for (_, _, index), past in balls.items():
+        assert [int(row["past_ball"]) for row in past] == list(range(1, int(index)))
+        attention, effect = (
+            np.array([float(row[name]) for row in past]) for name in ("attention", "effect")
+        )
+        agreement.append(spearman(attention[-35:], effect[-35:]))
+        largest.append(effect.max())
+    assert data["methods"]["attention"]["spearman_last36"] == pytest.approx(np.mean(agreement))
+    assert data["largest_single_ball_effect_nats"] == pytest.approx(np.mean(largest))
+
+
+def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
+    asked = ("faithfulness", season / "matches", "--model", season / "model.safetensors")
+    page = attnlens_here.good(*asked, "--balls", 4, "--quick")
+    assert len(page.splitlines()) < 40
+    assert max(map(len, page.splitlines())) <= 100
+    assert "4 balls of 2 matches" in page
+    assert "than recency alone" in page
+    assert "even attention" not in page
+    assert "gradient" not in page
+    again = attnlens_here.good(*asked, "--balls", 4, "--quick")
+    assert page == again
+    data = json.loads(
+        attnlens_here.good(*asked, "--balls", 4, "--methods", "rollout,random", "--json")
+    )
+    assert list(data["methods"]) == ["rollout", "random"]
+
+
+def test_the_picture(season: Path, attnlens_here: Here) -> None:
+    pytest.importorskip("matplotlib")
+    asked = ("faithfulness", season / "matches", "--model", season / "model.safetensors")
+    asked = (*asked, "--balls", 3, "--quick")
+    attnlens_here.good(*asked, "--plot", "bars.svg")
+    drawn = (attnlens_here.folder / "bars.svg").read_text(encoding="utf-8")
+    assert drawn.rstrip().endswith("</svg>")
+    assert attnlens_here.files() == ["bars.svg"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--from", "2000-01-01"), "2 of the 4 matches asked for lie inside the model's training"),
+        (("--from", "2090-01-01"), "none of its 4 matches was played in the days asked for"),
+        (("--balls", "0"), "--balls 0 is no sample; give a number from 1"),
+        (("--seed", "-1"), "--seed -1 is negative"),
+        (("--methods", "attention,lime"), "--methods: 'lime' is no method; use attention"),
+        (("--methods", "random"), "--methods names no score"),
+        (("--plot", "bars.txt"), "bars.txt: cannot draw .txt; end it in .svg, .png, .pdf"),
+        (("--per-ball", "no/rows.csv"), "no/rows.csv: its folder does not exist"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    season: Path, attnlens_here: Here, options: tuple[str, ...], complaint: str
+) -> None:
+    answer = attnlens_here(
+        "faithfulness", season / "matches", "--model", season / "model.safetensors", *options
+    )
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert complaint in answer.err
+    assert attnlens_here.files() == []

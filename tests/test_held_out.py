@@ -1,0 +1,157 @@
+"""Which matches a predictor is judged on, and with which ratings."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_predictors import small_predictor
+
+from attnlens.cricket.held_out import held_out, last_day
+from attnlens.cricket.match import Match
+from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.readers.csv2_writer import write_csv2
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.errors import InputError, MatchFileError
+from attnlens.training.dataset import rate_and_encode
+
+
+@pytest.fixture(scope="module")
+def matches(tmp_path_factory: pytest.TempPathFactory) -> list[Match]:
+    """Six matches as files tell them, oldest first, no two on one day."""
+    folder = tmp_path_factory.mktemp("season")
+    for seed in range(40, 46):
+        write_csv2(match := simulate_match(seed), folder / f"{match.match_id}.csv")
+    found = sorted(read_matches(folder), key=lambda match: match.dates)
+    assert len({match.dates for match in found}) == 6
+    return found
+
+
+@pytest.fixture(scope="module")
+def source(matches: list[Match]) -> Path:
+    source = matches[0].source
+    assert source is not None
+    return Path(str(source)).parent
+
+
+def day(match: Match) -> datetime.date:
+    found = last_day(match)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def predictor(matches: list[Match]) -> TrainedPredictor:
+    """Trained on the second and the third; its ratings know the first three."""
+    made = small_predictor(matches=2)
+    made.ratings = Ratings()
+    rate_and_encode(matches[:3], made.base, made.ratings)
+    made.card["trained_from"] = day(matches[1]).isoformat()
+    made.card["trained_until"] = day(matches[2]).isoformat()
+    return made
+
+
+def ids(matches: list[Match] | tuple[Match, ...]) -> list[str]:
+    return [match.match_id for match in matches]
+
+
+def test_matches_after_the_training_are_judged(
+    predictor: TrainedPredictor, matches: list[Match], source: Path
+) -> None:
+    found = held_out(predictor, [source])
+    assert ids(found.matches) == ids(matches[3:])
+    assert found.notes == ()
+    assert found.dates == (day(matches[3]).isoformat(), day(matches[5]).isoformat())
+    later = held_out(predictor, [source, source], first=day(matches[4]))
+    assert ids(later.matches) == ids(matches[4:])
+    earlier = held_out(predictor, [source], last=day(matches[4]))
+    assert ids(earlier.matches) == ids(matches[3:5])
+    before = held_out(predictor, [source], first=day(matches[0]), last=day(matches[0]))
+    assert ids(before.matches) == ids(matches[:1])
+
+
+def test_matches_inside_the_training_are_refused_unless_asked_for(
+    predictor: TrainedPredictor, matches: list[Match], source: Path
+) -> None:
+    with pytest.raises(InputError, match="1 of the 4 matches asked for lie inside") as refused:
+        held_out(predictor, [source], first=day(matches[2]))
+    assert "--allow-in-sample" in str(refused.value)
+    found = held_out(predictor, [source], first=day(matches[2]), allow_in_sample=True)
+    assert ids(found.matches) == ids(matches[2:])
+    assert found.in_sample == 1
+    assert "1 of 4 matches" in found.notes[0]
+    everything = held_out(predictor, [source], allow_in_sample=True)
+    assert (len(everything.matches), everything.in_sample) == (6, 2)
+
+
+def test_nothing_to_judge_on_is_said(
+    predictor: TrainedPredictor, matches: list[Match], source: Path
+) -> None:
+    old = source / f"{matches[0].match_id}.csv"
+    with pytest.raises(
+        InputError, match=r"its only match was not played from .* after the model's training"
+    ):
+        held_out(predictor, [old])
+    with pytest.raises(InputError, match="in the days asked for"):
+        held_out(predictor, [source], first=datetime.date(2090, 1, 1))
+    with pytest.raises(InputError, match="swap --from and --until"):
+        held_out(
+            predictor, [source], first=datetime.date(2090, 1, 1), last=datetime.date(2080, 1, 1)
+        )
+
+
+def test_ratings_are_those_of_the_day_before(
+    predictor: TrainedPredictor, matches: list[Match], source: Path
+) -> None:
+    """As if the ratings had gone on from match to match, as they do in training."""
+    ratings = Ratings()
+    expected = rate_and_encode(matches, predictor.base, ratings)[6:]
+    found = list(held_out(predictor, [source]).innings())
+    assert [(one.match_id, one.innings) for one in found] == [
+        (one.match_id, one.innings) for one in expected
+    ]
+    for one, other in zip(found, expected, strict=True):
+        assert one.date == other.date
+        for name, value in one.arrays.ratings.items():
+            np.testing.assert_allclose(value, other.arrays.ratings[name], atol=1e-5)
+        np.testing.assert_array_equal(one.arrays.outcome, other.arrays.outcome)
+    alone = source / f"{matches[5].match_id}.csv"
+    with_history = list(held_out(predictor, [alone], history=[source]).innings())
+    np.testing.assert_allclose(
+        with_history[0].arrays.ratings["striker"], expected[-2].arrays.ratings["striker"], atol=1e-5
+    )
+    without = list(held_out(predictor, [alone]).innings())
+    moved = without[0].arrays.ratings["striker"] - expected[-2].arrays.ratings["striker"]
+    assert np.abs(moved).max() > 1e-3
+
+
+def test_ratings_of_later_days_are_told(
+    predictor: TrainedPredictor, matches: list[Match], source: Path
+) -> None:
+    alone = source / f"{matches[1].match_id}.csv"
+    found = held_out(predictor, [alone], allow_in_sample=True)
+    assert found.timeline is None
+    assert "ratings are the model's own" in found.notes[1]
+    dated = held_out(predictor, [alone], history=[source], allow_in_sample=True)
+    assert len(dated.notes) == 1
+    expected = rate_and_encode(matches, predictor.base, Ratings())[2]
+    np.testing.assert_allclose(
+        next(dated.innings()).arrays.ratings["bowler"], expected.arrays.ratings["bowler"], atol=1e-5
+    )
+
+
+def test_files_that_cannot_be_read_are_passed_over(
+    predictor: TrainedPredictor, tmp_path: Path
+) -> None:
+    write_csv2(simulate_match(45), tmp_path / "good.csv")
+    write_csv2(simulate_match(44), tmp_path / "bad.csv")
+    bad = tmp_path / "bad.csv"
+    bad.write_text(bad.read_text(encoding="utf-8").replace(",", ";", 300), encoding="utf-8")
+    predictor.card["trained_until"] = "2000-01-01"
+    skipped: list[MatchFileError] = []
+    found = held_out(predictor, [tmp_path], skipped=skipped)
+    assert len(found.matches) == len(skipped) == 1
