@@ -78,6 +78,7 @@ def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
     data = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
     assert (data["matches"], data["in_sample"], data["left_out"]) == (5, 0, {})
     assert data["dates"] == {"first": "2024-01-07", "last": "2024-02-08"}
+    assert data["baselines_fitted_on"] == {"matches": TRAINED}
     assert list(data["baselines"]) == BASELINES == list(data["paired_difference"])
     assert re.fullmatch("[0-9a-f]{64}", data["checkpoint"]["sha256"])
     for figures in (data["model"], *data["baselines"].values()):
@@ -193,6 +194,22 @@ def test_without_training_matches_the_prior_is_the_checkpoints(
     assert data["baselines"]["prior"]["log_loss"] == pytest.approx(
         -np.log(shares / shares.sum())[actual].mean(), abs=1e-6
     )
+
+
+def test_a_match_without_a_date_is_judged_without_fitted_baselines(
+    sources: Path, attnlens_here: Here
+) -> None:
+    document = json.loads((sources / "tied.json").read_text(encoding="utf-8"))
+    del document["info"]["dates"]
+    path = attnlens_here.folder / "undated.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    words = ("evaluate", path, "--history", sources / "trained.zip", "--model")
+    model = sources / "small.safetensors"
+    assert "--allow-in-sample" in refused(attnlens_here, *words[1:], model)
+    answer = attnlens_here(*words, model, "--allow-in-sample")
+    assert answer.status == 0
+    assert "a match judged on has no date" in answer.err
+    assert "undated to undated" in answer.out
 
 
 def test_a_missing_library_leaves_its_baseline_out(

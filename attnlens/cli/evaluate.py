@@ -129,6 +129,7 @@ def run(options: argparse.Namespace) -> int:
         balls,
         compared.chances,
         left_out=compared.left_out,
+        fitted_on=compared.fitted_on,
         draws=options.bootstrap,
         seed=options.seed,
     )
@@ -182,7 +183,7 @@ def _remarks(data: dict[str, Any], *, own_prior: bool) -> None:
         reasons.setdefault(reason, []).append(name)
     said += [f"left out {', '.join(names)}: {reason}" for reason, names in reasons.items()]
     if own_prior:
-        said.append("the prior is the checkpoint's own: no training matches were given")
+        said.append("the prior is the checkpoint's own")
     for line in said:
         print(f"attnlens: {line}", file=sys.stderr)
 

@@ -52,7 +52,7 @@ class JudgedBalls:
     """Every judged ball: what the model said, what happened, and where it belongs.
 
     Attributes:
-        match_ids, innings: of each judged innings with how many balls, in order.
+        innings: match, number in it, and balls of each judged innings, in order.
         chances: the model's probabilities ``(balls, 11)``.
         actual: class number of what happened ``(balls,)``.
         match: number of the match ``(balls,)``.
@@ -141,6 +141,7 @@ def evaluation(
     baselines: Mapping[str, Floats],
     *,
     left_out: Mapping[str, str] | None = None,
+    fitted_on: int = 0,
     draws: int = 1000,
     seed: int = 5,
 ) -> dict[str, Any]:
@@ -149,6 +150,7 @@ def evaluation(
     Args:
         baselines: the probabilities of each, ``(balls, 11)``, for the same balls.
         left_out: baselines that could not be fitted, and why.
+        fitted_on: how many matches the baselines were fitted on.
         draws: resamples of the intervals.
     """
     bootstrap = Bootstrap(balls.match, draws=draws, seed=seed)
@@ -181,6 +183,7 @@ def evaluation(
             name: figures(chances, balls.actual, bootstrap) for name, chances in baselines.items()
         },
         "left_out": dict(left_out or {}),
+        "baselines_fitted_on": {"matches": fitted_on},
         "paired_difference": {},
         "by": _breakdowns(balls, losses, bootstrap),
         "reliability": _reliability(balls, bootstrap),

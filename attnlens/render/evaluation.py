@@ -61,6 +61,14 @@ def _head(page: Page, data: Mapping[str, Any]) -> None:
         "quiet",
         indent=0,
     )
+    fitted_on = data["baselines_fitted_on"]["matches"]
+    if fitted_on:
+        page.paragraph(
+            f"baselines fitted on {_count(fitted_on, 'match')} up to "
+            f"{checkpoint['weights_until'] or until}",
+            "quiet",
+            indent=0,
+        )
     if data["in_sample"]:
         page.paragraph(
             f"{data['in_sample']} of the matches were trained on: flattering figures",

@@ -31,6 +31,7 @@ NO_TRAINING = (
     "none of the matches given was played in the dates the model was trained on; give them as "
     "SRC or with --history"
 )
+UNDATED = "a match judged on has no date, so what came before it is not known"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +41,7 @@ class Compared:
     Attributes:
         chances: by baseline, ``(balls, 11)``, in the order of the judged balls.
         left_out: baselines that could not be fitted, and why.
-        own_prior: whether the prior is the checkpoint's, for want of training matches.
+        own_prior: whether the prior is the checkpoint's own, for want of anything to fit on.
         fitted_on: how many matches the baselines were fitted on.
     """
 
@@ -62,19 +63,23 @@ def compare(
 
     Training ends on the checkpoint's ``weights_until``; matches from there to its
     ``trained_until`` say when to stop boosting. Ratings are made date by date from all
-    matches given. Without training matches only the prior is there: the checkpoint's own.
+    matches given. Without training matches, or dates, there is only the checkpoint's own prior.
 
     Args:
         names: of `baselines.BASELINES`.
     """
+    if not names:
+        return Compared({}, {}, own_prior=False, fitted_on=0)
     split = _Split.of(held)
     fit = [match for match in held.given.values() if split.trains(match)]
-    if not fit:
+    undated = not all(match.dates for match in held.matches)
+    if undated or not fit:
         chances: dict[str, Doubles] = {}
         if "prior" in names:
             shares = np.exp(held.predictor.base.everything.astype(np.float64))
             chances["prior"] = np.tile(shares / shares.sum(), (len(balls), 1))
-        left = {name: NO_TRAINING for name in names if name != "prior"}
+        reason = UNDATED if undated else NO_TRAINING
+        left = {name: reason for name in names if name != "prior"}
         return Compared(chances, left, own_prior=True, fitted_on=0)
 
     train, check, asked, order = _tables(held, split, report)
