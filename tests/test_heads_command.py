@@ -17,7 +17,7 @@ from command_line import SCALES, Here, run_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from small_predictors import arrays_of, small_model, small_predictor
+from small_predictors import arrays_of, small_model, small_predictor, stirred
 
 from attnlens.analysis.heads import (
     Bootstrap,
@@ -31,7 +31,14 @@ from attnlens.analysis.heads import (
     softmax_shares,
     uniform_shares,
 )
-from attnlens.cricket.head_sample import NEAR, probabilities, sample_balls
+from attnlens.cricket.head_sample import (
+    NEAR,
+    batches_of,
+    pass_over,
+    past_told,
+    probabilities,
+    sample_balls,
+)
 from attnlens.cricket.head_stability import roles
 from attnlens.cricket.heads import LEAST_LIFT, HeadStudy, dealt, name_head, source_averaged
 from attnlens.cricket.held_out import EncodedInnings
@@ -41,7 +48,7 @@ from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.cricket.window import BallWindow, cut_window
 from attnlens.explanation.heatmap import PastBall
-from attnlens.models.predictor import FUSED, SLOTS, slot_masks
+from attnlens.models.predictor import FUSED, SLOTS, FullModel, slot_masks
 from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import RELATIONS
 from attnlens.recorder import record
@@ -102,7 +109,7 @@ def test_balls_are_sampled_once_each_with_enough_before_them() -> None:
 def test_batched_predictions_are_those_of_one_ball_at_a_time() -> None:
     sample = study().sample
     assert len(sample) == BALLS
-    found = probabilities(PREDICTOR.model, sample)
+    found = probabilities(PREDICTOR.model, sample, past_told(PREDICTOR.model, sample))
     for row, window in enumerate(windows()):
         with torch.no_grad():
             logits = PREDICTOR.model(window.batch)[0, 0].double()
@@ -172,6 +179,26 @@ def test_slots_share_among_the_balls_they_read() -> None:
             mine = weights[number, masks[number]]
             got = relation_shares(looks.full[row : row + 1], looks.held[row : row + 1])[0, 0]
             np.testing.assert_allclose(got, mine @ held / mine.sum(), atol=1e-6)
+
+
+def test_a_slot_that_looks_at_nothing_shares_the_rest_among_its_balls() -> None:
+    torch.manual_seed(2)
+    sizes = dataclasses.replace(PREDICTOR.model.sizes, null_key=1.5, slot_skip=True)
+    model = stirred(FullModel(sizes, torch.linspace(-3, -1, 11)), 2)
+    assert isinstance(model, FullModel)
+    sample = batches_of(sample_balls(innings(), BALLS, SEED))
+    looks = pass_over(model, sample, [], []).looks["slots.batsman_state"]
+    for row, window in enumerate(windows()):
+        with record(model) as recording, torch.no_grad():
+            model.predict(window.batch)
+        weights = recording[SLOT_SITE].weights[0, 0, 0].double().numpy()
+        past = len(window.past)
+        assert weights.shape == (past + 1,)
+        assert looks.own[row, 0] == pytest.approx(weights[-1], abs=1e-6)
+        if weights[:-1].sum():
+            paid = weights[:-1] / weights[:-1].sum()
+            np.testing.assert_allclose(looks.full[row, 0, :past], paid, atol=1e-6)
+    assert 0.05 < looks.own.mean() < 0.95
 
 
 def test_lifts_are_ratios_of_means_over_balls() -> None:

@@ -52,10 +52,10 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--beside",
         metavar="CHECKPOINT",
-        action="append",
+        nargs="+",
         default=[],
-        help="another checkpoint, such as one of another seed: are the roles of the heads, and "
-        "the contributions, the same there? May be given several times",
+        help="other checkpoints, such as those of other seeds: are the roles of the heads, and "
+        "the contributions, the same there?",
     )
     parser.add_argument("--plot", metavar="FILE", help="a picture too: .svg, .png or .pdf")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
@@ -76,6 +76,9 @@ def run(options: argparse.Namespace) -> int:
             check_writable(path)  # before the work, not after it
     if options.plot is not None:
         _can_plot(options.plot)
+
+    if isinstance(options.beside, str):  # from the environment or attnlens.toml
+        options.beside = options.beside.split()
 
     from attnlens.cricket.trained import load_predictor
     from attnlens.cricket.window import one_thread

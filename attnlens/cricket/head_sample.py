@@ -175,16 +175,48 @@ def untouched(_: int) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
-def probabilities(model: FullModel, sample: HeadSample, hook: Hook = untouched) -> Floats:
+@dataclass(frozen=True, slots=True, eq=False)
+class PastTold:
+    """What the past balls of a batch tell, which no intervention on a head changes.
+
+    Attributes:
+        key: their vectors ``(innings, ball, hidden_dim)``.
+        summaries: of the overs ``(innings, over, hidden_dim)``.
+    """
+
+    key: Tensor
+    summaries: Tensor
+
+
+def past_told(model: FullModel, sample: HeadSample) -> list[PastTold]:
+    """Worked out once for all passes over the sample."""
+    told = []
+    with torch.no_grad():
+        for batch in sample.batches:
+            sequence = batch["sequence"]
+            key = model.past(sequence)
+            shared = sequence["shared"][:, None]
+            summaries = model.temporal.over_summaries(
+                key, sequence["balls"], shared, sequence["overs"]
+            )
+            told.append(PastTold(key, summaries[:, 0]))
+    return told
+
+
+def probabilities(
+    model: FullModel, sample: HeadSample, told: Sequence[PastTold], hook: Hook = untouched
+) -> Floats:
     """Outcome probabilities of every sampled ball, ``(row, outcome)``.
 
     Args:
+        told: `past_told` of the same model and sample.
         hook: the intervention to run batch ``n`` under.
     """
     found = []
     for number, (batch, asked) in enumerate(zip(sample.batches, sample.asked, strict=True)):
+        past = told[number]
         with torch.no_grad(), hook(number):
-            logits = model(batch)
+            logits = model.predict(batch, key=past.key, summaries=past.summaries).logits
         found.append(logits[asked].double().softmax(-1).numpy())
     return np.concatenate(found) if found else np.zeros((0, model.sizes.outcomes))
 

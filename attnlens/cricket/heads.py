@@ -24,7 +24,7 @@ sample, and the model goes on from there. Zhang & Nanda 2023 on why the mean and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ from attnlens.cricket.head_sample import (
     Passed,
     batches_of,
     pass_over,
+    past_told,
     probabilities,
     sample_balls,
 )
@@ -182,6 +183,7 @@ class HeadStudy:
         self.focus: dict[str, Focus] = {}
         if not len(self.sample):
             return
+        self.told = past_told(model, self.sample)
         self.bootstrap = Bootstrap(self.sample.matches, seed=seed)
         outputs = [f"{site}.to_output" for site in (*SITES.values(), SLOT_SITE)]
         self.passed = pass_over(model, self.sample, outputs, list(SOURCES.values()))
@@ -193,6 +195,10 @@ class HeadStudy:
         if self.passed is None:
             raise ValueError("no ball was sampled")
         return self.passed
+
+    def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
+        """Of every sampled ball under an intervention."""
+        return probabilities(self.model, self.sample, self.told, hook)
 
     def hiding(self, scale: str, head: int, relation: int) -> Hiding:
         """Hide a relation's balls from one head alone, and random ones for comparison.
@@ -207,9 +213,7 @@ class HeadStudy:
 
         def without(shares: Sequence[Floats]) -> Floats:
             parts = [torch.from_numpy(share).float() for share in shares]
-            return probabilities(
-                self.model, sample, lambda number: keys_hidden(probe, head, parts[number])
-            )
+            return self._probabilities(lambda number: keys_hidden(probe, head, parts[number]))
 
         hidden = without(taken)
         effect = divergence(passed.probabilities, hidden)
@@ -272,9 +276,9 @@ class HeadStudy:
         mean = self._seen().means[SOURCES[source]]
         return self._importance(lambda _: source_averaged(self.model, source, mean))
 
-    def _importance(self, hook: Callable[[int], Any]) -> Importance:
+    def _importance(self, hook: Callable[[int], AbstractContextManager[None]]) -> Importance:
         full = self._seen().probabilities
-        ablated = probabilities(self.model, self.sample, hook)
+        ablated = self._probabilities(hook)
         nats = divergence(full, ablated)
         rows = np.arange(len(full)), self.sample.outcomes
         mean = self.bootstrap.mean
