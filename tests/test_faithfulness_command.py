@@ -229,6 +229,10 @@ def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
     assert "gradient" not in page
     again = attnlens_here.good(*asked, "--balls", 4, "--quick")
     assert page == again
+    attnlens_here.patch.setenv("COLUMNS", "70")
+    narrow = attnlens_here.good(*asked, "--balls", 4, "--quick")
+    assert max(map(len, narrow.splitlines())) <= 70
+    assert narrow.split() == page.split()
     data = json.loads(
         attnlens_here.good(*asked, "--balls", 4, "--methods", "rollout,random", "--json")
     )

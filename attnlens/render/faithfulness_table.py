@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, pad
 
-NARROWEST: Final = 60
+NARROWEST: Final = 70
 WIDEST: Final = 110
 TITLES: Final[dict[str, str]] = {
     "attention": "attention",
@@ -27,6 +27,7 @@ COMPARED: Final[dict[str, str]] = {
     "uniform": "even attention in the same windows",
 }
 NAME_WIDTH: Final = 17
+SPEARMAN_WIDTH: Final = 20
 
 COLUMNS: Final[tuple[tuple[str, str, str, str, int, int], ...]] = (
     ("partial_spearman_last36", "beyond", "distance", "more", 9, 2),
@@ -109,18 +110,24 @@ def _worth(page: Page, data: Mapping[str, Any]) -> None:
 def _methods(page: Page, methods: Mapping[str, Mapping[str, Any]]) -> None:
     """A row per method; controls set apart."""
     first = next(iter(methods.values()))
-    columns = [column for column in COLUMNS if column[0] in first]
+    columns = []
+    room = page.width - NAME_WIDTH - 2 - SPEARMAN_WIDTH
+    for column in COLUMNS:
+        room -= column[4]
+        # Columns that do not fit are left to --json, rather than cut in two.
+        if column[0] in first and room >= 0:
+            columns.append(column)
     page.paragraph("which scores agree with what hiding balls did", "heading", indent=0)
     for line in (1, 2):
         words = ("Spearman, last 36", "(95% over matches)")[line - 1]
         page.add(
             (pad("", NAME_WIDTH + 2, "."), ""),
-            (f"{words:<20}", "quiet"),
+            (f"{words:<{SPEARMAN_WIDTH}}", "quiet"),
             *((f"{column[line]:>{column[4]}}", "quiet") for column in columns),
         )
     page.add(
         (pad("  faithful is", NAME_WIDTH + 2, "."), "quiet"),
-        (f"{'more':<20}", "quiet"),
+        (f"{'more':<{SPEARMAN_WIDTH}}", "quiet"),
         *((f"{column[3]:>{column[4]}}", "quiet") for column in columns),
     )
     for name, figures in methods.items():
