@@ -1,0 +1,451 @@
+"""What is measured of heads, each figure against a computation of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from command_line import SCALES
+from small_predictors import arrays_of, small_model, small_predictor, stirred
+
+from attnlens.analysis.heads import (
+    columns_replaced,
+    past_shares,
+    relation_shares,
+    shares_by_distance,
+    uniform_shares,
+)
+from attnlens.cricket.head_sample import (
+    NEAR,
+    batches_of,
+    pass_over,
+    past_told,
+    probabilities,
+    sample_balls,
+)
+from attnlens.cricket.heads import LEAST_LIFT, HeadStudy, dealt, name_head, source_averaged
+from attnlens.cricket.held_out import EncodedInnings
+from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, scale_attention
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.window import BallWindow, cut_window
+from attnlens.explanation.heatmap import PastBall
+from attnlens.models.predictor import FUSED, SLOTS, FullModel, slot_masks
+from attnlens.models.relation_attention import RelationAttention
+from attnlens.models.relations import RELATIONS
+from attnlens.recorder import record
+from attnlens.training.earned import earned_names
+
+PREDICTOR = small_predictor()
+SEED, BALLS = 7, 24
+HELD_OUT = range(6, 12)
+
+
+@cache
+def innings() -> list[EncodedInnings]:
+    """Both innings of matches that the small predictor has not met, encoded."""
+    found = []
+    for match in map(simulate_match, HELD_OUT):
+        for side in match.innings[:2]:
+            found.append(EncodedInnings(match, side, arrays_of(PREDICTOR, match, side.number)))
+    return found
+
+
+@cache
+def study(balls: int = BALLS) -> HeadStudy:
+    return HeadStudy(PREDICTOR.model, innings(), balls=balls, seed=SEED)
+
+
+def windows() -> Iterator[BallWindow]:
+    """The sampled balls one by one, in the order of the study's rows."""
+    chosen = sample_balls(innings(), BALLS, SEED)
+    for one, places in sorted(chosen, key=lambda pair: len(pair[0].arrays)):
+        assert isinstance(one, EncodedInnings)
+        for place in places:
+            yield cut_window(one.match, one.side, one.arrays, place + 1)
+
+
+def flags_of(balls: list[PastBall], near: int) -> np.ndarray[Any, Any]:
+    """Which relations each ball has to the current one, ``(ball, relation)``."""
+    held = np.array([[name in ball.relations for name in RELATIONS] for ball in balls], float)
+    held[:, 0] = 0
+    held[max(len(balls) - near, 0) :, 0] = 1
+    return held
+
+
+# the sample
+
+
+def test_balls_are_sampled_once_each_with_enough_before_them() -> None:
+    chosen = sample_balls(innings(), 50, 3)
+    places = [(one.match_id, id(one), place) for one, where in chosen for place in where]
+    assert len(set(places)) == len(places) == 50
+    assert min(place for _, _, place in places) >= 36
+    assert [where for _, where in chosen] == [where for _, where in sample_balls(innings(), 50, 3)]
+    assert [w for _, w in chosen] != [w for _, w in sample_balls(innings(), 50, 4)]
+    everything = sum(max(len(one.arrays) - 36, 0) for one in innings())
+    assert sum(len(where) for _, where in sample_balls(innings(), 10**6, 3)) == everything
+    assert sample_balls([], 50, 3) == []
+
+
+def test_batched_predictions_are_those_of_one_ball_at_a_time() -> None:
+    sample = study().sample
+    assert len(sample) == BALLS
+    found = probabilities(PREDICTOR.model, sample, past_told(PREDICTOR.model, sample))
+    for row, window in enumerate(windows()):
+        with torch.no_grad():
+            logits = PREDICTOR.model(window.batch)[0, 0].double()
+        np.testing.assert_allclose(found[row], logits.softmax(-1).numpy(), atol=1e-6)
+        assert sample.outcomes[row] == window.arrays.outcome[len(window.past)]
+        assert sample.matches[row] == window.match.match_id
+
+
+# shares and lifts
+
+
+def test_shares_are_those_of_each_ball_read_alone() -> None:
+    passed = study().passed
+    assert passed is not None
+    for row, window in enumerate(windows()):
+        with record(PREDICTOR.model) as recording, torch.no_grad():
+            PREDICTOR.model.predict(window.batch)
+        for scale in SCALES:
+            entry = recording[SITES[scale]]
+            attention, _ = scale_attention(PREDICTOR, window, entry, scale)
+            looks = passed.looks[scale]
+            weights = np.array(attention.rows)
+            held = flags_of(list(attention.balls), NEAR[scale])
+            paid = weights @ held / weights.sum(1, keepdims=True)
+            got = relation_shares(looks.full[row : row + 1], looks.held[row : row + 1])[0]
+            np.testing.assert_allclose(got, paid, atol=1e-6)
+            even = uniform_shares(looks.held[row : row + 1], looks.visible[row : row + 1])[0]
+            np.testing.assert_allclose(even, held.mean(0), atol=1e-9)
+            np.testing.assert_allclose(looks.own[row], attention.own, atol=1e-6)
+            np.testing.assert_allclose(looks.bias_share[row], bias_shares(entry), atol=1e-5)
+            # Bias and content alone: a softmax of each over the keys that could be seen.
+            assert entry.bias is not None
+            assert entry.content is not None
+            for part, parts in ((entry.bias, looks.bias_only), (entry.content, looks.content_only)):
+                logits = part[0, :, 0, :-1].double().numpy()
+                seen = entry.weights[0, 0, 0, :-1].numpy() > 0
+                alone = np.exp(logits[:, seen])
+                alone /= alone.sum(1, keepdims=True)
+                if scale == "long":
+                    overs = np.flatnonzero(seen)
+                    sizes = {over: sum(b.over == over for b in attention.balls) for over in overs}
+                    place = {over: number for number, over in enumerate(overs)}
+                    alone = np.stack(
+                        [alone[:, place[b.over]] / sizes[b.over] for b in attention.balls], 1
+                    )
+                got = relation_shares(parts[row : row + 1], looks.held[row : row + 1])[0]
+                np.testing.assert_allclose(got, alone @ held, atol=1e-5)
+
+
+def test_slots_share_among_the_balls_they_read() -> None:
+    passed = study().passed
+    assert passed is not None
+    for row, window in enumerate(windows()):
+        sequence = window.batch["sequence"]
+        with torch.no_grad():
+            weights = PREDICTOR.model.predict(window.batch).slots[0, :, 0].double().numpy()
+        masks = slot_masks(sequence["now"], sequence["balls"], sequence["visible"])[0, :, 0].numpy()
+        for number, slot in enumerate(SLOTS):
+            looks = passed.looks[f"slots.{slot}"]
+            past = len(window.past)
+            np.testing.assert_array_equal(looks.visible[row, :past], masks[number])
+            assert not looks.visible[row, past:].any()
+            if not masks[number].any():
+                assert np.isnan(looks.full[row]).all()
+                continue
+            held = flags_of([window.past[p] for p in np.flatnonzero(masks[number])], NEAR["slots"])
+            mine = weights[number, masks[number]]
+            got = relation_shares(looks.full[row : row + 1], looks.held[row : row + 1])[0, 0]
+            np.testing.assert_allclose(got, mine @ held / mine.sum(), atol=1e-6)
+
+
+def test_a_slot_that_looks_at_nothing_shares_the_rest_among_its_balls() -> None:
+    torch.manual_seed(2)
+    sizes = dataclasses.replace(PREDICTOR.model.sizes, null_key=1.5, slot_skip=True)
+    model = stirred(FullModel(sizes, torch.linspace(-3, -1, 11)), 2)
+    assert isinstance(model, FullModel)
+    sample = batches_of(sample_balls(innings(), BALLS, SEED))
+    looks = pass_over(model, sample, [], []).looks["slots.batsman_state"]
+    for row, window in enumerate(windows()):
+        with record(model) as recording, torch.no_grad():
+            model.predict(window.batch)
+        weights = recording[SLOT_SITE].weights[0, 0, 0].double().numpy()
+        past = len(window.past)
+        assert weights.shape == (past + 1,)
+        assert looks.own[row, 0] == pytest.approx(weights[-1], abs=1e-6)
+        if weights[:-1].sum():
+            paid = weights[:-1] / weights[:-1].sum()
+            np.testing.assert_allclose(looks.full[row, 0, :past], paid, atol=1e-6)
+    assert 0.05 < looks.own.mean() < 0.95
+
+
+def test_lifts_are_ratios_of_means_over_balls() -> None:
+    passed = study().passed
+    assert passed is not None
+    focus = study().focus["medium"]
+    looks = passed.looks["medium"]
+    for head, relation in itertools.product(range(6), range(len(RELATIONS))):
+        paid = [
+            sum(looks.full[row, head, k] for k in np.flatnonzero(looks.held[row, :, relation]))
+            for row in range(BALLS)
+        ]
+        even = [
+            looks.held[row, :, relation].sum() / looks.visible[row].sum() for row in range(BALLS)
+        ]
+        if sum(even):
+            assert focus.lift.value[head, relation] == pytest.approx(sum(paid) / sum(even))
+            assert focus.full.value[head, relation] == pytest.approx(np.mean(paid))
+        else:
+            assert np.isnan(focus.lift.value[head, relation])
+
+
+def test_shares_by_distance_know_nothing_but_distance() -> None:
+    generator = np.random.default_rng(3)
+    distance = np.tile(np.arange(5, 0, -1), (40, 1))
+    visible = np.ones((40, 5), bool)
+    profile = np.array([0.05, 0.1, 0.15, 0.3, 0.4])
+    held = generator.random((40, 5, 3)) < 0.4
+    by_distance = np.tile(profile, (40, 1, 1))
+    paid = relation_shares(by_distance, held.astype(float))
+    expected = shares_by_distance(by_distance, held.astype(float), visible, distance)
+    np.testing.assert_allclose(paid, expected)
+    # A head that also doubles what has the relation pays it more than its distances say.
+    doubled = past_shares(by_distance * (1 + held[:, None, :, 0]))
+    paid = relation_shares(doubled, held.astype(float))
+    expected = shares_by_distance(doubled, held.astype(float), visible, distance)
+    assert (paid[..., 0].mean() / expected[..., 0].mean()) > 1.2
+
+
+# importance
+
+
+def outputs_of(site: str) -> np.ndarray[Any, Any]:
+    """What the heads of a site put out for each sampled ball, worked out from its weights."""
+    attention = PREDICTOR.model.get_submodule(site)
+    assert isinstance(attention, RelationAttention)
+    found = []
+    for window in windows():
+        seen: list[torch.Tensor] = []
+        handle = attention.to_output.register_forward_pre_hook(lambda _, i, s=seen: s.append(i[0]))
+        with torch.no_grad():
+            PREDICTOR.model(window.batch)
+        handle.remove()
+        found.append(seen[0].reshape(-1).double().numpy())
+    return np.stack(found)
+
+
+@pytest.mark.parametrize(("scale", "head"), [("micro", 1), ("medium", 4), ("long", 0)])
+def test_mean_ablation_is_a_layer_that_no_longer_hears_the_head(scale: str, head: int) -> None:
+    heads = PREDICTOR.model.sizes.heads[scale]
+    outputs = outputs_of(SITES[scale])
+    width = outputs.shape[1] // heads
+    columns = slice(head * width, (head + 1) * width)
+    # The same as a hook, written as weights: the head's columns cut, its mean as a bias.
+    model = small_model()
+    attention = model.get_submodule(SITES[scale])
+    assert isinstance(attention, RelationAttention)
+    heard = attention.to_output
+    assert isinstance(heard, torch.nn.Linear)
+    mean = torch.from_numpy(outputs.mean(0)).float()
+    deaf = torch.nn.Linear(heard.in_features, heard.out_features)
+    with torch.no_grad():
+        deaf.weight.copy_(heard.weight)
+        deaf.weight[:, columns] = 0
+        deaf.bias.copy_(heard.weight[:, columns] @ mean[columns])
+    attention.to_output = deaf
+    nats, rise, points = [], [], []
+    for window in windows():
+        with torch.no_grad():
+            full, without = (
+                one(window.batch)[0, 0].double().softmax(-1).numpy()
+                for one in (PREDICTOR.model, model)
+            )
+        actual = window.arrays.outcome[len(window.past)]
+        nats.append((full * np.log(full / without)).sum())
+        rise.append(np.log(full[actual] / without[actual]))
+        points.append(100 * np.abs(full - without).max())
+    found = study().importance(SITES[scale], head, heads)
+    assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
+    assert found.log_loss.value == pytest.approx(np.mean(rise), rel=1e-3, abs=1e-7)
+    assert found.points.value == pytest.approx(np.mean(points), rel=1e-3)
+    assert np.mean(nats) > 1e-9
+
+
+def test_a_slot_is_ablated_like_a_head() -> None:
+    outputs = outputs_of(SLOT_SITE)
+    width = outputs.shape[1] // len(SLOTS)
+    number = list(SLOTS).index("partnership")
+    columns = slice(number * width, (number + 1) * width)
+    node = PREDICTOR.model.slots.to_node["partnership"]
+    mean = torch.from_numpy(outputs.mean(0)).float()[columns]
+
+    def deaf(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
+        # The node is told the mean, and the true number of balls.
+        told = inputs[0].clone()
+        told[..., :-1] = mean
+        return (told,)
+
+    nats = []
+    for window in windows():
+        with torch.no_grad():
+            full = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
+            handle = node.register_forward_pre_hook(deaf)
+            without = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
+            handle.remove()
+        nats.append((full * np.log(full / without)).sum())
+    found = study().importance(SLOT_SITE, number, len(SLOTS))
+    assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
+
+
+@pytest.mark.parametrize("source", FUSED)
+def test_a_source_is_averaged_where_the_gates_mix(source: str) -> None:
+    model, number = PREDICTOR.model, FUSED.index(source)
+    names = ["ball_norm", *(f"temporal.output_norms.{scale}" for scale in FUSED[1:])]
+    parts, gates, logits = [], [], []
+    for window in windows():
+        seen: dict[str, torch.Tensor] = {}
+        handles = [
+            model.get_submodule(name).register_forward_hook(
+                lambda _, __, value, name=name, into=seen: into.__setitem__(name, value)
+            )
+            for name in names
+        ]
+        with torch.no_grad():
+            prediction = model.predict(window.batch)
+        for handle in handles:
+            handle.remove()
+        parts.append(torch.stack([seen[name][0, 0] for name in names]))
+        gates.append(prediction.gates[0, 0])
+        logits.append(prediction.logits[0, 0])
+    vectors, weights, full = torch.stack(parts), torch.stack(gates), torch.stack(logits)
+    change = weights[:, number, None] * (vectors[:, number].mean(0) - vectors[:, number])
+    ablated = (full + change @ model.to_outcome.weight.T).double().softmax(-1).detach().numpy()
+    before = full.double().softmax(-1).numpy()
+    nats = (before * np.log(before / ablated)).sum(1).mean()
+    found = study().source_importance(source)
+    assert found.nats.value == pytest.approx(nats, rel=2e-3, abs=1e-9)
+    passed = study().passed
+    assert passed is not None
+    np.testing.assert_allclose(passed.gates, weights.double().numpy(), atol=1e-6)
+
+
+def test_hiding_takes_the_balls_from_one_head_alone() -> None:
+    scale, head, relation = "short", 1, RELATIONS.index("same_batsman")
+    probe = PREDICTOR.model.get_submodule(f"{SITES[scale]}.probe")
+    nats = []
+    for window in windows():
+        held = np.array(["same_batsman" in ball.relations for ball in window.past[-11:]])
+
+        def without(
+            _: Any, __: Any, weights: torch.Tensor, held: np.ndarray[Any, Any] = held
+        ) -> torch.Tensor:
+            changed = weights.clone()
+            row = changed[0, head, 0]
+            row[:-1][torch.from_numpy(held)] = 0
+            changed[0, head, 0] = row / row.sum()
+            return changed
+
+        with torch.no_grad():
+            full = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
+            handle = probe.register_forward_hook(without)
+            ablated = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
+            handle.remove()
+        nats.append((full * np.log(full / ablated)).sum())
+    found = study().hiding(scale, head, relation)
+    assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
+    assert found.nats.value > 0
+
+
+def test_hooks_are_gone_when_a_study_is_done() -> None:
+    model = PREDICTOR.model
+    study().importance(SITES["micro"], 0, 2)
+    study().hiding("long", 0, 1)
+    study().source_importance("medium")
+    with (
+        pytest.raises(RuntimeError, match="on the way"),
+        columns_replaced(model.to_outcome, slice(0, 1), torch.zeros(1)),
+    ):
+        raise RuntimeError("on the way")
+    with (
+        pytest.raises(RuntimeError, match="on the way"),
+        source_averaged(model, "micro", torch.zeros(12)),
+    ):
+        raise RuntimeError("on the way")
+    left = [n for n, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
+    assert left == []
+
+
+# names
+
+
+def planted(value: float) -> TrainedPredictor:
+    """A predictor with one head that looks at the same bowler, and says this much of it.
+
+    A predictor of its own: head 1 of the short scale gets a large bias, and its values are
+    scaled by ``value``.
+    """
+    model = small_model()
+    attention = model.get_submodule(SITES["short"])
+    assert isinstance(attention, RelationAttention)
+    width = attention.to_value.out_features // attention.num_heads
+    with torch.no_grad():
+        attention.bias[1] = 0
+        attention.bias[1, RELATIONS.index("same_bowler")] = 6.0
+        attention.to_query.weight[width : 2 * width] = 0
+        attention.to_value.weight[width : 2 * width] *= value
+    return dataclasses.replace(PREDICTOR, model=model)
+
+
+def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
+    loud, silent = planted(12.0), planted(0.0)
+    found = {}
+    for name, predictor in (("loud", loud), ("silent", silent)):
+        one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
+        same_bowler = RELATIONS.index("same_bowler")
+        assert one.focus["short"].lift.low[1, same_bowler] > LEAST_LIFT
+        assert same_bowler in one.candidates("short", 1)
+        found[name] = name_head(one, "short", 1)
+        assert name_head(one, "short", 1, thorough=False).earned == found[name].earned
+    assert found["loud"].earned == "same_bowler"
+    assert found["silent"].earned == "unspecialised"
+    assert found["silent"].tests[RELATIONS.index("same_bowler")].nats.value == 0
+    # The card of a trained predictor holds the names by the same rule.
+    sample = [(one.match, one.side, one.arrays) for one in innings()]
+    assert earned_names(loud, sample, balls=60, seed=SEED)["short"][1] == "same_bowler"
+
+
+def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:
+    predictor = planted(12.0)
+    attention = predictor.model.get_submodule(SITES["short"])
+    assert isinstance(attention, RelationAttention)
+    with torch.no_grad():
+        attention.bias[1] = 0
+        attention.bias[1, RELATIONS.index("recency")] = 0.6
+        attention.position[1] = 0
+    one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
+    over = RELATIONS.index("same_over")
+    assert one.focus["short"].lift.low[1, over] > LEAST_LIFT
+    assert one.candidates("short", 1) == [RELATIONS.index("recency")]
+    assert one.focus["short"].beyond.value[1, over] == pytest.approx(1, abs=0.1)
+
+
+def test_dealt_shares_stay_with_the_visible_keys() -> None:
+    generator = np.random.default_rng(1)
+    shares = generator.random((4, 3, 9))
+    visible = generator.random((4, 3, 9)) < 0.5
+    visible[0, 0] = False
+    again = dealt(np.where(visible, shares, 0.0), visible, np.random.default_rng(2))
+    assert (again[~visible] == 0).all()
+    for place in itertools.product(range(4), range(3)):
+        assert sorted(again[place][visible[place]]) == sorted(shares[place][visible[place]])
+    assert not np.array_equal(again[visible], shares[visible])
