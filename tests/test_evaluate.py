@@ -302,7 +302,7 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
         (("--baselines", "trees"), "'trees' is no baseline; use prior, state_table"),
         (("--bootstrap", "0"), "'0' is not a number from 10"),
         (("--seed", "-1"), "is not a number"),
-        (("--plot", "bins.pdf"), "bins.pdf: is no name for a diagram; end it in .svg or .png"),
+        (("--plot", "bins.txt"), "bins.txt: cannot draw .txt; end it in .svg, .png, .pdf"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--plot", "no/where.svg"), "its folder does not exist"),
         (("--until", "2024-01-06"), "none of its 4 matches"),
