@@ -122,7 +122,7 @@ class RelationAttention(nn.Module):
             return self.to_output(join_heads(mixed)), weights
         # The last key is never hidden, so no row is without a key.
         last, own_value = rest
-        logits = (content + bias).masked_fill(hidden, -math.inf)
+        logits = (content + bias).masked_fill_(hidden, -math.inf)
         weights = torch.cat([logits, last], -1).softmax(-1)
         if self.probe.watched:
             nothing = torch.zeros_like(last)
