@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -18,7 +19,9 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
+from attnlens.cricket.evaluate import like_training
 from attnlens.cricket.readers import read_matches
+from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.simulated_files import save_simulated
 from attnlens.cricket.trained import load_predictor, save_predictor
 
@@ -319,3 +322,13 @@ def test_a_plot_without_matplotlib_is_refused_before_the_work(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     told = refused(attnlens_here, sources / "nowhere.zip", "--plot", "bins.svg")
     assert "matplotlib, which is not installed; pip install matplotlib" in told
+
+
+def test_matches_of_other_teams_are_counted_as_unlike() -> None:
+    predictor = small_predictor(matches=2)
+    match = simulate_match(3)
+    assert like_training(match, predictor)
+    told = dataclasses.replace(predictor, card={**predictor.card, "teams": ["Elsewhere"]})
+    assert not like_training(match, told)
+    known = dataclasses.replace(told, card={**told.card, "teams": [match.teams[1]]})
+    assert like_training(match, known)
