@@ -361,8 +361,3 @@ def encode_innings(
         dot=np.array([ball.runs_total == 0 and ball.outcome != "W" for ball in deliveries], bool),
         met={name: parts[f"{name}_balls"] > 0 for name in ("striker", "bowler", "venue")},
     )
-
-
-def expectation(arrays: InningsArrays) -> Floats:
-    """Probabilities from scoreboard and ratings, without any past ball, ``(n, 11)``."""
-    return softmax(arrays.base + sum(arrays.ratings.values()))
