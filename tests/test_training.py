@@ -120,7 +120,9 @@ def test_training_learns() -> None:
 
 def test_the_best_epoch_on_validation_is_kept() -> None:
     # One innings learnt by heart does harm to the others.
-    recipe = dataclasses.replace(RECIPE, epochs=8, learning_rate=0.02, hide_some=0.0, forget=0.0)
+    recipe = dataclasses.replace(
+        RECIPE, epochs=8, learning_rate=0.02, hide_some=0.0, forget=0.0, patience=8
+    )
     fitted = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe)
     losses = [row["validation"] for row in fitted.history]
     assert min(losses) < losses[-1] - 0.01

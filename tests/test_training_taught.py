@@ -20,7 +20,7 @@ from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import load_predictor, save_predictor
 from attnlens.errors import AttnlensError, CheckpointError
 from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
-from attnlens.training.fit import Recipe, begun, cricket_sizes, fit, log_loss, loss_of, taught_by
+from attnlens.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
 from attnlens.training.teachers import TREES, asked, check_teachers, teach
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -80,14 +80,25 @@ def test_asked_keeps_the_order_of_the_innings() -> None:
         start += len(one)
 
 
-def test_a_run_with_a_teacher_and_one_without_are_not_one_run(tmp_path: Path) -> None:
+def test_a_run_goes_on_with_its_own_matches_sizes_and_teacher_alone(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     recipe = dataclasses.replace(RECIPE, epochs=1)
     shares = np.full(len(OUTCOMES), 1 / len(OUTCOMES))
-    fit(SIZES, PRIOR, INNINGS, [], recipe, teacher=answers(shares), state=state)
-    with pytest.raises(CheckpointError, match="other settings"):
-        fit(SIZES, PRIOR, INNINGS, [], recipe, state=state)
-    assert begun(state, PREDICTOR.model, recipe, True)["taught"] is True
+    fit(SIZES, PRIOR, INNINGS[:4], INNINGS[4:], recipe, teacher=answers(shares)[:4], state=state)
+    other = answers(np.roll(shares * np.arange(len(OUTCOMES)), 1))[:4]
+    for sizes, learn, check, teacher in (
+        (SIZES, INNINGS[:4], INNINGS[4:], None),
+        (SIZES, INNINGS[:4], INNINGS[4:], other),
+        (SIZES, INNINGS[:4], INNINGS[5:], answers(shares)[:4]),
+        (SIZES, INNINGS[:4][::-1], INNINGS[4:], answers(shares)[:4]),
+        (dataclasses.replace(SIZES, dropout=0.3), INNINGS[:4], INNINGS[4:], answers(shares)[:4]),
+    ):
+        with pytest.raises(CheckpointError, match="other matches, sizes or teachers was begun"):
+            fit(sizes, PRIOR, learn, check, recipe, teacher=teacher, state=state)
+    again = fit(
+        SIZES, PRIOR, INNINGS[:4], INNINGS[4:], recipe, teacher=answers(shares)[:4], state=state
+    )
+    assert len(again.history) == 1
 
 
 def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:

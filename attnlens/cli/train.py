@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from attnlens.cli.predict import date
+from attnlens.errors import InputError
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -80,7 +81,12 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.training.run import Plan, train, use_threads
     from attnlens.training.settings import recipe_and_sizes
 
+    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
     check_writable(options.out)  # before the work, not after it
+    if options.state is not None:
+        check_writable(options.state)
     if options.curves is not None:
         check_curves(options.curves)
     given = _given(epochs=options.epochs, seed=options.seed, hidden_dim=options.hidden_dim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import os
 import pickle
@@ -214,16 +215,32 @@ class Fitted:
     seconds: float
 
 
-def begun(
-    state: Path, model: FullModel, recipe: Recipe, taught: bool | None = None
-) -> dict[str, Any]:
+def mark_of(
+    sizes: Sizes,
+    train: Sequence[InningsArrays],
+    validation: Sequence[InningsArrays],
+    teacher: Sequence[Probabilities] | None,
+) -> str:
+    """What tells one run's material from another's: sizes, what happened, what was taught."""
+    mark = hashlib.sha256(repr(sizes).encode())
+    for part in (train, validation):
+        mark.update(repr([len(one) for one in part]).encode())
+        for one in part:
+            mark.update(one.outcome.tobytes())
+    for told in teacher or ():
+        mark.update(told.tobytes())
+    return mark.hexdigest()
+
+
+def begun(state: Path, model: FullModel, recipe: Recipe, mark: str) -> dict[str, Any]:
     """What an earlier run wrote, its weights already in ``model``.
 
     Args:
-        taught: whether this run has a teacher.
+        mark: `mark_of` this run.
 
     Raises:
-        CheckpointError: the file is not a run's state, or the run had other settings.
+        CheckpointError: the file is not a run's state, or the run had other settings or other
+            matches.
     """
     try:
         saved: dict[str, Any] = torch.load(state, map_location="cpu", weights_only=True)
@@ -235,13 +252,19 @@ def begun(
     other = CheckpointError(
         "a run with other settings was begun here", path=state, remedy="remove it"
     )
-    if settings != asdict(recipe) or saved.get("taught", taught) != taught:
+    if settings != asdict(recipe):
         raise other
     try:
         model.load_state_dict(weights)
     except RuntimeError:
         # Another width: torch lists every tensor that does not fit.
         raise other from None
+    if saved.get("mark", mark) != mark:
+        raise CheckpointError(
+            "a run with other matches, sizes or teachers was begun here",
+            path=state,
+            remedy="remove it, or name another file",
+        )
     return saved
 
 
@@ -269,8 +292,7 @@ def fit(
         among: the processes of the run; each gives its innings' gradients.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe and these sizes, or only one of the
-            two had a teacher.
+        CheckpointError: ``state`` is no run of this recipe, these sizes, innings and teacher.
     """
     torch.manual_seed(recipe.seed)
     model = FullModel(sizes, torch.from_numpy(prior)).to(among.device)
@@ -292,8 +314,9 @@ def fit(
     best = math.inf
     history: list[dict[str, float]] = []
     seconds = 0.0
+    mark = mark_of(sizes, train, validation, teacher)
     if state is not None and state.exists():
-        saved = begun(state, model, recipe, teacher is not None)
+        saved = begun(state, model, recipe, mark)
         kept.load_state_dict(saved["kept"])
         optimiser.load_state_dict(saved["optimiser"])
         schedule.load_state_dict(saved["schedule"])
@@ -362,7 +385,7 @@ def fit(
             torch.save(
                 {
                     "recipe": asdict(recipe),
-                    "taught": teacher is not None,
+                    "mark": mark,
                     "model": model.state_dict(),
                     "kept": kept.state_dict(),
                     "optimiser": optimiser.state_dict(),

@@ -141,7 +141,7 @@ def train(
     card["earned_from"] = "validation" if check else "training"
     save_predictor(out, predictor)
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
-    report(f"wrote {out} ({Path(out).stat().st_size / 2**20:.2f} MB, sha256 {digest[:12]})")
+    report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
     return predictor
 
 
