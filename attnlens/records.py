@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from attnlens.axes import Axis
 from attnlens.errors import InputError, NothingRecordedError, RecordingError
 from attnlens.files import written_beside
+from attnlens.lazy import LazyAttention
 
 FORMAT = "attnlens recording 1"
 
@@ -23,10 +25,19 @@ class AttentionRecord:
     Attributes:
         site: where, as in ``named_modules()``.
         call: 0, 1, ... when one module runs more than once.
-        weights: shares, usually ``(batch, head, query, key)``.
+        weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
+            worked out, all of them, each time they are asked for.
         axes: one per dimension of ``weights``.
         content: the part of the logits from query times key, where the model tells it.
         bias: the part of the logits from built-in biases, likewise.
+        rows: which queries were kept, counted from 0; None: all of them.
+        keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
+            largest weight first. Keys with weight 0 may fill a row up. The labels of the key
+            axis, if any, then name every key of the model.
+        residual: of a top-k record, the mass that was not kept, ``(batch, head, query)``.
+        key_count: of a top-k record, how many keys there were.
+        lazy: queries and keys from which any row can be worked out.
+        notes: what a reader must know of how the weights were come by.
 
     Raises:
         RecordingError: axes and weights do not fit each other.
@@ -38,23 +49,74 @@ class AttentionRecord:
     axes: tuple[Axis, ...]
     content: Tensor | None = None
     bias: Tensor | None = None
+    rows: tuple[int, ...] | None = None
+    keys: Tensor | None = None
+    residual: Tensor | None = None
+    key_count: int | None = None
+    lazy: LazyAttention | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        fits = len(self.axes) == self.weights.dim() and all(
+        shape = self.shape
+        sizes = shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
+        fits = len(self.axes) == len(shape) and all(
             axis.labels is None or len(axis.labels) == size
-            for axis, size in zip(self.axes, self.weights.shape, strict=True)
+            for axis, size in zip(self.axes, sizes, strict=True)
         )
         if not fits:
             told = ", ".join(
                 f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
                 for axis in self.axes
             )
-            raise RecordingError(
-                f"{self.site}: axes say ({told}), weights have shape {tuple(self.weights.shape)}"
-            )
+            raise RecordingError(f"{self.site}: axes say ({told}), weights have shape {shape}")
+        if self.lazy is not None:
+            # An empty slot: asking for it comes to __getattr__, which works the weights out.
+            object.__delattr__(self, "weights")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "weights":
+                return self.lazy.weights()
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @classmethod
+    def of_lazy(
+        cls,
+        site: str,
+        call: int,
+        lazy: LazyAttention,
+        axes: tuple[Axis, ...],
+        notes: tuple[str, ...] = (),
+    ) -> AttentionRecord:
+        """A record whose weights are worked out when asked for."""
+        # The queries stand in for the weights, which would be costly to form here.
+        return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of ``weights``, told without working them out."""
+        return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
+
+    def replaced(self, **changes: Any) -> AttentionRecord:
+        """The same record with other fields; a lazy one stays lazy.
+
+        ``dataclasses.replace`` would work out the weights of a lazy record.
+        """
+        told: dict[str, Any] = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "weights" and field.name not in changes
+        }
+        if "weights" not in changes:
+            told["weights"] = self.weights if self.lazy is None else self.lazy.q
+        return type(self)(**told, **changes)
 
     def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
         """The same record with labels on the named axes.
+
+        Where only some queries were kept, labels of all queries may be given: those of the
+        kept ones are taken.
 
         Raises:
             RecordingError: no such axis, or as many labels as positions there are not.
@@ -63,11 +125,14 @@ class AttentionRecord:
         for name in labels:
             if name not in names:
                 raise RecordingError(f"{self.site}: no axis {name!r}; axes: {', '.join(names)}")
+        told = {name: tuple(given) for name, given in labels.items()}
+        query = told.get("query", ())
+        if self.rows and len(query) > max(len(self.rows), *self.rows):
+            told["query"] = tuple(query[row] for row in self.rows)
         axes = tuple(
-            axis.labelled(tuple(labels[axis.name])) if axis.name in labels else axis
-            for axis in self.axes
+            axis.labelled(told[axis.name]) if axis.name in told else axis for axis in self.axes
         )
-        return replace(self, axes=axes)
+        return self.replaced(axes=axes)
 
 
 class Recording(Mapping[str, AttentionRecord]):
@@ -96,6 +161,12 @@ class Recording(Mapping[str, AttentionRecord]):
             known = ", ".join(self._calls) or "nothing was recorded"
             raise RecordingError(f"no attention recorded at {site!r}; recorded: {known}")
         return tuple(self._calls[site])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the records say of how they were come by, each thing once."""
+        every = (record for calls in self._calls.values() for record in calls)
+        return tuple(dict.fromkeys(note for record in every for note in record.notes))
 
     def __getitem__(self, site: str) -> AttentionRecord:
         if site not in self._calls:
