@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from attnlens.axes import Axis
-from attnlens.errors import InputError, NothingRecordedError, RecordingError
-from attnlens.files import written_beside
+from attnlens.errors import NothingRecordedError, RecordingError
 from attnlens.lazy import LazyAttention
-
-FORMAT = "attnlens recording 1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,11 +158,14 @@ class Recording(Mapping[str, AttentionRecord]):
             raise RecordingError(f"no attention recorded at {site!r}; recorded: {known}")
         return tuple(self._calls[site])
 
+    def records(self) -> tuple[AttentionRecord, ...]:
+        """Every record, site by site, the calls of each first to last."""
+        return tuple(record for calls in self._calls.values() for record in calls)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the records say of how they were come by, each thing once."""
-        every = (record for calls in self._calls.values() for record in calls)
-        return tuple(dict.fromkeys(note for record in every for note in record.notes))
+        return tuple(dict.fromkeys(note for record in self.records() for note in record.notes))
 
     def __getitem__(self, site: str) -> AttentionRecord:
         if site not in self._calls:
@@ -190,59 +189,25 @@ class Recording(Mapping[str, AttentionRecord]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write every record to a safetensors file (beside it first, then renamed).
 
+        A lazy record is written as its queries and keys.
+
         Raises:
             NothingRecordedError: there is nothing to save.
+            InputError: the file cannot be written.
         """
-        from safetensors.torch import save_file
+        from attnlens.recording_files import write_part
 
         if not self._calls:
             raise NothingRecordedError("nothing was recorded, so there is nothing to save")
-        tensors: dict[str, Tensor] = {}
-        index = []
-        for number, record in enumerate(r for calls in self._calls.values() for r in calls):
-            parts = {"weights": record.weights, "content": record.content, "bias": record.bias}
-            for part, value in parts.items():
-                if value is not None:
-                    tensors[f"{number}.{part}"] = value.contiguous()
-            index.append(
-                {
-                    "site": record.site,
-                    "call": record.call,
-                    "axes": [[axis.name, axis.labels] for axis in record.axes],
-                }
-            )
-        with written_beside(path) as part_file:
-            save_file(tensors, part_file, {"format": FORMAT, "records": json.dumps(index)})
+        write_part(path, self.records())
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
     """A recording that was saved.
 
     Raises:
-        InputError: the file is missing, or is not a recording.
+        InputError: the file is missing, damaged, not a recording, or of a later attnlens.
     """
-    from safetensors import SafetensorError, safe_open
+    from attnlens.recording_files import read_part
 
-    recording = Recording()
-    try:
-        with safe_open(path, framework="pt") as file:
-            about = file.metadata() or {}
-            if about.get("format") != FORMAT:
-                raise InputError("not a recording", path=path, remedy="give one that was saved")
-            names = set(file.keys())
-            for number, entry in enumerate(json.loads(about["records"])):
-                parts = {
-                    part: file.get_tensor(f"{number}.{part}")
-                    for part in ("weights", "content", "bias")
-                    if f"{number}.{part}" in names
-                }
-                axes = tuple(
-                    Axis(name, None if labels is None else tuple(labels))
-                    for name, labels in entry["axes"]
-                )
-                recording.add(AttentionRecord(entry["site"], entry["call"], axes=axes, **parts))
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read as a recording ({error})", path=path) from error
-    except (KeyError, TypeError, ValueError, RecordingError) as error:
-        raise InputError(f"is a damaged recording ({error})", path=path) from error
-    return recording
+    return Recording(read_part(path))
