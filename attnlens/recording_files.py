@@ -169,15 +169,15 @@ def read_part(
 
             def tensor(name: str) -> Tensor:
                 if name not in found:
+                    _demand(name in names, f"no tensor {name!r}")
                     found[name] = file.get_tensor(name)
                 return found[name]
 
             records = []
             told = json.loads(about["records"]) if entries is None else entries
+            _demand(isinstance(told, list | tuple), "its index is no list")
             for number, entry in enumerate(told):
-                where = entry.get("tensors") or {
-                    name.partition(".")[2]: name for name in names if name.startswith(f"{number}.")
-                }
+                where = entry["tensors"] if "tensors" in entry else _format_1(number, names)
                 shapes = entry.get("expanded", {})
                 tensors = {
                     part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
@@ -215,6 +215,11 @@ def check_format(about: Mapping[str, Any], path: str | os.PathLike[str]) -> None
             path=path,
             remedy=f"install {wanted}",
         )
+
+
+def _format_1(number: int, names: set[str]) -> dict[str, str]:
+    """Where format 1, which did not tell, has the parts of one record."""
+    return {name.partition(".")[2]: name for name in names if name.startswith(f"{number}.")}
 
 
 def _unexpanded(value: Tensor) -> Tensor:

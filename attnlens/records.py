@@ -13,8 +13,13 @@ from attnlens.axes import Axis
 from attnlens.errors import NothingRecordedError, RecordingError
 from attnlens.lazy import LazyAttention
 
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    from numpy.typing import NDArray
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AttentionRecord:
     """The attention of one call of one module.
 
@@ -130,6 +135,63 @@ class AttentionRecord:
         )
         return self.replaced(axes=axes)
 
+    def sel(self, **choices: Any) -> AttentionRecord:
+        """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
+
+        A text is a label, or the number of a position whose axis has no labels, and stands
+        for every position that is called so; a stretch of labels, ``slice("the", "mat")``,
+        includes its last. A number is a position, as for `isel`. Lists may hold both. Every
+        axis stays. Of a lazy record only the rows that are asked for are formed.
+
+        Raises:
+            RecordingError: no such axis, label or position.
+        """
+        from attnlens.selection import by_label
+
+        return by_label(self, choices)
+
+    def isel(self, **choices: Any) -> AttentionRecord:
+        """The part at these positions: ``isel(query=-1, key=slice(0, 8))``; every axis stays.
+
+        Raises:
+            RecordingError: no such axis or position.
+        """
+        from attnlens.selection import by_position
+
+        return by_position(self, choices)
+
+    def to_numpy(self, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
+        """The weights as an array, one dimension per axis, in single or double precision.
+
+        Args:
+            missing: what stands where a top-k record kept no weight.
+
+        Raises:
+            RecordingError: more weights than memory can be expected to hold.
+        """
+        from attnlens.record_tables import array_of
+
+        return array_of(self, missing=missing)
+
+    def to_pandas(self, *, most: int = 5_000_000) -> pandas.DataFrame:
+        """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they
+        were told, ``content`` and ``bias``.
+
+        An axis column holds labels where there are some, else numbers; where labels repeat,
+        ``query_position`` (or so) tells them apart. Of a top-k record, the keys that were kept.
+
+        Raises:
+            RecordingError: more than ``most`` rows.
+        """
+        from attnlens.record_tables import table_of
+
+        return table_of((self,), most=most)
+
+    def __repr__(self) -> str:
+        from attnlens.record_tables import record_text
+
+        return record_text(self)
+
 
 class Recording(Mapping[str, AttentionRecord]):
     """Records by site, in the order in which the sites first ran.
@@ -185,6 +247,53 @@ class Recording(Mapping[str, AttentionRecord]):
 
     def __len__(self) -> int:
         return len(self._calls)
+
+    def labelled(self, **labels: Sequence[str]) -> Recording:
+        """The same recording with labels on every axis that has such a name and as many positions.
+
+        Raises:
+            RecordingError: labels that fit no record.
+        """
+        records = list(self.records())
+        for name, given in labels.items():
+            fitting = 0
+            for number, record in enumerate(records):
+                try:
+                    records[number] = record.labelled(**{name: given})
+                    fitting += 1
+                except RecordingError:
+                    continue  # another size, or no such axis
+            if not fitting:
+                from attnlens.selection import sizes_of
+
+                sizes = {
+                    size
+                    for record in records
+                    for axis, size in zip(record.axes, sizes_of(record), strict=True)
+                    if axis.name == name
+                }
+                told = (
+                    f"axes of that name have {sorted(sizes)} positions" if sizes else "no such axis"
+                )
+                raise RecordingError(f"{len(given)} labels for {name!r} fit no record; {told}")
+        return Recording(records)
+
+    def to_pandas(self, *, most: int = 5_000_000) -> pandas.DataFrame:
+        """Every record's table, as `AttentionRecord.to_pandas` makes it, one below the other.
+
+        Raises:
+            RecordingError: nothing was recorded, or more than ``most`` rows.
+        """
+        from attnlens.record_tables import table_of
+
+        if not self._calls:
+            raise NothingRecordedError("nothing was recorded, so there is no table")
+        return table_of(self.records(), most=most)
+
+    def __repr__(self) -> str:
+        from attnlens.record_tables import recording_text
+
+        return recording_text(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write every record to a safetensors file (beside it first, then renamed).
