@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -42,6 +42,14 @@ class LazyAttention:
         batch, heads, queries, _ = self.q.shape
         return batch, heads, queries, self.k.shape[2]
 
+    @property
+    def exact(self) -> LazyAttention:
+        """The same in the precision weights are worked out in: float32, float64 if given so."""
+        dtype = torch.float64 if self.q.dtype == torch.float64 else torch.float32
+        if self.q.dtype == self.k.dtype == dtype:
+            return self
+        return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
+
     def row(self, query: int, head: int | None = None) -> Tensor:
         """The weights of one query: ``(batch, head, key)``, or ``(batch, key)`` of one head.
 
@@ -56,7 +64,7 @@ class LazyAttention:
             raise RecordingError(f"no head {head}; there are {heads} (0 to {heads - 1})")
         return chosen[:, head]
 
-    def weights(self, rows: Sequence[int] | None = None) -> Tensor:
+    def weights(self, rows: Sequence[int] | slice | None = None) -> Tensor:
         """The weights of the chosen queries (all of them if None).
 
         Returns:
@@ -67,38 +75,90 @@ class LazyAttention:
             RecordingError: a query that is not there.
         """
         with torch.no_grad(), torch.autocast(self.q.device.type, enabled=False):
-            logits = self.logits(rows)
-            weights = torch.softmax(logits, -1)
-            if self.mask is not None:
-                # A row without any seen key has no finite logit, and softmax makes NaN of it.
-                weights.masked_fill_((logits == -math.inf).all(-1, keepdim=True), 0.0)
-            return weights
+            return shares(self.logits(rows), may_hide=self.mask is not None)
 
-    def logits(self, rows: Sequence[int] | None = None) -> Tensor:
-        """Query times key, scaled, mask added: ``(batch, head, query, key)``; hidden is -inf."""
-        batch, heads, queries, keys = self.shape
-        chosen = chosen_rows(rows, queries)
-        kept = self.q if chosen is None else self.q[:, :, chosen]
-        exact = torch.float64 if self.q.dtype == torch.float64 else torch.float32
-        k = self.k.to(exact)
+    def logits(
+        self,
+        rows: Sequence[int] | slice | None = None,
+        keys: int | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """Query times key, scaled, mask added; hidden is -inf.
+
+        Args:
+            rows: the queries to work out; a slice of them is not copied first.
+            keys: only the first so many keys.
+            out: a buffer to write to, contiguous, of the shape returned.
+
+        Returns:
+            ``(batch, head, query, key)``.
+        """
+        batch, heads, queries, every = self.shape
+        chosen = rows if isinstance(rows, slice) else chosen_rows(rows, queries)
+        exact = self.exact
+        q = exact.q if chosen is None else exact.q[:, :, chosen]
+        count = every if keys is None else keys
+        k = exact.k if keys is None else exact.k[:, :, :keys]
         # Query heads that share a key head stand side by side, so no key is copied.
-        grouped = kept.to(exact).reshape(batch, k.shape[1], -1, kept.shape[-1])
-        logits = torch.matmul(grouped, k.transpose(-1, -2)).mul_(self.scale)
-        logits = logits.reshape(batch, heads, kept.shape[2], keys)
+        q = q.reshape(batch * k.shape[1], -1, q.shape[-1])
+        k = k.reshape(batch * k.shape[1], count, k.shape[-1]).transpose(1, 2)
+        if out is None:
+            out = q.new_empty(batch, heads, q.shape[1] * k.shape[0] // (batch * heads), count)
+        torch.baddbmm(
+            out.view(k.shape[0], -1, count),
+            q,
+            k,
+            beta=0,
+            alpha=self.scale,
+            out=out.view(k.shape[0], -1, count),
+        )
         if self.mask is not None:
             mask = self.mask
             if chosen is not None and mask.dim() > 1 and mask.shape[-2] > 1:
                 mask = mask[..., chosen, :]
+            if keys is not None and mask.shape[-1] > 1:
+                mask = mask[..., :keys]
             if mask.dtype == torch.bool:
-                logits.masked_fill_(~mask, -math.inf)
+                out.masked_fill_(~mask, -math.inf)
             else:
-                logits.add_(mask)
+                out.add_(mask)
         if self.causal:
-            places = torch.arange(queries, device=logits.device)
+            places = torch.arange(queries, device=out.device)
             places = places if chosen is None else places[chosen]
-            later = torch.arange(keys, device=logits.device) > places[:, None]
-            logits.masked_fill_(later, -math.inf)
-        return logits
+            if count > 1 and not (isinstance(chosen, slice) and count <= _first(chosen) + 1):
+                later = torch.arange(count, device=out.device) > places[:, None]
+                out.masked_fill_(later, -math.inf)
+        return out
+
+    def content(self, rows: Sequence[int] | None = None) -> Tensor:
+        """Query times key, scaled, nothing added or hidden: ``(batch, head, query, key)``."""
+        with torch.no_grad(), torch.autocast(self.q.device.type, enabled=False):
+            return replace(self, mask=None, causal=False).logits(rows)
+
+    def batches(self, first: int, end: int) -> LazyAttention:
+        """The same for some of the batch."""
+        mask = self.mask
+        if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
+            mask = mask[first:end]
+        lse = None if self.lse is None else self.lse[first:end]
+        return replace(self, q=self.q[first:end], k=self.k[first:end], mask=mask, lse=lse)
+
+
+def _first(chosen: slice) -> int:
+    return int(chosen.start or 0)
+
+
+def shares(logits: Tensor, may_hide: bool) -> Tensor:
+    """Softmax over the last axis, in place; a row without a finite logit becomes all 0.
+
+    Args:
+        may_hide: whether such rows can be; softmax makes NaN of them.
+    """
+    hidden = logits.amax(-1, keepdim=True) == -math.inf if may_hide else None
+    weights = torch.softmax(logits, -1, out=logits)
+    if hidden is not None and bool(hidden.any()):
+        weights.masked_fill_(hidden, 0.0)
+    return weights
 
 
 def chosen_rows(rows: Sequence[int] | None, queries: int, site: str = "") -> list[int] | None:
