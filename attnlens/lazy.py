@@ -50,6 +50,11 @@ class LazyAttention:
             return self
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
+    @property
+    def may_hide(self) -> bool:
+        """Whether every key may be hidden from some query."""
+        return self.mask is not None
+
     def row(self, query: int, head: int | None = None) -> Tensor:
         """The weights of one query: ``(batch, head, key)``, or ``(batch, key)`` of one head.
 
@@ -75,7 +80,7 @@ class LazyAttention:
             RecordingError: a query that is not there.
         """
         with torch.no_grad(), torch.autocast(self.q.device.type, enabled=False):
-            return shares(self.logits(rows), may_hide=self.mask is not None)
+            return shares(self.logits(rows), self.may_hide)
 
     def logits(
         self,

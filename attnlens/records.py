@@ -312,11 +312,15 @@ class Recording(Mapping[str, AttentionRecord]):
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """A recording that was saved.
+    """A recording that was saved, or the folder that `record` wrote.
 
     Raises:
         InputError: the file is missing, damaged, not a recording, or of a later attnlens.
     """
     from attnlens.recording_files import read_part
 
+    if os.path.isdir(path):
+        from attnlens.recording_folder import load_folder
+
+        return load_folder(path)
     return Recording(read_part(path))

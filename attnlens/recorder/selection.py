@@ -21,34 +21,48 @@ _LEAST_ROWS = 8
 """Fewer queries at a time make the product of queries and keys slow."""
 
 
-def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
+def top_of(
+    source: LazyAttention, k: int, values: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The k largest weights of every row of a call.
 
     Queries are taken a few at a time, so memory grows with the number of keys and not with
     queries times keys.
 
+    Args:
+        values: ``(batch, head, key, d)``; given, the output is worked out on the way.
+
     Returns:
         weights ``(batch, head, query, k)``, largest first, in float32 (float64 if the queries
-        are); their keys, likewise, int32; what the other keys hold, ``(batch, head, query)``.
-        A row whose keys are all hidden has weights and residual 0.
+        are); their keys, likewise, int32; what the other keys hold, ``(batch, head, query)``;
+        the output ``(batch, head, query, d)``. A row whose keys are all hidden has weights and
+        residual 0, and NaN for output.
     """
     batch, heads, queries, _ = source.shape
+    dtype = None if values is None else values.dtype
     source = source.exact
     weights = source.q.new_empty(batch, heads, queries, k)
     keys = torch.empty(batch, heads, queries, k, dtype=torch.int32, device=weights.device)
     residual = source.q.new_empty(batch, heads, queries)
+    output = None
+    if values is not None:
+        values = values.to(source.q.dtype)
+        output = source.q.new_empty(batch, heads, queries, values.shape[-1])
     for first, last in _batches(source):
         part = source.batches(first, last)
         for start, end, logits in chunks(part):
             place = (slice(first, last), slice(None), slice(start, end))
-            some, where, rest = _top_of_logits(
-                logits,
-                k,
-                source.mask is not None,
-                None if part.lse is None else part.lse[:, :, start:end],
-            )
-            weights[place], keys[place], residual[place] = some, where, rest
-    return weights, keys, residual
+            lse = None if part.lse is None else part.lse[:, :, start:end]
+            if lse is None:
+                shares(logits, source.may_hide)
+            if values is not None and output is not None:
+                seen = values[first:last, :, : logits.shape[-1]]
+                torch.matmul(logits, seen, out=output[place])
+            weights[place], keys[place], residual[place] = _top_of_rows(logits, k, lse)
+    if output is not None:
+        empty = (weights[..., :1] == 0) & (residual.unsqueeze(-1) == 0)
+        output = output.masked_fill_(empty, math.nan).to(dtype)
+    return weights, keys, residual, output
 
 
 def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -85,17 +99,13 @@ def _batches(source: LazyAttention) -> list[tuple[int, int]]:
     return [(first, min(first + size, batch)) for first in range(0, batch, size)]
 
 
-def _top_of_logits(
-    logits: Tensor, k: int, may_hide: bool, lse: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    lead, seen = logits.shape[:-1], logits.shape[-1]
+def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Of weights, or of logits where their log-sum-exp is given."""
+    lead, seen = rows.shape[:-1], rows.shape[-1]
     kept = min(k, seen)
-    if lse is None:
-        values, keys = largest(shares(logits, may_hide).view(-1, seen), kept)
-        values = values.view(*lead, kept)
-    else:
-        values, keys = largest(logits.view(-1, seen), kept)
-        values = values.view(*lead, kept)
+    values, keys = largest(rows.view(-1, seen), kept)
+    values = values.view(*lead, kept)
+    if lse is not None:
         hidden = values == -math.inf
         values = values.sub_(lse.unsqueeze(-1)).exp_().masked_fill_(hidden, 0.0)
     keys = keys.view(*lead, kept)

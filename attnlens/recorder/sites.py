@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
@@ -11,6 +11,8 @@ from torch import nn
 
 # Their first argument is never a module; their locals are large tensors better left alone.
 _PASSED_OVER: set[CodeType] = {F.multi_head_attention_forward.__code__}
+
+_PARTS = (nn.Softmax, nn.Dropout)
 
 _COMPILED = "_orig_mod"
 
@@ -35,13 +37,14 @@ class Sites:
             # Of a compiled module and its wrapper, which share a name, the module stands.
             self.modules[name] = module
 
-    def running(
-        self, frame: FrameType | None, skip: Callable[[nn.Module], bool] | None = None
-    ) -> tuple[str, nn.Module] | None:
-        """The innermost module of this model that is running, or None if none is."""
+    def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
+        """The innermost module of this model that is running, or None if none is.
+
+        A softmax or dropout that is a module of its own is part of the one that calls it.
+        """
         for module in modules_running(frame):
             name = self.names.get(id(module))
-            if name is not None and not (skip and skip(module)):
+            if name is not None and not isinstance(module, _PARTS):
                 return name, module
         return None
 
