@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnlens.analysis.focus import Floats, Integers, Numbers, as_floats
+from attnlens.analysis.focus import Floats, Integers, Numbers, as_floats, weights_of
 from attnlens.errors import InputError
 
 
@@ -23,7 +23,8 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
     whole matrices is ever formed.
 
     Args:
-        layers: self-attention, first layer first, each ``(..., head, query, key)``, square.
+        layers: self-attention, first layer first, each ``(..., head, query, key)``, square:
+            records, tensors, arrays, or a Hugging Face model's ``attentions``.
         rows: queries of the last layer; all where not given. Negative ones count from the end.
 
     Returns:
@@ -39,7 +40,7 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
         raise InputError("no layers to roll out", remedy="give attention, first layer first")
     shape = tuple(layers[-1].shape)
     for number, layer in enumerate(layers):
-        if layer.ndim < 3 or layer.shape[-1] != layer.shape[-2]:
+        if len(layer.shape) < 3 or layer.shape[-1] != layer.shape[-2]:
             raise InputError(
                 f"layer {number} has shape {tuple(layer.shape)}; "
                 "rollout needs self-attention (..., head, query, key) with all its queries"
@@ -49,7 +50,8 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
     places = _places(rows, shape[-1])
     flow: Floats = np.zeros((*shape[:-3], len(places), shape[-1]))
     flow[..., np.arange(len(places)), places] = 1.0
-    for layer in reversed(layers):
+    for values in reversed(layers):
+        layer = weights_of(values)
         heads = [layer[..., head, :, :] for head in range(layer.shape[-3])]
         paid = sum(as_floats(head).sum(-1) for head in heads) / len(heads)
         scaled = flow / (1.0 + paid)[..., None, :]
@@ -99,8 +101,8 @@ def value_norms(
     if output is None:
         if summed:
             raise InputError("a sum over heads needs the output projection", remedy="give output")
-        lengths: Floats = shares * np.linalg.norm(said, axis=-1)[..., None, :]
-        return lengths
+        plain: Floats = shares * np.linalg.norm(said, axis=-1)[..., None, :]
+        return plain
     joins = as_floats(output)
     heads, depth = said.shape[-3], said.shape[-1]
     if joins.ndim != 2 or joins.shape[1] != heads * depth:
@@ -114,10 +116,10 @@ def value_norms(
     if not summed:
         gram = np.einsum("mhd,mhe->hde", by_head, by_head)
         squares = np.einsum("...hkd,hde,...hke->...hk", said, gram, said, optimize=True)
-        result: Floats = shares * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
-        return result
+        by_heads: Floats = shares * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
+        return by_heads
     sent = np.einsum("...hkd,mhd->...khm", said, by_head, optimize=True)
     products = sent @ np.swapaxes(sent, -1, -2)
     total = np.einsum("...hqk,...khg,...gqk->...qk", shares, products, shares, optimize=True)
-    lengths = np.sqrt(np.maximum(total, 0.0))
-    return lengths
+    together: Floats = np.sqrt(np.maximum(total, 0.0))
+    return together

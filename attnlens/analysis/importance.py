@@ -35,7 +35,7 @@ def gate_slopes(values: Numbers, gradients: Numbers) -> Floats:
     Raises:
         InputError: shapes that differ or have no axes beyond the head.
     """
-    if tuple(values.shape) != tuple(gradients.shape) or values.ndim < 3:
+    if tuple(values.shape) != tuple(gradients.shape) or len(values.shape) < 3:
         raise InputError(
             f"values {tuple(values.shape)} and gradients {tuple(gradients.shape)}; "
             "both must be (batch, head, query, ...)"

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.analysis.focus import Flags, Floats, Numbers, as_flags, as_floats
+from attnlens.analysis.focus import Flags, Floats, Numbers, as_flags, as_floats, nats_of
 from attnlens.errors import InputError
-
-SMALLEST: Final = 1e-24
+from attnlens.records import AttentionRecord
 
 
 def earlier_token(length: int, back: int = 1) -> Flags:
@@ -94,7 +92,8 @@ def relation_scores(
     """How far each head follows a relation.
 
     Args:
-        weights: ``(..., query, key)``, usually ``(batch, head, query, key)``.
+        weights: ``(..., query, key)``, usually ``(batch, head, query, key)``. Of a record that
+            kept some queries only, the rows of these are taken from flags for all queries.
         relation: flags that broadcast to ``weights``, such as ``(query, key)`` or, where every
             sequence has its own, ``(batch, 1, query, key)``.
         visible: the keys each query can see, likewise; without it, those that any head or
@@ -104,8 +103,9 @@ def relation_scores(
         InputError: shapes that do not broadcast.
     """
     shares = as_floats(weights)
-    seen = _visible(shares, visible)
-    held = _broadcast(as_flags(relation), shares, "relation") & seen
+    rows = weights.rows if isinstance(weights, AttentionRecord) else None
+    seen = _visible(shares, None if visible is None else _of_rows(as_flags(visible), rows))
+    held = _broadcast(_of_rows(as_flags(relation), rows), shares, "relation") & seen
     paid = shares.sum(-1) > 0
     counted = held.any(-1) & paid
     number = counted.sum(-1)
@@ -118,6 +118,12 @@ def relation_scores(
         np.where(none, np.nan, evenly / some),
         np.asarray(number, np.int64),
     )
+
+
+def _of_rows(flags: Flags, rows: tuple[int, ...] | None) -> Flags:
+    if rows is None or flags.ndim < 2 or not max(rows, default=0) < flags.shape[-2] > len(rows):
+        return flags
+    return flags[..., list(rows), :]
 
 
 def _visible(shares: Floats, visible: Numbers | None) -> Flags:
@@ -162,7 +168,8 @@ def head_correlation(weights: Numbers, visible: Numbers | None = None) -> Floats
     unit = np.divide(away, size, out=np.zeros_like(away), where=size > 1e-12)
     total = np.einsum("...hqk,...gqk->...hg", unit, unit, optimize=True)
     both = np.einsum("...hq,...gq->...hg", varies.astype(float), varies.astype(float))
-    return np.clip(np.divide(total, both, out=np.full_like(total, np.nan), where=both > 0), -1, 1)
+    mean: Floats = np.divide(total, both, out=np.full_like(total, np.nan), where=both > 0)
+    return np.clip(mean, -1.0, 1.0)
 
 
 def head_divergence(weights: Numbers) -> Floats:
@@ -185,19 +192,13 @@ def head_divergence(weights: Numbers) -> Floats:
     heads = shares.shape[-3]
     paid = shares.sum(-1) > 0
     found = np.zeros((*shares.shape[:-3], heads, heads))
-    own = _negative_entropy(shares)
+    own = nats_of(shares).sum(-1)
     for one in range(heads):
         for other in range(one + 1):
             told = paid[..., one, :] & paid[..., other, :]
             middle = (shares[..., one, :, :] + shares[..., other, :, :]) / 2
-            nats = (own[..., one, :] + own[..., other, :]) / 2 - _negative_entropy(middle)
+            nats = nats_of(middle).sum(-1) - (own[..., one, :] + own[..., other, :]) / 2
             number = told.sum(-1)
             mean = np.where(told, np.maximum(nats, 0.0), 0.0).sum(-1) / np.maximum(number, 1)
             found[..., one, other] = found[..., other, one] = np.where(number > 0, mean, np.nan)
     return found
-
-
-def _negative_entropy(shares: Floats) -> Floats:
-    logs = np.log(np.maximum(shares, SMALLEST**10))
-    result: Floats = (shares * logs).sum(-1)
-    return result
