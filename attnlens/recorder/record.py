@@ -29,6 +29,7 @@ from attnlens.recorder.choice import Choice, Rows, wanted_sites
 from attnlens.recorder.completeness import Known, judge
 from attnlens.recorder.interception import AttentionCall, Listener, here, intercepting
 from attnlens.recorder.stream import Stream
+from attnlens.recorder.torch_calls import UNCOMPILED
 from attnlens.records import AttentionRecord, Recording
 
 
@@ -130,10 +131,10 @@ class _Run:
         self._capture = Capture(choice, in_memory=to is None)
         self.wants_lse = self._capture.wants_lse
         self._handles: list[RemovableHandle] = []
-        self._compiled = "torch._dynamo" in sys.modules
         self.listener = Listener(model, self, wanted)
         sites = self.listener.sites
         self.known = Known.of(sites)
+        self._compiled = any(map(_is_compiled, model.modules()))
         self.listener.softmaxes = {**self.known.torch, **self.known.eager}
         self.stream = None if to is None else Stream(to)
         try:
@@ -159,6 +160,8 @@ class _Run:
     def close(self, note: str | None) -> None:
         """Finish a block that went well."""
         notes = () if note is None else (note,)
+        if self._compiled:
+            notes = (*notes, UNCOMPILED)
         if self.stream is not None:
             from attnlens.recording_folder import load_folder
 
@@ -301,6 +304,11 @@ class _Run:
             weights = weights.unsqueeze(1)
         number = self.listener.number(site)
         self._add(self._capture.of_weights(site, number, weights, AXES))
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    called = getattr(module, "_compiled_call_impl", None)
+    return called is not None or type(module).__name__ == "OptimizedModule"
 
 
 def _modes_on() -> list[SeenSoftmax]:

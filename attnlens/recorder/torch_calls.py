@@ -116,6 +116,11 @@ def _sdpa(
 PADDED: Final = "nested tensors were recorded padded; rows and keys past a sequence's end are 0"
 
 
+UNCOMPILED: Final = (
+    "compiled code ran uncompiled in the block: outputs agree within rounding with those outside"
+)
+
+
 def _plain(original: Original, call: AttentionCall) -> Tensor:
     """A call's output by torch's own kernel."""
     output: Tensor = original(
@@ -308,7 +313,7 @@ def flex(
         "modify": lambda logits, batch, queries: _modified(
             logits, batch, queries, score_mod, mask_mod
         ),
-        "notes": (),
+        "notes": (UNCOMPILED,),
     }
 
     def compute(call: AttentionCall | None) -> Any:
