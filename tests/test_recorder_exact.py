@@ -82,7 +82,10 @@ def test_shapes_of_batches(lead: tuple[int, ...], key_lead: tuple[int, ...], cau
         output = model(q, k, v, is_causal=causal)
     whole = torch.broadcast_shapes(lead, key_lead)
     heads = 1 if len(whole) == 1 else whole[-1]
-    four = [part.expand(*whole, *part.shape[-2:]).reshape(-1, heads, *part.shape[-2:]) for part in (q, k)]
+    four = [
+        part.expand(*whole, *part.shape[-2:]).reshape(-1, heads, *part.shape[-2:])
+        for part in (q, k)
+    ]
     expected = reference(*four, causal=causal)
     assert np.abs(recording["Calls"].weights.numpy() - expected).max() <= EXACT
     assert output.shape == (*whole, L, D)
@@ -167,7 +170,9 @@ def test_nested_tensors_are_padded() -> None:
     entry = recording["Calls"]
     assert entry.weights.shape == (2, H, 4, 4)
     for row, length in enumerate(lengths):
-        q, k = (part.transpose(1, 2).unbind()[row].transpose(0, 1).unsqueeze(0) for part in nested[:2])
+        q, k = (
+            part.transpose(1, 2).unbind()[row].transpose(0, 1).unsqueeze(0) for part in nested[:2]
+        )
         got = entry.weights[row, :, :length, :length].numpy()
         assert np.abs(got - reference(q, k)[0]).max() <= EXACT
     assert not entry.weights[1, :, 2:].any()

@@ -124,17 +124,11 @@ class SeenSoftmax(TorchFunctionMode):
 
     Args:
         tell: called with the weights; what it returns takes their place.
-        owner: who turned it on.
-
-    Attributes:
-        on: whether it was turned on, and not another one of the same owner.
     """
 
-    def __init__(self, tell: Callable[[Tensor], Tensor], owner: object) -> None:
+    def __init__(self, tell: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         self._tell = tell
-        self.owner = owner
-        self.on = False
 
     def __torch_function__(
         self,

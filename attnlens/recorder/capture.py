@@ -31,16 +31,16 @@ class ModifiedAttention(LazyAttention):
     modify: Modify | None = None
     batch: int = 0
 
-    def logits(self, rows: Any = None, keys: int | None = None, out: Tensor | None = None) -> Tensor:
+    def logits(
+        self, rows: Any = None, keys: int | None = None, out: Tensor | None = None
+    ) -> Tensor:
         plain = LazyAttention.logits(self, rows, keys, out)
         assert self.modify is not None
         places = torch.arange(self.shape[2], device=plain.device)
         return self.modify(plain, self.batch, places if rows is None else places[rows])
 
     def batches(self, first: int, end: int) -> LazyAttention:
-        return replace(
-            self, q=self.q[first:end], k=self.k[first:end], batch=self.batch + first
-        )
+        return replace(self, q=self.q[first:end], k=self.k[first:end], batch=self.batch + first)
 
     @property
     def may_hide(self) -> bool:
@@ -180,7 +180,7 @@ class Capture:
         assert call.q is not None
         assert call.k is not None
         mask = None if call.mask is None else self._mask(call.mask)[0]
-        told = {
+        told: dict[str, Any] = {
             "q": call.q.detach(),
             "k": call.k.detach(),
             "scale": call.scale,

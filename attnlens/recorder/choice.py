@@ -142,7 +142,7 @@ def matches(site: str, pattern: str) -> bool:
 def _rows(rows: Rows) -> tuple[int, ...] | slice | None:
     if rows is None or isinstance(rows, slice):
         return rows
-    given = (rows,) if _is_number(rows) else rows
+    given = (rows,) if isinstance(rows, int) else rows
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not given:
         raise RecordingError(f"rows={rows!r}; {_ROWS}")
     if not all(_is_number(row) for row in given):

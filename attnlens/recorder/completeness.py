@@ -77,10 +77,19 @@ class Known:
 
             return hook
 
-        return [
-            module.register_forward_hook(counting(site))
-            for site, module in (*self.eager.items(), *self.scripts.items())
+        handles = [
+            module.register_forward_hook(counting(site)) for site, module in self.eager.items()
         ]
+        if self.scripts:
+            # Scripts take no hooks of their own.
+            counted = {id(module): counting(site) for site, module in self.scripts.items()}
+
+            def hook(module: nn.Module, *_: Any) -> None:
+                if id(module) in counted:
+                    counted[id(module)]()
+
+            handles.append(nn.modules.module.register_module_forward_hook(hook))
+        return handles
 
 
 def _is_foreign_attention(module: nn.Module) -> bool:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
 from attnlens.recorder.sites import local_of
+from attnlens.recorder.torch_calls import computed
 
 LEFT: Final = (
     "torch's fused encoder kernel was left for single steps: outputs agree within rounding (1e-6)"
@@ -164,10 +165,8 @@ def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) ->
             output = F.scaled_dot_product_attention(q, k, v, seen)
             mask = seen
         else:
-            output = F.scaled_dot_product_attention(
-                call.q, call.k, call.v, call.mask, is_causal=call.causal, scale=call.scale
-            )
             mask = call.mask
+            output = computed(F.scaled_dot_product_attention, call)
         if mask is not None and mask.dtype == torch.bool:
             # Where every key is hidden the fused kernel gives NaN.
             output = output.masked_fill(~mask.any(-1, keepdim=True), math.nan)

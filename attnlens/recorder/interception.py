@@ -31,7 +31,6 @@ from torch import Tensor, nn
 from attnlens.errors import RecordingError
 from attnlens.recorder.sites import Sites
 
-
 Modify = Callable[[Tensor, int, Tensor], Tensor]
 
 _REPLACED = "the output was replaced: these are the weights the model asked for"

@@ -131,6 +131,7 @@ class _Run:
         self._capture = Capture(choice, in_memory=to is None)
         self.wants_lse = self._capture.wants_lse
         self._handles: list[RemovableHandle] = []
+        self._softmaxes_seen = 0
         self.listener = Listener(model, self, wanted)
         sites = self.listener.sites
         self.known = Known.of(sites)
@@ -264,7 +265,7 @@ class _Run:
 
     def _watch_softmax(self, site: str, module: nn.Module) -> None:
         self.listener.passed_over.add(site)
-        modes: list[SeenSoftmax] = []
+        modes: list[ExitStack] = []
 
         def tell(weights: Tensor) -> Tensor:
             if not here.busy:
@@ -274,19 +275,15 @@ class _Run:
 
         def before(*_: Any) -> None:
             if self._here():
-                # One mode is enough for a site inside another.
-                inside = any(mode.owner is self for mode in _modes_on())
-                mode = SeenSoftmax(tell, self)
-                modes.append(mode)
-                if not inside:
-                    mode.__enter__()
-                    mode.on = True
+                modes.append(ExitStack())
+                if not self._softmaxes_seen:  # one mode is enough for a site inside another
+                    modes[-1].enter_context(SeenSoftmax(tell))
+                self._softmaxes_seen += 1
 
         def after(*_: Any) -> None:
             if self._here() and modes:
-                mode = modes.pop()
-                if mode.on:
-                    mode.__exit__(None, None, None)
+                self._softmaxes_seen -= 1
+                modes.pop().close()
 
         self._handles.append(module.register_forward_pre_hook(before))
         self._handles.append(module.register_forward_hook(after, always_call=True))
@@ -309,12 +306,6 @@ class _Run:
 def _is_compiled(module: nn.Module) -> bool:
     called = getattr(module, "_compiled_call_impl", None)
     return called is not None or type(module).__name__ == "OptimizedModule"
-
-
-def _modes_on() -> list[SeenSoftmax]:
-    from torch.overrides import _get_current_function_mode_stack
-
-    return [mode for mode in _get_current_function_mode_stack() if isinstance(mode, SeenSoftmax)]
 
 
 def _told(value: object) -> str:

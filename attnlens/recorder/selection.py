@@ -73,9 +73,7 @@ def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     return values.view(*lead, k), keys.view(*lead, k).to(torch.int32), residual
 
 
-def chunks(
-    source: LazyAttention, least_keys: int = 0
-) -> Iterator[tuple[int, int, Tensor]]:
+def chunks(source: LazyAttention, least_keys: int = 0) -> Iterator[tuple[int, int, Tensor]]:
     """The logits of some queries after the other: ``(first query, end, logits)``.
 
     One buffer is used for all of them. Of a causal call only keys that some query of the chunk
@@ -143,7 +141,7 @@ def _largest_places(rows: Tensor, k: int) -> Tensor:
     size = -(-columns // few)
     groups = columns // size
     # Group g holds columns g, g + groups, g + 2 * groups, ...
-    grouped = rows[:, : groups * size].unflatten(1, (size, groups))
+    grouped = rows.as_strided((count, size, groups), (rows.stride(0), groups, 1))
     best = _largest_places(grouped.amax(1), k)
     steps = torch.arange(0, groups * size, groups, device=rows.device)
     candidates = (best.unsqueeze(1) + steps.view(1, size, 1)).view(count, size * k)

@@ -78,7 +78,7 @@ def _sdpa(
         mask = mask if mask is None or mask.dtype == torch.bool else _cast(mask, dtype)
     lead = q.shape[:-2]
     if not (q.dim() == k.dim() == v.dim() == 4) or (not gqa and k.shape[:-2] != lead):
-        lead = lead if gqa else torch.broadcast_shapes(lead, k.shape[:-2])
+        lead = lead if gqa else (q[..., :1, :1] + k[..., :1, :1]).shape[:-2]
         mask = _mask_of_four(mask, lead, q.shape[-2], k.shape[-2])
         q, k, v = (
             _of_four(tensor if gqa else tensor.expand(*lead, *tensor.shape[-2:]))
@@ -103,7 +103,7 @@ def _sdpa(
         return output if others is None else others(output)
 
     def compute(call: AttentionCall | None) -> Any:
-        return run() if call is None else restore(_plain(again, call))
+        return run() if call is None else restore(computed(again, call))
 
     def with_lse() -> tuple[Tensor, Tensor] | None:
         if autocast or gqa or notes or others or attn_mask is not mask:
@@ -121,13 +121,14 @@ UNCOMPILED: Final = (
 )
 
 
-def _plain(original: Original, call: AttentionCall) -> Tensor:
-    """A call's output by torch's own kernel."""
+def computed(original: Original, call: AttentionCall) -> Tensor:
+    """A call's output by torch's own kernel, which takes masks of two dimensions or more."""
+    mask = call.mask
     output: Tensor = original(
         call.q,
         call.k,
         call.v,
-        attn_mask=call.mask,
+        attn_mask=mask if mask is None or mask.dim() > 1 else mask.unsqueeze(0),
         dropout_p=call.dropout,
         is_causal=call.causal,
         scale=call.scale,
@@ -329,9 +330,7 @@ def flex(
     return attend(told, parts, compute, restore)
 
 
-def _modified(
-    logits: Tensor, batch: int, queries: Tensor, score_mod: Any, mask_mod: Any
-) -> Tensor:
+def _modified(logits: Tensor, batch: int, queries: Tensor, score_mod: Any, mask_mod: Any) -> Tensor:
     """Logits after flex attention's two functions: score, then mask."""
     rows, heads, _, keys = logits.shape
     places = (
