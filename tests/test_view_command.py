@@ -38,7 +38,15 @@ from attnlens.records import AttentionRecord, Recording
 from attnlens.render.recording_html import STRONGEST, render_page, unpacked_map
 
 WHOLE = lazy_attention().weights().double().numpy()
-HOSTILE = ("<script>alert(1)</script>", "</script><b>x", 'a"onload="b', "&lt;", "<!--", "\u202eabc")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><b>x",
+    'a"onload="b',
+    "&lt;",
+    "<!--",
+    "\u202eabc",
+    "\ud800",
+)
 
 
 class Elements(HTMLParser):
@@ -195,8 +203,8 @@ def test_weights_that_are_no_shares_are_shown_as_nothing_and_told() -> None:
 
 
 def hostile_recording() -> Recording:
-    keys = (*HOSTILE, *KEY_NAMES[:5])
-    record = whole_record(site=HOSTILE[0]).labelled(key=keys, query=[*HOSTILE, "plain"])
+    keys = (*HOSTILE, *KEY_NAMES[:4])
+    record = whole_record(site=HOSTILE[0]).labelled(key=keys, query=HOSTILE)
     return Recording([record.replaced(notes=(HOSTILE[1],)), top_record(site=HOSTILE[4])])
 
 
@@ -209,13 +217,31 @@ def test_hostile_names_stay_text(attnlens_here: Here) -> None:
     assert "b" not in seen.names
     assert not any(key.startswith("on") for one in seen.attributes for key in one)
     stored = json.loads(seen.scripts[0])
-    assert stored["records"][0]["keys"][:6] == list(HOSTILE)
+    assert stored["records"][0]["keys"][:7] == list(HOSTILE)
     assert stored["records"][0]["site"] == HOSTILE[0]
     assert HOSTILE[0] in seen.text
     assert "\u202e" not in page[: page.index('id="data"')]
     told = attnlens_here.good("view", "<b>.safetensors", "--text")
     assert HOSTILE[1] in told
     assert "\u202e" not in told
+    rows = json.loads(attnlens_here.good("view", "<b>.safetensors", "--json"))["rows"]
+    assert {one["query"] for one in rows} == {"?"}
+    assert {one["site"] for one in rows} == {HOSTILE[0]}
+
+
+def test_records_without_weights_are_left_out_and_told(attnlens_here: Here) -> None:
+    empty = AttentionRecord("empty", 0, torch.zeros(2, 0), (Axis("query"), Axis("key")))
+    single = AttentionRecord("single", 0, torch.tensor(0.5), ())
+    Recording([empty, single, whole_record()]).save("r.safetensors")
+    attnlens_here.good("view", "r.safetensors", "--out", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "2 records hold no weights and are left out" in page
+    assert "all, batch 0, head 0" in page
+    assert json.loads(attnlens_here.good("view", "r.safetensors", "--json"))["rows"] == []
+    Recording([empty]).save("r.safetensors")
+    assert "1 call" in attnlens_here.good("view", "r.safetensors", "--text")
+    attnlens_here.good("view", "r.safetensors", "--out", "page.html")
+    assert "Nothing to show." in Path("page.html").read_text(encoding="utf-8")
 
 
 NODE = shutil.which("node")

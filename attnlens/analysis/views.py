@@ -91,6 +91,11 @@ def sites_data(recording: Recording) -> list[dict[str, Any]]:
     ]
 
 
+def has_weights(record: AttentionRecord) -> bool:
+    """Whether there is anything to see."""
+    return bool(record.axes) and 0 not in (*record.shape, *sizes_of(record))
+
+
 def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[dict[str, Any]]:
     """What every row of a record pays: how spread it is, and its strongest keys.
 
@@ -152,9 +157,11 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> dict[str
     Raises:
         InputError: so many maps that not even the smallest ones fit.
     """
-    records = [record for record in recording.records() if record.axes]
+    records = [record for record in recording.records() if has_weights(record)]
     side, batches = _fitting(records, most_cells)
     notes = []
+    if empty := len(recording.records()) - len(records):
+        notes.append(f"{empty} records hold no weights and are left out")
     left_out = sum(len(_leads(record)) - _taken(record, batches) for record in records)
     if left_out:
         notes.append(

@@ -70,7 +70,9 @@ def run(options: argparse.Namespace) -> int:
     progress("")
     if options.format == "json":
         utf8_stdout()
-        emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), options.out)
+        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+        # A label can hold half a character, which UTF-8 cannot.
+        emit(text.encode("utf-8", "replace").decode("utf-8"), options.out)
         return 0
     from attnlens.render.recording_text import render_recording
 
@@ -102,14 +104,14 @@ def _chosen(options: argparse.Namespace) -> Recording:
 
 def _data(options: argparse.Namespace, recording: Recording) -> dict[str, Any]:
     """Sites, and rows of the first: the last query of each head, unless others were asked for."""
-    from attnlens.analysis.views import rows_data, sites_data
+    from attnlens.analysis.views import has_weights, rows_data, sites_data
 
     rows = []
     if options.query is not None or options.site is not None:
         chosen = recording.records()
     else:
         chosen = recording.records()[:1]
-    for record in chosen:
+    for record in filter(has_weights, chosen):
         names = [axis.name for axis in record.axes]
         if options.query is None and "query" in names:
             record = record.isel(query=-1)
@@ -117,10 +119,15 @@ def _data(options: argparse.Namespace, recording: Recording) -> dict[str, Any]:
             record = record.isel(batch=0)
         rows += rows_data(record, options.top)
     return {
-        "recording": os.path.basename(options.recording),
+        "recording": _name(options.recording),
         "sites": sites_data(recording),
         "rows": rows,
     }
+
+
+def _name(path: str) -> str:
+    name = os.path.basename(os.path.normpath(path))
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _page(options: argparse.Namespace, recording: Recording) -> None:
@@ -130,7 +137,7 @@ def _page(options: argparse.Namespace, recording: Recording) -> None:
 
     progress("working out the heat maps")
     data = maps_data(recording)
-    text = render_page(data, name=os.path.basename(options.recording))
+    text = render_page(data, name=_name(options.recording))
     progress("")
     if options.out is not None:
         write_text(options.out, text)

@@ -165,7 +165,9 @@
     page.heads.setAttribute("aria-label", "every " + leadName(leads - 1));
     page.heads.replaceChildren(...(maps.length < 2 ? [] : maps).map((one, at) => {
       const button = made("button", null, { type: "button", "aria-pressed": String(at === state.head) });
-      draw(button.appendChild(made("canvas", null, { "aria-hidden": "true" })), one);
+      const small = button.appendChild(made("canvas", null, { "aria-hidden": "true" }));
+      draw(small, one);
+      if (Math.max(one.rows, one.columns) > NAMED) small.style.imageRendering = "auto"; // made smaller, not larger
       button.appendChild(made("span", leadName(leads - 1) + " " + one.lead[one.lead.length - 1]));
       button.addEventListener("click", async () => {
         state.head = at;
