@@ -29,6 +29,7 @@ ORIGINALS = {
     (F, "softmax"): F.softmax,
     (torch, "_transformer_encoder_layer_fwd"): torch._transformer_encoder_layer_fwd,
     (torch, "_native_multi_head_attention"): torch._native_multi_head_attention,
+    (torch.overrides, "has_torch_function"): torch.overrides.has_torch_function,
 }
 MODES: list[dict[str, Any]] = [{}, {"rows": -1}, {"top_k": 2}, {"lazy": True}]
 
@@ -342,3 +343,21 @@ def test_calls_outside_the_model_are_not_its_own() -> None:
     q, k, v = tensors(1, 2, 3, 4, many=3)
     with pytest.raises(NothingRecordedError), record(model):
         Calls()(F.scaled_dot_product_attention(q, k, v), k, v)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_fused_encoder_keeps_its_path_where_torch_is_held_in_hidden_places(kept: bool) -> None:
+    model = encoder()
+    (x,) = tensors(3, 6, 12)
+    hidden = torch.zeros(3, 6, dtype=torch.bool)
+    hidden[:, 5:] = hidden[0, 3:] = True
+    holder = [F.scaled_dot_product_attention] if kept else []
+    with torch.no_grad():
+        plain = model(x, src_key_padding_mask=hidden)
+        assert not plain[0, 3:].any()
+        with record(model, expected=2) as recording:
+            output = model(x, src_key_padding_mask=hidden)
+    torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
+    assert recording["layers.0.self_attn"].shape == (3, 2, 6, 6)
+    assert len(holder) == kept

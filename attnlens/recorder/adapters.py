@@ -8,10 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import RecordingError
 from attnlens.recorder.choice import matches
+from attnlens.recorder.modes import WatchingMode
 
 
 @runtime_checkable
@@ -119,7 +119,7 @@ _SOFTMAXES = frozenset(
 )
 
 
-class SeenSoftmax(TorchFunctionMode):
+class SeenSoftmax(WatchingMode):
     """Tells of every softmax over the last axis while it is on.
 
     Args:

@@ -48,7 +48,10 @@ class Known:
         """The attention modules of a model."""
         known = cls()
         inside_script = ""
+        told = {kind for kind in sites.kinds if _may_be_attention(kind)}
         for site, module in sites.modules.items():
+            if type(module) not in told:
+                continue
             if isinstance(module, AttentionProbe):
                 known.probes[site.removesuffix(".probe")] = module
             elif isinstance(module, nn.MultiheadAttention):
@@ -57,7 +60,7 @@ class Known:
                 if not (inside_script and site.startswith(inside_script)):
                     known.scripts[site] = module
                     inside_script = f"{site}."
-            elif _is_foreign_attention(module):
+            elif not _is_shell(module):
                 known.eager[site] = module
         return known
 
@@ -92,16 +95,22 @@ class Known:
         return handles
 
 
-def _is_foreign_attention(module: nn.Module) -> bool:
-    """Whether a module is attention of a Hugging Face model, and no mere shell of one.
+def _may_be_attention(kind: type[nn.Module]) -> bool:
+    """Whether modules of a type are attention that is known, or scripts.
 
-    Found by the name of its class, so that nothing of that library is imported.
+    Attention of Hugging Face models is known by the names of its types, so that nothing of
+    that library is imported.
     """
-    kind = type(module)
-    if not kind.__module__.startswith("transformers.") or not kind.__name__.endswith("Attention"):
-        return False
+    ours = (AttentionProbe, nn.MultiheadAttention, torch.jit.ScriptModule)
+    if issubclass(kind, ours):
+        return True
+    return kind.__module__.startswith("transformers.") and kind.__name__.endswith("Attention")
+
+
+def _is_shell(module: nn.Module) -> bool:
+    """Whether the attention is in a module inside this one."""
     inner = list(module.modules())[1:]
-    return not any(type(child).__name__.endswith("Attention") for child in inner)
+    return any(type(child).__name__.endswith("Attention") for child in inner)
 
 
 def judge(

@@ -105,12 +105,12 @@ def _is_table(holder: Any) -> bool:
 _called: dict[CodeType, bool] = {}
 
 
-def calls_operators(module: nn.Module) -> bool:
-    """Whether a module's code calls attention as an operator, ``torch.ops.aten...``.
+def calls_operators(kind: type[nn.Module]) -> bool:
+    """Whether the code of a type of modules calls attention as an operator, ``torch.ops.aten...``.
 
     So do modules made by ``torch.export``.
     """
-    code = getattr(getattr(type(module), "forward", None), "__code__", None)
+    code = getattr(getattr(kind, "forward", None), "__code__", None)
     if code is None:
         return False
     if code not in _called:

@@ -176,7 +176,7 @@ def intercepting(listener: Listener) -> Iterator[None]:
     from attnlens.recorder.patches import patched
 
     listeners = here.listeners
-    with patched(listener.sites.modules.values()):
+    with patched(listener.sites.kinds):
         listeners.append(listener)
         everywhere.append(listener)
         try:

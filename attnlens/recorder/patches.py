@@ -18,11 +18,11 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from attnlens.recorder import fused, torch_calls
 from attnlens.recorder.holders import Holders, calls_operators, give_back
 from attnlens.recorder.interception import everywhere, here, note_elsewhere
+from attnlens.recorder.modes import WatchingMode, fused_path_asked
 
 Meant = Callable[
     [Callable[..., Any], FrameType | None, tuple[Any, ...], dict[str, Any]],
@@ -82,6 +82,11 @@ def _places() -> list[tuple[Any, str, StandIn]]:
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
         (F, "softmax", StandIn(F.softmax, torch_calls.softmax, False)),
+        (
+            torch.overrides,
+            "has_torch_function",
+            StandIn(torch.overrides.has_torch_function, fused_path_asked, False),
+        ),
     ]
     for name, meant in (
         ("_transformer_encoder_layer_fwd", fused.encoder_layer),
@@ -155,7 +160,7 @@ class _Patches:
 _patches: Final = _Patches()
 
 
-class _Seeing(TorchFunctionMode):
+class _Seeing(WatchingMode):
     """Sees calls that no name leads to: of functions kept in objects, and of operators."""
 
     def __torch_function__(
@@ -177,17 +182,17 @@ class _Seeing(TorchFunctionMode):
 
 
 @contextmanager
-def patched(modules: Iterable[nn.Module]) -> Iterator[None]:
+def patched(kinds: Iterable[type[nn.Module]]) -> Iterator[None]:
     """Everything of torch that computes attention leads to the listeners in the block.
 
     Args:
-        modules: the listener's, to learn which ways they may take.
+        kinds: types of the listener's modules, to learn which ways they may take.
     """
     _patches.come()
     try:
         with ExitStack() as stack:
             # A mode costs a Python call per torch function: only where names do not do.
-            if _holders.hidden() or any(map(calls_operators, modules)):
+            if _holders.hidden() or any(map(calls_operators, kinds)):
                 stack.enter_context(_Seeing())
             yield
     finally:

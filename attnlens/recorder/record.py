@@ -135,7 +135,6 @@ class _Run:
         self.listener = Listener(model, self, wanted)
         sites = self.listener.sites
         self.known = Known.of(sites)
-        self._compiled = any(map(_is_compiled, model.modules()))
         self.listener.softmaxes = {**self.known.torch, **self.known.eager}
         self.stream = None if to is None else Stream(to)
         try:
@@ -161,7 +160,7 @@ class _Run:
     def close(self, note: str | None) -> None:
         """Finish a block that went well."""
         notes = () if note is None else (note,)
-        if self._compiled:
+        if self.listener.sites.compiled:
             notes = (*notes, UNCOMPILED)
         if self.stream is not None:
             from attnlens.recording_folder import load_folder
@@ -301,11 +300,6 @@ class _Run:
             weights = weights.unsqueeze(1)
         number = self.listener.number(site)
         self._add(self._capture.of_weights(site, number, weights, AXES))
-
-
-def _is_compiled(module: nn.Module) -> bool:
-    called = getattr(module, "_compiled_call_impl", None)
-    return called is not None or type(module).__name__ == "OptimizedModule"
 
 
 def _told(value: object) -> str:

@@ -26,16 +26,28 @@ class Sites:
     A site is looked up in the frames that lead to a call: the innermost function whose first
     argument is a module of this model. A hook on every module would tell as much, at a cost on
     every call, and would switch off the fused kernels of torch's encoder layers.
+
+    Attributes:
+        names: by the id of a module.
+        modules: by name.
+        kinds: the types of its modules.
+        compiled: whether any of them is compiled.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.names: dict[int, str] = {}
         self.modules: dict[str, nn.Module] = {}
+        self.kinds: set[type[nn.Module]] = set()
+        self.compiled = False
         for path, module in model.named_modules():
-            name = plain_name(path) or type(getattr(model, _COMPILED, model)).__name__
+            name = plain_name(path) if path else ""
+            name = name or type(getattr(model, _COMPILED, model)).__name__
             self.names[id(module)] = name
             # Of a compiled module and its wrapper, which share a name, the module stands.
             self.modules[name] = module
+            self.kinds.add(type(module))
+            if module._compiled_call_impl is not None or path.endswith(_COMPILED):
+                self.compiled = True
 
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
         """The innermost module of this model that is running, or None if none is.
