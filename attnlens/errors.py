@@ -8,7 +8,8 @@
     │   ├── BallNotFoundError a ball, innings or label the match does not have
     │   └── CheckpointError   model weights that cannot be loaded
     └── RecordingError        a recording that would have been empty or wrong
-        └── NothingRecordedError
+        ├── NothingRecordedError
+        └── IncompleteRecordingError
 """
 
 from __future__ import annotations
@@ -64,3 +65,7 @@ class RecordingError(AttnlensError):
 
 class NothingRecordedError(RecordingError):
     """The model ran (or did not) and no attention was seen."""
+
+
+class IncompleteRecordingError(RecordingError):
+    """Attention ran that was not seen, or fewer or more records came than were expected."""

@@ -110,7 +110,7 @@ def test_a_record_does_not_change_when_the_tensor_does() -> None:
     with record(probe) as recording:
         probe(weights)
     weights.zero_()
-    assert recording[""].weights.tolist() == [0.25, 0.75]
+    assert recording["AttentionProbe"].weights.tolist() == [0.25, 0.75]
 
 
 @pytest.mark.parametrize("by_name", [False, True])

@@ -38,6 +38,7 @@ def build_parser() -> Parser:
         schema,
         simulate,
         train,
+        view,
     )
 
     parser = Parser(
@@ -57,6 +58,7 @@ def build_parser() -> Parser:
         faithfulness,
         heads,
         simulate,
+        view,
         schema,
     ):
         module.add_to(commands)

@@ -1,0 +1,258 @@
+"""How attention is spread: entropy, the strongest keys, what groups of keys are paid.
+
+Every function takes attention as a record, a torch tensor (such as one layer's of a Hugging
+Face model's ``attentions``) or a numpy array whose last axis is the keys, shares that sum to 1
+along it or are all 0, and gives numpy in double precision. Of a lazy record a few queries are
+worked out at a time. A row that pays nothing has no focus: its figures are NaN, not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.errors import InputError
+from attnlens.records import AttentionRecord
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Numbers = Tensor | NDArray[np.generic] | AttentionRecord
+"""What the functions take: a record, a tensor of any kind and device, or an array."""
+
+BLOCK_CELLS: Final = 1 << 22
+"""Weights of a lazy record that are formed at a time."""
+
+
+def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
+    """The weights of a record; anything else is given back as it is.
+
+    Raises:
+        InputError: the record holds only the strongest keys, so no row of it is whole.
+    """
+    if not isinstance(values, AttentionRecord):
+        return values
+    if values.keys is not None:
+        raise InputError(
+            f"{values.site}: only the {values.keys.shape[-1]} strongest keys were kept",
+            remedy="record with top_k=None or lazy=True; or see entropy_bounds, and the record's "
+            "own weights and keys",
+        )
+    return values.weights
+
+
+def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
+    """Which queries, and their weights ``(..., query, key)``: a few at a time of a lazy record."""
+    lazy = values.lazy if isinstance(values, AttentionRecord) else None
+    if lazy is None:
+        yield slice(None), as_floats(values)
+        return
+    batch, heads, queries, keys = lazy.shape
+    step = max(1, BLOCK_CELLS // max(1, batch * heads * keys))
+    for start in range(0, queries, step):
+        rows = range(start, min(start + step, queries))
+        yield slice(rows.start, rows.stop), as_floats(lazy.weights(list(rows)))
+
+
+def as_floats(values: Numbers) -> Floats:
+    """The same numbers as a numpy array in double precision; no gradient is kept."""
+    values = weights_of(values)
+    if isinstance(values, Tensor):
+        found: Floats = values.detach().to("cpu", torch.float64).numpy()
+        return found
+    return np.asarray(values, dtype=np.float64)
+
+
+def as_flags(values: Numbers) -> Flags:
+    """The same flags as a numpy array."""
+    values = weights_of(values)
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=np.bool_)
+
+
+def entropy(weights: Numbers, visible: Numbers | None = None) -> Floats:
+    """Shannon entropy over keys, ``(..., key) -> (...)``.
+
+    In nats: 0 where one key is paid everything, ``log n`` where ``n`` keys are paid alike.
+    With ``visible``, flags that broadcast to ``weights``, it is divided by the logarithm of
+    the number of keys that could be paid: 0 to 1, and 0 where there is only one.
+    """
+    parts = []
+    for rows, shares in query_blocks(weights):
+        nats = np.maximum(nats_of(shares).sum(-1), 0.0)
+        if visible is not None:
+            seen = _rows_of(as_flags(visible), rows)
+            most = np.log(np.maximum(np.broadcast_to(seen, shares.shape).sum(-1), 1))
+            nats = np.divide(nats, most, out=np.zeros_like(nats), where=most > 0)
+        parts.append(np.where(shares.sum(-1) > 0, nats, np.nan))
+    return joined(parts)
+
+
+def nats_of(shares: Floats) -> Floats:
+    """``-p log p`` of every share, whose sum along the keys is the entropy; 0 of 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
+    return nats
+
+
+def _rows_of(flags: Flags, rows: slice) -> Flags:
+    shared = flags.ndim < 2 or flags.shape[-2] == 1 or rows == slice(None)
+    return flags if shared else flags[..., rows, :]
+
+
+def joined(parts: list[Floats], axis: int = -1) -> Floats:
+    """What was worked out block by block; one block may have no axis to join along."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
+
+
+def entropy_bounds(kept: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
+    """The least and the greatest entropy that rows known only by their strongest keys can have.
+
+    No key that was left out is paid more than the weakest that was kept. So the entropy is
+    greatest where the rest is spread evenly, and least where as few keys as can be hold it.
+
+    Args:
+        kept: the weights of the strongest keys, ``(..., k)``.
+        residual: what the others are paid together, ``(...)``.
+        keys: how many keys there are in all.
+
+    Returns:
+        nats, both ``(...)``.
+
+    Raises:
+        InputError: fewer keys than weights.
+    """
+    shares, rest = as_floats(kept), np.maximum(as_floats(residual), 0.0)
+    left = keys - shares.shape[-1]
+    if left < 0:
+        raise InputError(f"{shares.shape[-1]} weights were kept of {keys} keys")
+
+    known = nats_of(shares).sum(-1)
+    weakest = shares.min(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full = np.floor(np.where(weakest > 0, rest / weakest, 0.0))
+    over = np.maximum(rest - full * weakest, 0.0)
+    low = known + full * nats_of(weakest) + nats_of(over)
+    high = known + left * nats_of(rest / left) if left else known
+    high = np.maximum(high, low)  # rounding of the residual can put them a hair apart
+    nothing = shares.sum(-1) + rest <= 0
+    return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
+
+
+def effective_keys(weights: Numbers) -> Floats:
+    """How many keys share the attention, ``exp(entropy)``: ``n`` where ``n`` are paid alike."""
+    return np.exp(entropy(weights))
+
+
+def highest_weight(weights: Numbers) -> Floats:
+    """The weight of the strongest key, ``(..., key) -> (...)``."""
+    return joined(
+        [
+            np.where(shares.sum(-1) > 0, shares.max(-1), np.nan)
+            for _, shares in query_blocks(weights)
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strongest:
+    """The keys that are paid most, from the most to the least; ties by position.
+
+    Attributes:
+        positions: of the keys, ``(..., count)``.
+        weights: theirs, ``(..., count)``.
+        labels: the label of each position, where labels were given, ``(..., count)`` of str.
+    """
+
+    positions: Integers
+    weights: Floats
+    labels: NDArray[np.object_] | None
+
+
+def strongest_keys(weights: Numbers, count: int, labels: Sequence[str] | None = None) -> Strongest:
+    """The ``count`` keys of every row that are paid most, all of them where there are fewer.
+
+    Args:
+        weights: ``(..., key)``.
+        labels: one per key; a record's own where not given.
+
+    Raises:
+        InputError: no count from 1, or not as many labels as keys.
+    """
+    if count < 1:
+        raise InputError(f"the {count} strongest keys are none", remedy="ask for 1 or more")
+    if labels is None and isinstance(weights, AttentionRecord):
+        labels = weights.axes[-1].labels
+    keys = weights.shape[-1]
+    if labels is not None and len(labels) != keys:
+        raise InputError(f"{len(labels)} labels for {keys} keys")
+    orders, paid = [], []
+    for _, shares in query_blocks(weights):
+        order = np.argsort(-shares, axis=-1, kind="stable")[..., :count].astype(np.int64)
+        orders.append(order)
+        paid.append(np.take_along_axis(shares, order, axis=-1))
+    order = orders[0] if len(orders) == 1 else np.concatenate(orders, axis=-2)
+    names = None
+    if labels is not None:
+        table = np.empty(len(labels), dtype=np.object_)
+        table[:] = list(labels)
+        names = table[order]
+    return Strongest(order, joined(paid, -2), names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupShares:
+    """What each group of keys is paid.
+
+    Attributes:
+        names: of the groups, in the order in which they first stand among the keys.
+        shares: ``(..., group)``; sums to what the keys of all groups are paid.
+    """
+
+    names: tuple[str, ...]
+    shares: Floats
+
+    def of(self, name: str) -> Floats:
+        """The shares of one group, ``(...)``.
+
+        Raises:
+            InputError: no such group.
+        """
+        if name not in self.names:
+            raise InputError(f"no group {name!r}; groups: {', '.join(self.names)}")
+        return self.shares[..., self.names.index(name)]
+
+
+def group_shares(
+    weights: Numbers, groups: Sequence[str | None] | Mapping[str, str | None] | None = None
+) -> GroupShares:
+    """How much of the attention goes to the keys of each group.
+
+    Args:
+        weights: ``(..., key)``.
+        groups: the group of each key, such as the kind of token; ``None`` for no group. Of a
+            record with labels, a mapping from labels to groups will do (labels it lacks are in
+            no group), and where nothing is given keys of one label are a group.
+
+    Raises:
+        InputError: not one group per key, or groups by label of keys without labels.
+    """
+    if groups is None or isinstance(groups, Mapping):
+        labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
+        if labels is None:
+            raise InputError("keys without labels have no groups", remedy="give one per key")
+        groups = labels if groups is None else [groups.get(label) for label in labels]
+    keys = weights.shape[-1]
+    if len(groups) != keys:
+        raise InputError(f"{len(groups)} groups for {keys} keys")
+    names = tuple(dict.fromkeys(name for name in groups if name is not None))
+    member = np.array([[group == name for name in names] for group in groups], dtype=np.float64)
+    member = member.reshape(len(groups), len(names))
+    return GroupShares(names, joined([shares @ member for _, shares in query_blocks(weights)], -2))

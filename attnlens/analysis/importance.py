@@ -1,0 +1,166 @@
+"""How much each head matters, from one backward pass: a screening before ablation.
+
+A gate of 1 on a head's output leaves the model as it is; the loss's slope in that gate is
+``Σ z · dLoss/dz`` over the head's output ``z``. Since ``z`` is attention times values, it is
+also ``Σ A · dLoss/dA`` over its attention ``A``, so either place to look gives the same number.
+
+Reference:
+    Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlens.analysis.focus import Floats, Numbers, as_floats
+from attnlens.errors import InputError, NothingRecordedError
+
+
+def gate_slopes(values: Numbers, gradients: Numbers) -> Floats:
+    """The loss's slope in each head's gate, for each example, signed.
+
+    Args:
+        values: a head's attention ``(batch, head, query, key)`` or its output
+            ``(batch, head, query, depth)``.
+        gradients: of the loss by ``values``; same shape.
+
+    Returns:
+        ``(batch, head)``.
+
+    Raises:
+        InputError: shapes that differ or have no axes beyond the head.
+    """
+    if tuple(values.shape) != tuple(gradients.shape) or len(values.shape) < 3:
+        raise InputError(
+            f"values {tuple(values.shape)} and gradients {tuple(gradients.shape)}; "
+            "both must be (batch, head, query, ...)"
+        )
+    product = as_floats(values) * as_floats(gradients)
+    slopes: Floats = product.reshape(*product.shape[:2], -1).sum(-1)
+    return slopes
+
+
+def importance_of_slopes(layers: Sequence[Floats], *, normalised: bool = True) -> list[Floats]:
+    """The mean over examples of the slopes' sizes, ``(batch, head) -> (head,)`` per layer.
+
+    Args:
+        layers: `gate_slopes` of each layer.
+        normalised: divided by the layer's Euclidean length, as in the paper, so that layers
+            can be set side by side; a layer without any slope stays 0.
+    """
+    found = []
+    for slopes in layers:
+        size: Floats = np.abs(slopes).mean(0)
+        length = float(np.linalg.norm(size))
+        found.append(size / length if normalised and length > 0 else size)
+    return found
+
+
+def gradient_importance(
+    loss: Callable[[], Tensor],
+    *,
+    probes: Mapping[str, nn.Module] | None = None,
+    joins: Mapping[str, tuple[nn.Module, int]] | None = None,
+    normalised: bool = True,
+) -> dict[str, Floats]:
+    """How much every head matters to a loss, by its slope in the head's gate.
+
+    The model runs once, forward and back; parameters' ``grad`` and the mode of the model stay
+    as they were. Examples of a batch are told apart as long as no one's loss depends on
+    another's input, so ``loss`` should be a *sum* over examples (a mean scales every head
+    alike). The slope is local: a head whose gate is flat at 1 may still matter when removed.
+
+    Args:
+        loss: runs the model and gives a scalar.
+        probes: by the name to give them, modules that attention ``(batch, head, query, key)``
+            passes through, such as `attnlens.probe.AttentionProbe`.
+        joins: by name, the module that joins the heads (the output projection) and how many
+            heads there are; its input is ``(batch, query, head · depth)``.
+        normalised: as for `importance_of_slopes`.
+
+    Returns:
+        by name, ``(head,)``. Several calls of one module add up before their size is taken.
+
+    Raises:
+        InputError: nothing to watch, or a tensor that does not split into heads.
+        NothingRecordedError: a module did not run, or the loss does not depend on it.
+    """
+    probes, joins = dict(probes or {}), dict(joins or {})
+    if not probes and not joins:
+        raise InputError("no module to watch", remedy="give probes or joins")
+    if shared := probes.keys() & joins.keys():
+        raise InputError(f"{min(shared)!r} names both a probe and a join")
+    seen: dict[str, list[Tensor]] = {name: [] for name in (*probes, *joins)}
+
+    def passed(name: str) -> Any:
+        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> Tensor:
+            return _watched(value, seen[name])
+
+        return hook
+
+    def given(name: str) -> Any:
+        def hook(_: nn.Module, values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (_watched(values[0], seen[name]), *values[1:])
+
+        return hook
+
+    handles = [
+        *(module.register_forward_hook(passed(name)) for name, module in probes.items()),
+        *(module.register_forward_pre_hook(given(name)) for name, (module, _) in joins.items()),
+    ]
+    try:
+        with torch.enable_grad():
+            value = loss()
+    finally:
+        for handle in handles:
+            handle.remove()
+    if value.numel() != 1:
+        raise InputError(f"the loss has shape {tuple(value.shape)}", remedy="give its sum")
+    if silent := [name for name, tensors in seen.items() if not tensors]:
+        raise NothingRecordedError(f"{silent[0]!r} did not run while the loss was worked out")
+    flat = [tensor for tensors in seen.values() for tensor in tensors]
+    slopes_of = iter(_gradients(value, flat, [n for n, many in seen.items() for _ in many]))
+    layers = []
+    for name, tensors in seen.items():
+        heads = joins[name][1] if name in joins else None
+        parts = [
+            gate_slopes(_by_head(name, tensor, heads), _by_head(name, next(slopes_of), heads))
+            for tensor in tensors
+        ]
+        if len({part.shape for part in parts}) > 1:
+            raise InputError(f"{name!r} ran on batches of different sizes")
+        layers.append(np.sum(parts, axis=0))
+    return dict(zip(seen, importance_of_slopes(layers, normalised=normalised), strict=True))
+
+
+def _watched(value: Tensor, into: list[Tensor]) -> Tensor:
+    """The same values; also where nothing before them asked for a gradient."""
+    if not value.requires_grad:
+        value = value.detach().requires_grad_()
+    into.append(value)
+    return value
+
+
+def _gradients(value: Tensor, tensors: list[Tensor], names: list[str]) -> list[Tensor]:
+    if not value.requires_grad:
+        raise NothingRecordedError(f"the loss does not depend on {names[0]!r}")
+    found = torch.autograd.grad(value, tensors, allow_unused=True)
+    for name, gradient in zip(names, found, strict=True):
+        if gradient is None:
+            raise NothingRecordedError(f"the loss does not depend on {name!r}")
+    return list(found)
+
+
+def _by_head(name: str, value: Tensor, heads: int | None) -> Tensor:
+    """``(batch, head, ...)``."""
+    if heads is None:
+        return value
+    if value.dim() < 2 or heads < 1 or value.shape[-1] % heads:
+        raise InputError(f"{name!r}: input of shape {tuple(value.shape)} is not {heads} heads")
+    split = value.reshape(value.shape[0], -1, heads, value.shape[-1] // heads)
+    return split.transpose(1, 2)

@@ -1,0 +1,358 @@
+"""What there is to see in a recording, as plain data: sites, rows, and heat maps for a page.
+
+Nothing here draws. Weights of a lazy record are worked out a few queries at a time, and a map
+that is too large to be shown whole is made of blocks, each told by its largest weight.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.analysis.focus import Floats, as_floats, entropy, entropy_bounds
+from attnlens.errors import InputError, RecordingError
+from attnlens.record_tables import kind_of
+from attnlens.records import AttentionRecord, Recording
+from attnlens.selection import names_of, place_of, sizes_of
+
+LONGEST_SIDE: Final = 512
+"""Queries or keys of a map that is shown whole."""
+SHORTEST_SIDE: Final = 16
+MOST_CELLS: Final = 40_000_000
+"""Cells of all maps of a page; smaller maps are made where there would be more."""
+STRONGEST: Final = 8
+FULL_SCALE: Final = 65_535
+"""What stands for a map's largest weight in its cells."""
+CHUNK_CELLS: Final = 1 << 23
+
+
+def choose(recording: Recording, **asked: str | None) -> Recording:
+    """The part of a recording that words name: ``site``, ``call``, ``batch``, ``head``, ``query``.
+
+    Along an axis a word is a label, or else the number of a position; records without that
+    axis are left out.
+
+    Raises:
+        InputError: nothing has such a name.
+    """
+    records = list(recording.records())
+    if (site := asked.get("site")) is not None:
+        if site not in recording:
+            raise InputError(
+                f"no attention recorded at {site!r}", remedy=f"choose of {', '.join(recording)}"
+            )
+        records = list(recording.calls(site))
+    if (call := asked.get("call")) is not None:
+        records = [record for record in records if str(record.call) == call]
+        if not records:
+            raise InputError(f"no call {call}", remedy="calls are counted from 0")
+    for axis in ("batch", "head", "query"):
+        if (word := asked.get(axis)) is None:
+            continue
+        records = [one for one in records if axis in [known.name for known in one.axes]]
+        if not records:
+            raise InputError(f"no record has an axis {axis!r}", remedy=f"leave --{axis} out")
+        records = [_chosen(record, axis, word) for record in records]
+    return Recording(records)
+
+
+def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
+    named = word in names_of(record, place_of(record, axis))
+    try:
+        number = None if named else int(word)
+    except ValueError:
+        number = None
+    try:
+        return record.sel(**{axis: word if number is None else number})
+    except RecordingError as error:
+        raise InputError(str(error), remedy=f"choose another --{axis}") from None
+
+
+def sites_data(recording: Recording) -> list[dict[str, Any]]:
+    """Every record but its weights, in order."""
+    return [
+        {
+            "site": record.site,
+            "call": record.call,
+            "kept": kind_of(record),
+            "axes": [
+                {"name": axis.name, "size": size, "labels": axis.labels and list(axis.labels)}
+                for axis, size in zip(record.axes, sizes_of(record), strict=True)
+            ],
+            "rows": None if record.rows is None else list(record.rows),
+            "notes": list(record.notes),
+        }
+        for record in recording.records()
+    ]
+
+
+def has_weights(record: AttentionRecord) -> bool:
+    """Whether there is anything to see."""
+    return bool(record.axes) and 0 not in (*record.shape, *sizes_of(record))
+
+
+def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[dict[str, Any]]:
+    """What every row of a record pays: how spread it is, and its strongest keys.
+
+    An entropy is in nats, and ``None`` where a row pays nothing; of a top-k record only its
+    bounds are known.
+    """
+    *leads, keys = (names_of(record, place) for place in range(len(record.axes)))
+    rows = record.rows if _has_queries(record) else None
+    found = {}
+    for start, weights, low, high in _measured(record):
+        for at in np.ndindex(low.shape):
+            number = (at[0], start + at[1])
+            told = not math.isnan(low[at])
+            bounds = [float(low[at]), float(high[at])] if told else None
+            row = weights[at]
+            found[number] = {
+                "site": record.site,
+                "call": record.call,
+                **_called(record, leads, *number),
+                "position": number[1] if rows is None else rows[number[1]],
+                "entropy_nats": bounds[0] if bounds and record.keys is None else None,
+                "entropy_bounds": bounds,
+                "strongest": [
+                    {"key": keys[key], "position": int(key), "weight": float(row[key])}
+                    for key in np.argsort(-row, kind="stable")[:count]
+                    if row[key] > 0
+                ],
+            }
+    return [found[number] for number in sorted(found)]
+
+
+def _called(
+    record: AttentionRecord, leads: Sequence[Sequence[str]], lead: int, row: int
+) -> dict[str, str]:
+    """What each axis but the last is called where a row stands."""
+    if not leads:
+        return {}
+    shape = tuple(len(names) for names in leads[:-1])
+    places = [*(int(at) for at in (np.unravel_index(lead, shape) if shape else ())), row]
+    return {
+        axis.name: names[at] for axis, names, at in zip(record.axes, leads, places, strict=False)
+    }
+
+
+def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> dict[str, Any]:
+    """Every heat map of a recording, no larger than a page can hold.
+
+    Returns:
+        ``notes``, what was made smaller or left out, and ``records``, each with what
+        `sites_data` tells, ``rows`` and ``columns`` (what each is called), ``block`` (how many
+        queries and keys one cell stands for), ``keys`` and ``queries`` (what each is called),
+        and ``maps``: per batch and head ``lead`` (what these are called), ``top`` (the largest
+        weight) and ``packed``, compressed with zlib:
+        cells as 16-bit shares of ``top``, row by row, padded to 4 bytes; the lower and the
+        upper bound of each row's entropy, 32-bit floats (NaN where nothing is paid); the query
+        and the key of each row's strongest weights, 32-bit integers (key -1: no more of them);
+        these weights, 32-bit floats.
+
+    Raises:
+        InputError: so many maps that not even the smallest ones fit.
+    """
+    records = [record for record in recording.records() if has_weights(record)]
+    side, batches = _fitting(records, most_cells)
+    notes = []
+    if empty := len(recording.records()) - len(records):
+        notes.append(f"{empty} records hold no weights and are left out")
+    left_out = sum(len(_leads(record)) - _taken(record, batches) for record in records)
+    if left_out:
+        notes.append(
+            f"{left_out} heat maps of later batches are left out, or the page would be too "
+            "large; --batch, --site and --head choose others"
+        )
+    told = []
+    for record, about in zip(records, sites_data(Recording(records)), strict=True):
+        queries, keys = _row_names(record), names_of(record, len(record.axes) - 1)
+        tall, wide = (_block(len(names), side) for names in (queries, keys))
+        if tall * wide > 1:
+            about["notes"].append(
+                f"{len(queries)} by {len(keys)} cells are shown as {-(-len(queries) // tall)} by "
+                f"{-(-len(keys) // wide)}: each stands for {tall} by {wide} and has the largest "
+                "weight among them; entropies are means of such rows"
+            )
+        if record.keys is not None:
+            about["notes"].append(
+                f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
+                "others are blank, and of entropies only bounds are known"
+            )
+        maps, odd = _maps(record, tall, wide, _taken(record, batches))
+        if odd:
+            about["notes"].append("weights that are negative or no numbers are shown as 0")
+        told.append(
+            about
+            | {
+                "queries": list(queries),
+                "keys": list(keys),
+                "block": [tall, wide],
+                "rows": _block_names(queries, tall),
+                "columns": _block_names(keys, wide),
+                "maps": maps,
+            }
+        )
+    return {"notes": notes, "records": told}
+
+
+def _fitting(records: Sequence[AttentionRecord], most: int) -> tuple[int, bool]:
+    """The longest side that maps may have, and whether later batches fit."""
+
+    def cells(side: int, batches: bool) -> int:
+        return sum(
+            _taken(record, batches)
+            * math.prod(-(-size // _block(size, side)) for size in _sides(record))
+            for record in records
+        )
+
+    side, batches = LONGEST_SIDE, True
+    while cells(side, batches) > most:
+        if batches and side <= LONGEST_SIDE // 4:
+            side, batches = LONGEST_SIDE, False
+        elif side > SHORTEST_SIDE:
+            side //= 2
+        else:
+            raise InputError(
+                f"{sum(len(_leads(one)) for one in records)} heat maps do not fit on one page",
+                remedy="choose some with --site, --head or --batch",
+            )
+    return side, batches
+
+
+def _sides(record: AttentionRecord) -> tuple[int, int]:
+    sizes = sizes_of(record)
+    return (sizes[-2] if len(sizes) > 1 else 1), sizes[-1]
+
+
+def _block(size: int, side: int) -> int:
+    return max(1, -(-size // side))
+
+
+def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
+    """Every place of the axes before the last two, batch by batch."""
+    return list(np.ndindex(sizes_of(record)[:-2]))
+
+
+def _taken(record: AttentionRecord, batches: bool) -> int:
+    sizes = sizes_of(record)[:-2]
+    return math.prod(sizes) if batches or len(sizes) < 2 else sizes[-1]
+
+
+def _row_names(record: AttentionRecord) -> tuple[str, ...]:
+    return names_of(record, len(record.axes) - 2) if len(record.axes) > 1 else ("",)
+
+
+def _block_names(names: Sequence[str], block: int) -> list[str]:
+    if block == 1:
+        return list(names)
+    groups = [names[start : start + block] for start in range(0, len(names), block)]
+    return [group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}" for group in groups]
+
+
+def _has_queries(record: AttentionRecord) -> bool:
+    return len(record.axes) > 1 and record.axes[-2].name == "query"
+
+
+def _maps(
+    record: AttentionRecord, tall: int, wide: int, count: int
+) -> tuple[list[dict[str, Any]], bool]:
+    """The first ``count`` maps of a record, and whether any weight is no share."""
+    queries, keys = _sides(record)
+    rows, columns = -(-queries // tall), -(-keys // wide)
+    cells = np.zeros((count, rows, columns), np.float32)
+    bounds = np.full((2, count, rows), np.nan, np.float32)
+    best = np.full((count, rows, STRONGEST, 2), -1, np.int32)
+    paid = np.zeros((count, rows, STRONGEST), np.float32)
+    odd = False
+    for start, weights, low, high in _measured(record, tall):
+        block = weights[:count]
+        bad = ~(block >= 0) | np.isinf(block)
+        if bad.any():
+            odd, block = True, np.where(bad, 0.0, block)
+        heights = np.arange(0, block.shape[1], tall)
+        widths = np.arange(0, keys, wide)
+        at = slice(start // tall, start // tall + len(heights))
+        cells[:, at] = np.maximum.reduceat(np.maximum.reduceat(block, heights, 1), widths, 2)
+        for which, values in enumerate((low[:count], high[:count])):
+            known = ~np.isnan(values)
+            among = np.add.reduceat(known.astype(float), heights, 1)
+            total = np.add.reduceat(np.where(known, values, 0.0), heights, 1)
+            bounds[which, :, at] = np.where(among > 0, total / np.maximum(among, 1), np.nan)
+        for row, height in enumerate(heights):
+            flat = block[:, height : height + tall].reshape(count, -1)
+            order = _strongest(flat)
+            shares = flat[np.arange(count)[:, None], order]
+            many, line = order.shape[1], start // tall + row
+            pairs = np.stack([order // keys + start + height, order % keys], -1)
+            best[:, line, :many] = np.where(shares[..., None] > 0, pairs, -1)
+            paid[:, line, :many] = shares
+    leads = [names_of(record, place) for place in range(max(0, len(record.axes) - 2))]
+    found = []
+    for number, lead in enumerate(_leads(record)[:count]):
+        top = float(cells[number].max(initial=0.0))
+        scaled = np.rint(cells[number] * (FULL_SCALE / top if top > 0 else 0.0))
+        raw = scaled.astype("<u2").tobytes()
+        parts = [
+            raw + b"\0" * (-len(raw) % 4),
+            bounds[:, number].astype("<f4").tobytes(),
+            best[number].astype("<i4").tobytes(),
+            paid[number].astype("<f4").tobytes(),
+        ]
+        found.append(
+            {
+                "lead": [names[place] for names, place in zip(leads, lead, strict=True)],
+                "top": top,
+                "packed": zlib.compress(b"".join(parts), 6),
+            }
+        )
+    return found, odd
+
+
+def _strongest(flat: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The places of the largest of each row, largest first, ``(row, STRONGEST)`` or fewer."""
+    if flat.shape[1] <= STRONGEST:
+        return np.argsort(-flat, axis=-1, kind="stable")
+    some = np.sort(np.argpartition(-flat, STRONGEST, axis=-1)[:, :STRONGEST], axis=-1)
+    order = np.argsort(-np.take_along_axis(flat, some, -1), axis=-1, kind="stable")
+    return np.take_along_axis(some, order, -1)
+
+
+def _measured(
+    record: AttentionRecord, multiple: int = 1
+) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
+    """Some rows at a time: the first, weights ``(map, row, key)``, bounds of their entropy.
+
+    Args:
+        multiple: of how many rows each time, but for the last.
+    """
+    queries, keys = _sides(record)
+    maps = len(_leads(record))
+    step = max(1, CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
+    top = None
+    if record.keys is not None:
+        shape = (maps, queries, record.keys.shape[-1])
+        kept = as_floats(record.weights).reshape(shape)
+        rest = np.maximum(1 - kept.sum(-1), 0)
+        if record.residual is not None:
+            rest = as_floats(record.residual).reshape(shape[:-1])
+        top = kept, record.keys.cpu().numpy().reshape(shape), entropy_bounds(kept, rest, keys)
+    for start in range(0, queries, step):
+        rows = slice(start, min(start + step, queries))
+        if top is not None:
+            kept, places, (low, high) = top
+            paid = np.nonzero(kept[:, rows] > 0)
+            some = np.zeros((maps, rows.stop - start, keys))
+            some[(*paid[:-1], places[:, rows][paid])] = kept[:, rows][paid]
+            yield start, some.astype(np.float32), low[:, rows], high[:, rows]
+            continue
+        if record.lazy is not None:
+            some = as_floats(record.lazy.weights(rows)).reshape(maps, -1, keys)
+        else:
+            some = as_floats(record.weights.reshape(maps, queries, keys)[:, rows])
+        nats = entropy(some)
+        yield start, some.astype(np.float32), nats, nats

@@ -1,0 +1,156 @@
+"""``attnlens view``: any saved recording, as a page to look at, as text or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlens.cli.options import can_draw, color_wanted, emit, page_width, progress, utf8_stdout
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.records import Recording
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "view",
+        help="look at a saved recording of any model",
+        description="Show a recording that was saved with `recording.save(FILE)`: one HTML page "
+        "with every site's heat maps, which needs no network and no other file. It is opened in "
+        "the browser, or written to FILE with --out. --text shows the sites and the strongest "
+        "keys of a query on the terminal, --json the same for programs.",
+    )
+    parser.add_argument("recording", metavar="RECORDING", help="a saved recording")
+    parser.add_argument("--site", metavar="NAME", help="only this site")
+    parser.add_argument("--call", metavar="N", help="only this call of a site, from 0")
+    parser.add_argument("--batch", metavar="B", help="only this batch: a label, or a number from 0")
+    parser.add_argument("--head", metavar="H", help="only this head, likewise")
+    parser.add_argument(
+        "--query", metavar="Q", help="only this query, likewise; --text and --json: default last"
+    )
+    parser.add_argument(
+        "--top", type=int, default=8, metavar="N", help="strongest keys told; default 8"
+    )
+    parser.add_argument(
+        "--format", choices=("html", "text", "json"), default="html", help="default html"
+    )
+    for name in ("text", "json"):
+        parser.add_argument(
+            f"--{name}",
+            action="store_const",
+            const=name,
+            dest="format",
+            help=f"short for --format {name}",
+        )
+    parser.add_argument("--out", metavar="FILE", help="write there, and open nothing")
+    parser.add_argument(
+        "--no-browser", action="store_true", help="open nothing; the page's path is printed"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from attnlens.files import check_writable
+
+    if options.top < 1:
+        raise InputError(f"--top {options.top} is no number of keys", remedy="give 1 or more")
+    if options.out is not None:
+        check_writable(options.out)  # before the work, not after it
+    progress("reading the recording")
+    recording = _chosen(options)
+    if options.format == "html":
+        _page(options, recording)
+        return 0
+    data = _data(options, recording)
+    progress("")
+    if options.format == "json":
+        utf8_stdout()
+        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+        # A label can hold half a character, which UTF-8 cannot.
+        emit(text.encode("utf-8", "replace").decode("utf-8"), options.out)
+        return 0
+    from attnlens.render.recording_text import render_recording
+
+    emit(
+        render_recording(
+            data,
+            width=page_width(options.out),
+            color=color_wanted(options.out),
+            unicode=options.out is not None or can_draw(),
+        ),
+        options.out,
+    )
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> Recording:
+    from attnlens.analysis.views import choose
+    from attnlens.records import load_recording
+
+    recording = load_recording(options.recording)
+    if not recording:
+        raise InputError("holds no record", path=options.recording, remedy="record something")
+    asked = {name: getattr(options, name) for name in ("site", "call", "batch", "head", "query")}
+    try:
+        return choose(recording, **asked)
+    except InputError as error:
+        raise InputError(error.problem, path=options.recording, remedy=error.remedy) from None
+
+
+def _data(options: argparse.Namespace, recording: Recording) -> dict[str, Any]:
+    """Sites, and rows of the first: the last query of each head, unless others were asked for."""
+    from attnlens.analysis.views import has_weights, rows_data, sites_data
+
+    rows = []
+    if options.query is not None or options.site is not None:
+        chosen = recording.records()
+    else:
+        chosen = recording.records()[:1]
+    for record in filter(has_weights, chosen):
+        names = [axis.name for axis in record.axes]
+        if options.query is None and "query" in names:
+            record = record.isel(query=-1)
+        if options.batch is None and "batch" in names:
+            record = record.isel(batch=0)
+        rows += rows_data(record, options.top)
+    return {
+        "recording": _name(options.recording),
+        "sites": sites_data(recording),
+        "rows": rows,
+    }
+
+
+def _name(path: str) -> str:
+    name = os.path.basename(os.path.normpath(path))
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def _page(options: argparse.Namespace, recording: Recording) -> None:
+    from attnlens.analysis.views import maps_data
+    from attnlens.files import write_text
+    from attnlens.render.recording_html import render_page
+
+    progress("working out the heat maps")
+    data = maps_data(recording)
+    text = render_page(data, name=_name(options.recording))
+    progress("")
+    if options.out is not None:
+        write_text(options.out, text)
+        return
+    from tempfile import mkstemp
+
+    handle, path = mkstemp(prefix="attnlens-", suffix=".html")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(path, flush=True)
+    if options.no_browser:
+        return
+    import webbrowser
+
+    if not webbrowser.open(Path(path).as_uri()):
+        print("attnlens: no browser could be opened; open the file above", file=sys.stderr)

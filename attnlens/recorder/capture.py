@@ -1,0 +1,318 @@
+"""An attention call turned into what is kept of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from attnlens.axes import Axis
+from attnlens.lazy import LazyAttention, shares
+from attnlens.recorder.choice import DEFAULT_TOP, WHOLE_BLOCK_BYTES, WHOLE_CALL_BYTES, Choice
+from attnlens.recorder.interception import AttentionCall, Modify
+from attnlens.recorder.selection import chunks, top_of, top_of_weights
+from attnlens.records import AttentionRecord
+
+AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+
+DROPPED: Final = "weights are those before dropout, which the model applied to them"
+
+_SMALL_CELLS: Final = 1 << 20
+"""Weights of so few cells are worked out in one go."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModifiedAttention(LazyAttention):
+    """Logits with a function applied to them, as flex attention has it."""
+
+    modify: Modify | None = None
+    batch: int = 0
+
+    def logits(
+        self, rows: Any = None, keys: int | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        plain = LazyAttention.logits(self, rows, keys, out)
+        assert self.modify is not None
+        places = torch.arange(self.shape[2], device=plain.device)
+        return self.modify(plain, self.batch, places if rows is None else places[rows])
+
+    def batches(self, first: int, end: int) -> LazyAttention:
+        return replace(self, q=self.q[first:end], k=self.k[first:end], batch=self.batch + first)
+
+    @property
+    def may_hide(self) -> bool:
+        return True
+
+
+class Capture:
+    """Makes records of calls, by one choice of what to keep.
+
+    Attributes:
+        wants_lse: whether log-sum-exps are of use.
+        bytes: of the weights kept whole so far because nothing was chosen.
+    """
+
+    def __init__(self, choice: Choice, in_memory: bool = True) -> None:
+        self._choice = choice
+        self._in_memory = in_memory
+        self._masks: dict[tuple[int, int], tuple[Tensor, Tensor, bool]] = {}
+        self.wants_lse = choice.top_k is not None or choice.lazy
+        self.bytes = 0
+
+    def of_call(self, call: AttentionCall) -> tuple[AttentionRecord, Tensor | None]:
+        """What is kept of a call, and its output if that came of working it out.
+
+        Raises:
+            RecordingError: the call has no such query, or fewer keys than asked for.
+        """
+        notes = (*call.notes, DROPPED) if call.dropout else call.notes
+        with torch.no_grad():
+            if call.weights is not None:
+                return self.of_weights(
+                    call.site, call.number, _without_nan(call.weights), AXES, notes=notes
+                ), None
+            assert call.q is not None
+            with torch.autocast(call.q.device.type, enabled=False):
+                return self._of_queries(call, notes)
+
+    def of_weights(
+        self,
+        site: str,
+        number: int,
+        weights: Tensor,
+        axes: tuple[Axis, ...],
+        content: Tensor | None = None,
+        bias: Tensor | None = None,
+        notes: tuple[str, ...] = (),
+        own: bool = False,
+    ) -> AttentionRecord:
+        """What is kept of weights that are there already.
+
+        Args:
+            own: whether they were made for the record and need not be copied.
+        """
+        choice, names = self._choice, [axis.name for axis in axes]
+        weights = weights.detach()
+        if choice.lazy:
+            notes = (*notes, _NOT_LAZY)
+        rows = None
+        if choice.rows is not None:
+            if "query" not in names:
+                notes = (*notes, f"rows= left aside: no axis is called query ({', '.join(names)})")
+            else:
+                place = names.index("query")
+                rows = choice.queries(weights.shape[place], site)
+                if rows is not None:
+                    index = torch.tensor(rows, device=weights.device)
+                    weights = weights.index_select(place, index)
+                    content, bias = (
+                        None if part is None else part.detach().index_select(place, index)
+                        for part in (content, bias)
+                    )
+                    own = True
+        elif choice.top_k is not None:
+            if names[-1] == "key" and len(names) > 1:
+                kept, keys, residual = top_of_weights(
+                    weights.contiguous(), choice.top(weights.shape[-1], site)
+                )
+                return AttentionRecord(
+                    site,
+                    number,
+                    self._kept(kept),
+                    axes,
+                    keys=keys,
+                    residual=residual,
+                    key_count=weights.shape[-1],
+                    notes=notes,
+                )
+            notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
+        return AttentionRecord(
+            site,
+            number,
+            self._kept(weights) if own else _copied(weights, choice.dtype),
+            axes,
+            _copied(content),
+            _copied(bias),
+            rows=None if rows is None else tuple(rows),
+            notes=notes,
+        )
+
+    def _of_queries(
+        self, call: AttentionCall, notes: tuple[str, ...]
+    ) -> tuple[AttentionRecord, Tensor | None]:
+        choice, source = self._choice, self._source(call)
+        queries, keys = source.shape[2:]
+        if choice.lazy:
+            if isinstance(source, ModifiedAttention):
+                whole = source.exact.weights()
+                return self.of_weights(call.site, call.number, whole, AXES, notes=notes), None
+            return self._lazily(call, source, notes), None
+        if choice.top_k is not None or (choice.open and not self._fits(source)):
+            if choice.top_k is None:
+                notes = (*notes, self._too_large(source))
+            return self._largest(call, source, choice.top(keys, call.site), notes)
+        rows = choice.queries(queries, call.site)
+        output = None
+        if rows is not None:
+            weights = self._kept(source.weights(rows))
+        elif call.loose and call.v is not None:
+            weights, output = _weights_and_output(source, call.v)
+            weights = self._kept(weights)
+        else:
+            weights = _whole(source, choice.dtype)
+        content, bias = self._parts(call, source, rows)
+        record = AttentionRecord(
+            call.site,
+            call.number,
+            weights,
+            AXES,
+            content,
+            bias,
+            rows=None if rows is None else tuple(rows),
+            notes=notes,
+        )
+        return record, output
+
+    def _source(self, call: AttentionCall) -> LazyAttention:
+        assert call.q is not None
+        assert call.k is not None
+        mask = None if call.mask is None else self._mask(call.mask)[0]
+        told: dict[str, Any] = {
+            "q": call.q.detach(),
+            "k": call.k.detach(),
+            "scale": call.scale,
+            "mask": mask,
+            "causal": call.causal,
+            "lse": None if call.lse is None else call.lse.detach(),
+        }
+        if call.modify is not None:
+            return ModifiedAttention(**told, modify=call.modify)
+        return LazyAttention(**told)
+
+    def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
+        """A copy of a mask, one for all calls that share it, and whether it is more than that."""
+        place = (id(mask), mask._version)
+        if place not in self._masks:
+            plain = mask.detach()
+            some = False
+            if plain.dtype != torch.bool:
+                hidden = plain <= torch.finfo(plain.dtype).min / 2
+                some = bool(((plain != 0) & ~hidden).any())
+            # The mask itself is kept too, or another could come to have its id.
+            self._masks[place] = (mask, plain.clone() if self._choice.lazy else plain, some)
+        return self._masks[place][1:]
+
+    def _lazily(
+        self, call: AttentionCall, source: LazyAttention, notes: tuple[str, ...]
+    ) -> AttentionRecord:
+        q, k = (part.clone(memory_format=torch.contiguous_format) for part in (source.q, source.k))
+        kept = replace(source, q=q, k=k)
+        return AttentionRecord.of_lazy(call.site, call.number, kept, AXES, notes)
+
+    def _largest(
+        self, call: AttentionCall, source: LazyAttention, k: int, notes: tuple[str, ...]
+    ) -> tuple[AttentionRecord, Tensor | None]:
+        values = call.v if call.loose else None
+        weights, keys, residual, output = top_of(source, k, values)
+        record = AttentionRecord(
+            call.site,
+            call.number,
+            self._kept(weights),
+            AXES,
+            keys=keys,
+            residual=residual,
+            key_count=source.shape[3],
+            notes=notes,
+        )
+        return record, output
+
+    def _fits(self, source: LazyAttention) -> bool:
+        """Whether weights are small enough to be kept whole unasked; counts them if so."""
+        size = self._size(source)
+        if source.shape[3] <= DEFAULT_TOP:
+            return True
+        if size > WHOLE_CALL_BYTES:
+            return False
+        if self._in_memory and self.bytes + size > WHOLE_BLOCK_BYTES:
+            return False
+        self.bytes += size
+        return True
+
+    def _size(self, source: LazyAttention) -> int:
+        dtype = self._choice.dtype or torch.float32
+        return math.prod(source.shape) * dtype.itemsize
+
+    def _too_large(self, source: LazyAttention) -> str:
+        size = self._size(source) >> 20
+        return (
+            f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights of a call "
+            f"are kept unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call and "
+            f"{WHOLE_BLOCK_BYTES >> 20} MiB in all, and these have {size} MiB; choose with "
+            "rows=slice(None) (all), rows=, top_k= or lazy=True"
+        )
+
+    def _parts(
+        self, call: AttentionCall, source: LazyAttention, rows: list[int] | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Logits from query times key and from the bias apart, where a bias is added."""
+        if call.mask is None or call.mask.dtype == torch.bool or not self._mask(call.mask)[1]:
+            return None, None
+        assert source.mask is not None
+        bias = source.mask.to(source.exact.q.dtype)
+        if rows is not None and bias.dim() > 1 and bias.shape[-2] > 1:
+            bias = bias[..., rows, :]
+        hidden = source.mask <= torch.finfo(source.mask.dtype).min / 2
+        if rows is not None and hidden.dim() > 1 and hidden.shape[-2] > 1:
+            hidden = hidden[..., rows, :]
+        content = source.content(rows)
+        return content, bias.masked_fill(hidden, -math.inf).expand(content.shape)
+
+    def _kept(self, weights: Tensor) -> Tensor:
+        return weights if self._choice.dtype is None else weights.to(self._choice.dtype)
+
+
+_NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
+
+
+def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
+    if value is None:
+        return None
+    if dtype is not None and dtype != value.dtype:
+        return value.detach().to(dtype)
+    return value.detach().clone()
+
+
+def _without_nan(weights: Tensor) -> Tensor:
+    """Weights the model computed; a row that is NaN throughout, as of hidden keys, is 0."""
+    first = weights.detach()[..., :1].isnan()
+    if not bool(first.any()):
+        return weights
+    return weights.detach().masked_fill(weights.detach().isnan().all(-1, keepdim=True), 0.0)
+
+
+def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
+    """All weights of a call, ``(batch, head, query, key)``."""
+    source = source.exact
+    if dtype in (None, source.q.dtype) and math.prod(source.shape) <= _SMALL_CELLS:
+        return source.weights()
+    hides = source.may_hide
+    make = torch.zeros if source.causal else torch.empty
+    whole = make(source.shape, dtype=dtype or source.q.dtype, device=source.q.device)
+    for start, end, logits in chunks(source):
+        # Of a causal call later keys stay 0: such memory is never touched.
+        whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
+    return whole
+
+
+def _weights_and_output(source: LazyAttention, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights, and what the model makes of values with them."""
+    logits = source.logits()
+    hidden = logits.amax(-1, keepdim=True) == -math.inf if source.may_hide else None
+    weights = torch.softmax(logits, -1, out=logits)
+    output = torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
+    if hidden is not None and bool(hidden.any()):
+        weights.masked_fill_(hidden, 0.0)
+    return weights, output

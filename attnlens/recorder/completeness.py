@@ -1,0 +1,258 @@
+"""What attention a model has, what of it was seen, and what to say of the rest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError
+from attnlens.probe import AttentionProbe
+from attnlens.recorder.choice import matches
+from attnlens.recorder.interception import Listener
+from attnlens.recorder.sites import Sites
+
+LOOKED_FOR: Final = (
+    "attnlens.probe.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
+    "F.scaled_dot_product_attention, flex_attention, attention of Hugging Face models"
+)
+
+_SHOWN: Final = 6
+
+
+@dataclass(slots=True)
+class Known:
+    """Modules of a model that are attention by their type.
+
+    Attributes:
+        probes: sites of probes (the module that holds one), and the probes.
+        torch: sites of ``nn.MultiheadAttention``.
+        eager: sites of Hugging Face attention, which may form weights by a softmax.
+        scripts: sites of TorchScript modules whose code computes attention.
+        ran: how often each of those ran that are counted: eager ones and scripts.
+    """
+
+    probes: dict[str, AttentionProbe] = field(default_factory=dict)
+    torch: dict[str, nn.Module] = field(default_factory=dict)
+    eager: dict[str, nn.Module] = field(default_factory=dict)
+    scripts: dict[str, nn.Module] = field(default_factory=dict)
+    ran: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, sites: Sites) -> Known:
+        """The attention modules of a model."""
+        known = cls()
+        inside_script = ""
+        told = {kind for kind in sites.kinds if _may_be_attention(kind)}
+        for site, module in sites.modules.items():
+            if type(module) not in told:
+                continue
+            if isinstance(module, AttentionProbe):
+                known.probes[site.removesuffix(".probe")] = module
+            elif isinstance(module, nn.MultiheadAttention):
+                known.torch[site] = module
+            elif isinstance(module, torch.jit.ScriptModule):
+                if not (inside_script and site.startswith(inside_script)):
+                    known.scripts[site] = module
+                    inside_script = f"{site}."
+            elif not _is_shell(module):
+                known.eager[site] = module
+        return known
+
+    @property
+    def sites(self) -> list[str]:
+        """All of them but scripts, of which nothing is known before they run."""
+        return [*self.probes, *self.torch, *self.eager]
+
+    def count_runs(self) -> list[RemovableHandle]:
+        """Hooks that count runs where not every run need be seen, in this thread."""
+        owner = threading.get_ident()
+
+        def counting(site: str) -> Callable[..., None]:
+            def hook(*_: Any) -> None:
+                if threading.get_ident() == owner:
+                    self.ran[site] = self.ran.get(site, 0) + 1
+
+            return hook
+
+        handles = [
+            module.register_forward_hook(counting(site)) for site, module in self.eager.items()
+        ]
+        if self.scripts:
+            # Scripts take no hooks of their own.
+            counted = {id(module): counting(site) for site, module in self.scripts.items()}
+
+            def hook(module: nn.Module, *_: Any) -> None:
+                if id(module) in counted:
+                    counted[id(module)]()
+
+            handles.append(nn.modules.module.register_module_forward_hook(hook))
+        return handles
+
+
+def _may_be_attention(kind: type[nn.Module]) -> bool:
+    """Whether modules of a type are attention that is known, or scripts.
+
+    Attention of Hugging Face models is known by the names of its types, so that nothing of
+    that library is imported.
+    """
+    ours = (AttentionProbe, nn.MultiheadAttention, torch.jit.ScriptModule)
+    if issubclass(kind, ours):
+        return True
+    return kind.__module__.startswith("transformers.") and kind.__name__.endswith("Attention")
+
+
+def _is_shell(module: nn.Module) -> bool:
+    """Whether the attention is in a module inside this one."""
+    inner = list(module.modules())[1:]
+    return any(type(child).__name__.endswith("Attention") for child in inner)
+
+
+def judge(
+    listener: Listener,
+    known: Known,
+    recorded: dict[str, int],
+    model: nn.Module,
+    patterns: Sequence[str],
+    filtered: bool,
+    expected: int | None,
+) -> str | None:
+    """Whether everything that should have been recorded was.
+
+    Args:
+        recorded: how many records each site has.
+        patterns: of ``include``; ``filtered``: whether there was an ``include`` at all.
+        expected: how many records the caller expects in all.
+
+    Returns:
+        a note on attention modules that did not run, if there are any.
+
+    Raises:
+        NothingRecordedError: no record at all.
+        IncompleteRecordingError: attention ran that was not seen, a pattern matched nothing
+            that ran, or there are not as many records as expected.
+    """
+    wanted = [site for site in known.sites if listener.is_wanted(site)]
+    unseen = {
+        site: _why_unseen(site, known, model)
+        for site in (*known.eager, *known.scripts)
+        if known.ran.get(site)
+        and not _seen_within(site, listener)
+        and site not in recorded
+        and listener.is_wanted(site)
+        and _has_attention(known, site)
+    }
+    for site in sorted(listener.elsewhere - set(recorded)):
+        if listener.is_wanted(site):
+            unseen[site] = (
+                "ran in another thread; a block records the thread it is in: "
+                "open it where the model is called"
+            )
+    idle = [site for site in wanted if site not in recorded and site not in unseen]
+    if not recorded:
+        raise NothingRecordedError(_nothing(listener, known, model, unseen, wanted, filtered))
+    if unseen:
+        raise IncompleteRecordingError(
+            f"{_number(len(unseen), 'site')} ran and "
+            f"{'was' if len(unseen) == 1 else 'were'} not recorded: {_reasons(unseen)}"
+        )
+    for pattern in patterns:
+        if not any(matches(site, pattern) for site in recorded):
+            raise IncompleteRecordingError(
+                f"include: nothing that ran is called {pattern!r}; recorded: {_some(recorded)}"
+                + (f"; known but not run: {_some(idle)}" if idle else "")
+            )
+    total = sum(recorded.values())
+    if expected is not None and total != expected:
+        left_out = [site for site in listener.seen if site not in recorded]
+        counts = ", ".join(f"{site} {count}" for site, count in list(recorded.items())[:_SHOWN])
+        raise IncompleteRecordingError(
+            f"{expected} records expected, {total} made: {counts}"
+            + (", ..." if len(recorded) > _SHOWN else "")
+            + (f"; not run: {_some(idle)}" if idle else "")
+            + (f"; left out by include: {_some(left_out)}" if left_out else "")
+        )
+    if idle:
+        return f"did not run in the block, so nothing was recorded: {_some(idle)}"
+    return None
+
+
+def _nothing(
+    listener: Listener,
+    known: Known,
+    model: nn.Module,
+    unseen: dict[str, str],
+    wanted: list[str],
+    filtered: bool,
+) -> str:
+    name = type(model).__name__
+    if unseen:
+        return f"nothing was recorded of {name}: {_reasons(unseen)}"
+    if filtered and (listener.seen or known.sites) and not wanted:
+        ran = [*listener.seen] or known.sites
+        return f"include matched no attention of {name}; it has: {_some(ran)}"
+    if wanted:
+        only = set(wanted) <= set(known.probes)
+        what = "attention probes" if only else "attention modules"
+        return (
+            f"none of the {len(wanted)} {what} ran; call the model inside the block"
+            f" ({_some(wanted)})"
+        )
+    if any(isinstance(module, torch.fx.GraphModule) for module in listener.sites.modules.values()):
+        return (
+            f"{name} was exported or traced, and none of its operators is attention any more; "
+            "record the module it was made from"
+        )
+    return (
+        f"{name} has no AttentionProbe, and no other attention of it ran in the block; looked "
+        f"for: {LOOKED_FOR}; call the model in the block; for attention written by hand pass its "
+        "weights through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]"
+    )
+
+
+def _seen_within(site: str, listener: Listener) -> bool:
+    return any(one == site or one.startswith(f"{site}.") for one in listener.seen)
+
+
+def _has_attention(known: Known, site: str) -> bool:
+    """Of a script, whether its code computes attention; of others it is known."""
+    script = known.scripts.get(site)
+    if script is None:
+        return True
+    code = str(getattr(script, "inlined_graph", ""))
+    return "aten::scaled_dot_product_attention" in code or "aten::softmax" in code
+
+
+def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
+    if site in known.scripts:
+        return "is TorchScript, whose inside no one sees; record the module it was made from"
+    module = known.eager[site]
+    used = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    told = f" ({used!r})" if used else ""
+    return (
+        f"attention of {type(model).__name__} computed by a kernel that cannot be seen{told}; "
+        "load it with attn_implementation='sdpa' or 'eager', or give an adapter"
+    )
+
+
+def _reasons(unseen: dict[str, str]) -> str:
+    """Sites by reason, the reason told once."""
+    by_reason: dict[str, list[str]] = {}
+    for site, reason in unseen.items():
+        by_reason.setdefault(reason, []).append(site)
+    return "; ".join(f"{_some(sites)}: {reason}" for reason, sites in by_reason.items())
+
+
+def _some(sites: Sequence[str] | dict[str, Any]) -> str:
+    names = list(sites)
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")

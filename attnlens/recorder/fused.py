@@ -1,0 +1,226 @@
+"""Torch's fused encoder kernels, written out, so that the attention inside can be seen.
+
+``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention``, without gradients and in eval,
+hand a whole layer to one operator. While a listener is told of them the same is computed step by
+step: outputs then agree with the fused operator's within rounding (1e-6), not to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.sites import local_of
+from attnlens.recorder.torch_calls import computed
+
+LEFT: Final = (
+    "torch's fused encoder kernel was left for single steps: outputs agree within rounding (1e-6)"
+)
+
+_ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
+
+Told = list[tuple[Listener, str]]
+
+
+def encoder_layer(
+    original: Callable[..., Any],
+    frame: FrameType | None,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Any:
+    """``torch._transformer_encoder_layer_fwd``: one whole encoder layer."""
+    told = listening(frame, part="self_attn")
+    if not told:
+        return original(*args, **named)
+    return _layer(told, frame, *args, **named)
+
+
+def _layer(
+    told: Told,
+    frame: FrameType | None,
+    src: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor,
+    ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor,
+    mask: Tensor | None = None,
+    mask_type: int | None = None,
+) -> Tensor:
+    x, seen, real = _dense(src, mask, mask_type, frame)
+
+    def attention(normed: Tensor) -> Tensor:
+        q, k, v = _heads(F.linear(normed, qkv_weight, qkv_bias), num_heads)
+        output = _attend(told, q, k, v, seen)
+        return F.linear(_joined(output), proj_weight, proj_bias)
+
+    def feed_forward(normed: Tensor) -> Tensor:
+        hidden = F.linear(normed, ffn_weight_1, ffn_bias_1)
+        hidden = F.gelu(hidden) if use_gelu else F.relu(hidden)
+        return F.linear(hidden, ffn_weight_2, ffn_bias_2)
+
+    def first(value: Tensor) -> Tensor:
+        return F.layer_norm(value, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+
+    def second(value: Tensor) -> Tensor:
+        return F.layer_norm(value, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+
+    if norm_first:
+        x = x + attention(first(x))
+        x = x + feed_forward(second(x))
+    else:
+        x = first(x + attention(x))
+        x = second(x + feed_forward(x))
+    return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
+
+
+def multi_head(
+    original: Callable[..., Any],
+    frame: FrameType | None,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Any:
+    """``torch._native_multi_head_attention``: self-attention with its projections."""
+    told = listening(frame)
+    if not told:
+        return original(*args, **named)
+    return _multi_head(told, *args, **named)
+
+
+def _multi_head(
+    told: Told,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    mask: Tensor | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    del key, value, embed_dim  # the same tensor as the query; the width is the weights'
+    x, seen, real = _dense(query, mask, mask_type, None)
+    q, k, v = _heads(F.linear(x, qkv_weight, qkv_bias), num_heads)
+    weights: Tensor | None = None
+    if need_weights:
+        weights = _weights(q, k, seen)
+        parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
+        weights = attend(
+            told,
+            parts,
+            lambda call: weights if call is None else call.weights,
+            lambda replaced: replaced,
+        )
+        output = torch.matmul(weights, v)
+        if average_attn_weights:
+            weights = weights.mean(1)
+    else:
+        output = _attend(told, q, k, v, seen)
+    out = F.linear(_joined(output), proj_weight, proj_bias)
+    if real is not None:
+        out = torch._nested_tensor_from_mask(out, real, mask_check=False)
+    return out, weights
+
+
+def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:
+    parts = {
+        "kind": "encoder",
+        "q": q,
+        "k": k,
+        "v": v,
+        "mask": seen,
+        "scale": 1 / math.sqrt(q.shape[-1]),
+        "causal": False,
+        "loose": True,
+        "lse": None,
+        "notes": (LEFT,),
+    }
+
+    def compute(call: AttentionCall | None) -> Tensor:
+        if call is None:
+            output = F.scaled_dot_product_attention(q, k, v, seen)
+            mask = seen
+        else:
+            mask = call.mask
+            output = computed(F.scaled_dot_product_attention, call)
+        if mask is not None and mask.dtype == torch.bool:
+            # Where every key is hidden the fused kernel gives NaN.
+            output = output.masked_fill(~mask.any(-1, keepdim=True), math.nan)
+        return output
+
+    output: Tensor = attend(told, parts, compute, lambda replaced: replaced)
+    return output
+
+
+def _dense(
+    src: Tensor, mask: Tensor | None, mask_type: int | None, frame: FrameType | None
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The input as one tensor, what is seen of the keys, and, if it was nested, what is real.
+
+    A nested input is padded to the length it had before torch cut it to the longest sequence,
+    so that a mask of 6 positions gives maps of 6 by 6.
+    """
+    if not src.is_nested:
+        return src, _seen(mask, mask_type), None
+    lengths = torch.tensor([len(one) for one in src.unbind()], device=src.device)
+    longest = int(lengths.max())
+    while frame is not None:
+        if frame.f_code is _ENCODER_CODE:
+            longest = max(longest, int(local_of(frame, "src").shape[1]))
+            break
+        frame = frame.f_back
+    width = src.unbind()[0].shape[-1]
+    padded = src.to_padded_tensor(0.0, (len(lengths), longest, width))
+    real = torch.arange(longest, device=src.device) < lengths.unsqueeze(1)
+    return padded, (real.unsqueeze(2) & real.unsqueeze(1)).unsqueeze(1), real
+
+
+def _seen(mask: Tensor | None, mask_type: int | None) -> Tensor | None:
+    """Which keys are seen; the fused kernel hides those whose mask is not 0."""
+    if mask is None:
+        return None
+    seen = ~mask.to(torch.bool)
+    if mask_type == 1:
+        return seen[:, None, None, :]
+    return seen
+
+
+def _heads(joined: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    batch, length, width = joined.shape
+    q, k, v = joined.view(batch, length, 3, heads, width // (3 * heads)).permute(2, 0, 3, 1, 4)
+    return q, k, v
+
+
+def _joined(output: Tensor) -> Tensor:
+    return output.transpose(1, 2).flatten(2)
+
+
+def _weights(q: Tensor, k: Tensor, seen: Tensor | None) -> Tensor:
+    logits = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))
+    if seen is not None:
+        logits = logits.masked_fill(~seen, -math.inf)
+    return torch.softmax(logits, -1)

@@ -1,0 +1,275 @@
+"""One attention call, and the seam where something watches it or takes its place.
+
+Everything that computes attention in a model comes through `attend`, whoever called it:
+``F.scaled_dot_product_attention``, torch's fused encoder layers, flex attention, a softmax
+in hand-written attention. `intercepting` puts a `Handler` on that way for one model, one
+thread and one block::
+
+    class Halve:
+        changes = True
+        def attention(self, call):
+            return call.with_changes(scale=call.scale / 2)
+
+    with intercepting(Listener(model, Halve())):
+        model(x)
+
+`attnlens.recorder.patches` brings the calls here; nothing else knows how they are found.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.errors import RecordingError
+from attnlens.recorder.sites import Sites
+
+Modify = Callable[[Tensor, int, Tensor], Tensor]
+
+_REPLACED = "the output was replaced: these are the weights the model asked for"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionCall:
+    """What one call computes attention from.
+
+    Tensors are the model's own, gradients and all: detach what is kept, change nothing in place.
+
+    Attributes:
+        site: the module that made the call, as in ``named_modules()``.
+        number: 0, 1, ... of the calls of that module in this block.
+        kind: what made it: ``"sdpa"``, ``"encoder"`` (torch's fused kernels), ``"flex"``, or
+            ``"softmax"`` where the model forms the weights itself.
+        q: queries, ``(batch, head, query, d)``, in the precision the kernel gets them in;
+            None where only weights are known.
+        k: keys, ``(batch, key head, key, d)``.
+        v: values, ``(batch, key head, key, d of values)``.
+        mask: boolean (true: seen) or float (added), broadcastable to the weights.
+        causal: whether query i sees keys 0 to i only.
+        scale: what query times key is multiplied by.
+        dropout: probability that the model drops a weight after softmax.
+        gqa: whether heads may share keys.
+        weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``.
+        modify: of kind ``"flex"``, what is done to scaled logits:
+            ``modify(logits, first row of the batch, queries) -> logits``.
+        loose: whether the output may be computed in another way, so that its last bits differ.
+        lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
+        notes: what must be known of how the call was seen.
+    """
+
+    site: str
+    number: int
+    kind: str
+    q: Tensor | None = None
+    k: Tensor | None = None
+    v: Tensor | None = None
+    mask: Tensor | None = None
+    causal: bool = False
+    scale: float = 1.0
+    dropout: float = 0.0
+    gqa: bool = False
+    weights: Tensor | None = None
+    modify: Modify | None = None
+    loose: bool = False
+    lse: Tensor | None = None
+    notes: tuple[str, ...] = ()
+
+    def with_changes(self, **changes: Any) -> AttentionCall:
+        """The same call with other fields."""
+        return replace(self, **changes)
+
+
+class Handler(Protocol):
+    """Watches attention calls, or takes their place.
+
+    Attributes:
+        changes: whether `attention` may return anything but None for any call. Handlers that
+            change come before those that only watch, so a recording shows what the model used.
+        wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
+    """
+
+    @property
+    def changes(self) -> bool: ...
+
+    @property
+    def wants_lse(self) -> bool: ...
+
+    def attention(self, call: AttentionCall) -> Tensor | AttentionCall | None:
+        """Called once for every call, before the model goes on.
+
+        Returns:
+            None to leave the call as it is; another call (see `AttentionCall.with_changes`) to
+            have that computed instead; or the result itself: the output
+            ``(batch, head, query, d of values)``, of kind ``"softmax"`` the weights. A handler
+            that only watches may give an output for ``loose`` calls.
+        """
+        ...
+
+
+class Listener:
+    """A handler, and the model whose calls it is told of.
+
+    Args:
+        wanted: which sites; None: all of them.
+
+    Attributes:
+        seen: how many calls each site made, wanted or not.
+        elsewhere: sites that ran in another thread.
+        passed_over: sites that something else takes care of.
+        softmaxes: sites where a softmax is attention, told by the module.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        handler: Handler,
+        wanted: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.sites = Sites(model)
+        self.handler = handler
+        self.seen: dict[str, int] = {}
+        self.elsewhere: set[str] = set()
+        self.softmaxes: dict[str, nn.Module] = {}
+        self._wanted = wanted
+        self.passed_over: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def wants(self, site: str) -> bool:
+        """Whether the handler is told of a site's calls; counts the call."""
+        self.seen[site] = self.seen.get(site, 0) + 1
+        return site not in self.passed_over and self.is_wanted(site)
+
+    def is_wanted(self, site: str) -> bool:
+        """Whether a site is among those asked for."""
+        return self._wanted is None or self._wanted(site)
+
+    def number(self, site: str) -> int:
+        """The number of the site's next call."""
+        number = self._numbers.get(site, 0)
+        self._numbers[site] = number + 1
+        return number
+
+
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []
+        self.busy = False
+
+
+here = _Here()
+"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on."""
+
+everywhere: list[Listener] = []
+"""The listeners of all threads."""
+
+
+@contextmanager
+def intercepting(listener: Listener) -> Iterator[None]:
+    """Tell a listener of its model's attention calls, in this thread, while the block runs."""
+    from attnlens.recorder.patches import patched
+
+    listeners = here.listeners
+    with patched(listener.sites.kinds):
+        listeners.append(listener)
+        everywhere.append(listener)
+        try:
+            yield
+        finally:
+            # By identity, and from the list of the thread that came in: generators may end
+            # elsewhere, and in another order.
+            listeners.remove(listener)
+            everywhere.remove(listener)
+
+
+def note_elsewhere(frame: FrameType | None) -> None:
+    """Take down that a module ran in a thread without a listener of its model."""
+    for listener in everywhere.copy():
+        found = listener.sites.running(frame)
+        if found is not None:
+            listener.elsewhere.add(found[0])
+
+
+def listening(
+    frame: FrameType | None,
+    accepts: Callable[[Listener, str, nn.Module], bool] | None = None,
+    part: str = "",
+) -> list[tuple[Listener, str]]:
+    """Who is to be told of a call made from a frame, and its site in their model.
+
+    Args:
+        accepts: whether it is an attention call at all, to a listener; None: it is.
+        part: the attribute of the running module that would have made the call, had its work
+            not been taken over.
+    """
+    if torch._C._current_graph_task_id() != -1:
+        return []  # A checkpointed module computes again, for gradients, what was seen before.
+    found = []
+    for listener in here.listeners:
+        running = listener.sites.running(frame)
+        if running is None or (accepts and not accepts(listener, *running)):
+            continue
+        site, module = running
+        if part:
+            site = listener.sites.names.get(id(getattr(module, part, None)), site)
+        if listener.wants(site):
+            found.append((listener, site))
+    return found
+
+
+def attend(
+    told: list[tuple[Listener, str]],
+    parts: dict[str, Any],
+    compute: Callable[[AttentionCall | None], Any],
+    restore: Callable[[Tensor], Any],
+    with_lse: Callable[[], tuple[Tensor, Tensor] | None] | None = None,
+) -> Any:
+    """Tell handlers of one call and compute it.
+
+    Args:
+        told: from `listening`.
+        parts: fields of `AttentionCall`, without site and number.
+        compute: the model's own way, given None; given a call, that call's output; in either
+            case as the model gets it.
+        restore: turns a handler's result into what the model gets.
+        with_lse: output and log-sum-exp by the kernel the model's own way would take, if any.
+
+    Raises:
+        RecordingError: the call came from inside a transform such as ``torch.vmap``.
+    """
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        raise RecordingError(
+            f"{told[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
+            "recorded; run the model without it in the block"
+        )
+    here.busy = True
+    try:
+        changed: AttentionCall | None = None
+        # Changes first, whichever block was entered first.
+        ordered = sorted(told, key=lambda one: not one[0].handler.changes)
+        output: Any = None
+        for listener, site in ordered:
+            handler = listener.handler
+            if with_lse and output is None and changed is None and handler.wants_lse:
+                both = with_lse()
+                if both is not None:
+                    output, parts["lse"] = both
+                with_lse = None
+            call = AttentionCall(site, listener.number(site), **parts)
+            answer = handler.attention(call)
+            if isinstance(answer, AttentionCall):
+                changed = answer
+                parts = {name: getattr(answer, name) for name in parts}
+            elif answer is not None and (output is None or handler.changes):
+                output = restore(answer)
+                if handler.changes:
+                    parts["notes"] = (*parts.get("notes", ()), _REPLACED)
+        return compute(changed) if output is None else output
+    finally:
+        here.busy = False

@@ -1,0 +1,199 @@
+"""Where torch computes attention, and what stands there while anyone listens.
+
+Some functions of torch are replaced, under the names others call them by, by objects that pass
+every call on unless a listener of the calling thread wants it. They are put there when the first
+listener of the process comes and taken away when the last one goes.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attnlens.recorder import fused, torch_calls
+from attnlens.recorder.holders import Holders, calls_operators, give_back
+from attnlens.recorder.interception import everywhere, here, note_elsewhere
+from attnlens.recorder.modes import WatchingMode, fused_path_asked
+
+Meant = Callable[
+    [Callable[..., Any], FrameType | None, tuple[Any, ...], dict[str, Any]],
+    Any,
+]
+
+
+class StandIn:
+    """Takes the place of a function of torch.
+
+    It equals the function it stands for, so code that compares functions or looks them up (a
+    tensor subclass's ``__torch_function__``, say) finds what it looks for.
+    """
+
+    __slots__ = ("__name__", "__wrapped__", "meant", "noted")
+
+    def __init__(self, original: Callable[..., Any], meant: Meant, noted: bool) -> None:
+        self.__wrapped__ = original
+        self.__name__ = getattr(original, "__name__", type(original).__name__)
+        self.meant = meant
+        self.noted = noted
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if here.listeners:
+            if not here.busy:
+                return self.meant(self.__wrapped__, sys._getframe(1), args, named)
+        elif self.noted and everywhere:
+            note_elsewhere(sys._getframe(1))
+        return self.__wrapped__(*args, **named)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.__wrapped__
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    # A copy made in the block outlives it, and must not be one of us.
+    def __copy__(self) -> Any:
+        return self.__wrapped__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self.__wrapped__, memo)
+
+    def __reduce__(self) -> Any:
+        return (getattr, (sys.modules[self.__wrapped__.__module__ or "torch"], self.__name__))
+
+
+def _places() -> list[tuple[Any, str, StandIn]]:
+    sdpa = StandIn(F.scaled_dot_product_attention, torch_calls.scaled_dot_product, True)
+    places: list[tuple[Any, str, StandIn]] = [
+        (F, "scaled_dot_product_attention", sdpa),
+        (torch._C._nn, "scaled_dot_product_attention", sdpa),
+        (F, "softmax", StandIn(F.softmax, torch_calls.softmax, False)),
+        (
+            torch.overrides,
+            "has_torch_function",
+            StandIn(torch.overrides.has_torch_function, fused_path_asked, False),
+        ),
+    ]
+    for name, meant in (
+        ("_transformer_encoder_layer_fwd", fused.encoder_layer),
+        ("_native_multi_head_attention", fused.multi_head),
+    ):
+        original = getattr(torch, name, None)
+        if original is not None:
+            places.append((torch, name, StandIn(original, meant, True)))
+    return places
+
+
+_PLACES: Final = _places()
+SDPA: Final = _PLACES[0][2]
+_FLEX: Final = "torch.nn.attention.flex_attention"
+
+_holders: Final = Holders(SDPA.__wrapped__)
+
+
+class _Patches:
+    """Counts who listens; puts the stand-ins in place and takes them away again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._count = 0
+        self._undo: list[Callable[[], None]] = []
+        self._done: set[tuple[int, str]] = set()
+
+    def come(self) -> None:
+        with self._lock:
+            if not self._count:
+                for owner, name, stand_in in _PLACES:
+                    self._put(owner, name, stand_in)
+                # A compiled module would run code that was traced without us.
+                if "torch._dynamo" in sys.modules or _FLEX in sys.modules:
+                    stance = torch.compiler.set_stance("force_eager")
+                    self._undo.append(lambda: stance.__exit__(None, None, None))
+            flex = sys.modules.get(_FLEX)
+            if flex is not None and hasattr(flex, "flex_attention_hop"):
+                original = flex.flex_attention_hop
+                if not isinstance(original, StandIn):
+                    self._put(flex, "flex_attention_hop", StandIn(original, torch_calls.flex, True))
+            for namespace, name in _holders.by_name():
+                if (id(namespace), name) not in self._done:
+                    self._put(namespace, name, SDPA)
+                    _holders.replaced.append((namespace, name))
+            self._count += 1
+
+    def go(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                for undo in reversed(self._undo):
+                    undo()
+                self._undo.clear()
+                self._done.clear()
+                _holders.replaced.clear()
+                give_back(SDPA)
+
+    def _put(self, owner: Any, name: str, stand_in: StandIn) -> None:
+        setattr(owner, name, stand_in)
+        self._done.add((id(owner), name))
+
+        def undo() -> None:
+            # What someone else put there in the meantime is theirs.
+            if getattr(owner, name, None) is stand_in:
+                setattr(owner, name, stand_in.__wrapped__)
+
+        self._undo.append(undo)
+
+
+_patches: Final = _Patches()
+
+
+class _Seeing(WatchingMode):
+    """Sees calls that no name leads to: of functions kept in objects, and of operators."""
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        if not here.busy and here.listeners:
+            if func is SDPA.__wrapped__:
+                return SDPA.meant(func, sys._getframe(1), args, named)
+            operator = torch_calls.attention_operator(func)
+            if operator is not None:
+                return torch_calls.by_operator(operator, func, sys._getframe(1), args, named)
+        return func(*args, **named)
+
+
+@contextmanager
+def patched(kinds: Iterable[type[nn.Module]]) -> Iterator[None]:
+    """Everything of torch that computes attention leads to the listeners in the block.
+
+    Args:
+        kinds: types of the listener's modules, to learn which ways they may take.
+    """
+    _patches.come()
+    try:
+        with ExitStack() as stack:
+            # A mode costs a Python call per torch function: only where names do not do.
+            if _holders.hidden() or any(map(calls_operators, kinds)):
+                stack.enter_context(_Seeing())
+            yield
+    finally:
+        _patches.go()

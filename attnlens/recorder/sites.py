@@ -1,0 +1,90 @@
+"""Which module is running: found in the frames of the interpreter, so no module is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+import torch.nn.functional as F
+from torch import nn
+
+# Their first argument is never a module; their locals are large tensors better left alone.
+_PASSED_OVER: set[CodeType] = {F.multi_head_attention_forward.__code__}
+
+_PARTS = (nn.Softmax, nn.Dropout)
+
+_COMPILED = "_orig_mod"
+
+
+class Sites:
+    """The names of a model's modules, as in ``named_modules()``.
+
+    The root, whose name there is empty, goes by the name of its class; the wrapper that
+    ``torch.compile`` puts around a module is left out of names.
+
+    A site is looked up in the frames that lead to a call: the innermost function whose first
+    argument is a module of this model. A hook on every module would tell as much, at a cost on
+    every call, and would switch off the fused kernels of torch's encoder layers.
+
+    Attributes:
+        names: by the id of a module.
+        modules: by name.
+        kinds: the types of its modules.
+        compiled: whether any of them is compiled.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.names: dict[int, str] = {}
+        self.modules: dict[str, nn.Module] = {}
+        self.kinds: set[type[nn.Module]] = set()
+        self.compiled = False
+        for path, module in model.named_modules():
+            name = plain_name(path) if path else ""
+            name = name or type(getattr(model, _COMPILED, model)).__name__
+            self.names[id(module)] = name
+            # Of a compiled module and its wrapper, which share a name, the module stands.
+            self.modules[name] = module
+            self.kinds.add(type(module))
+            if module._compiled_call_impl is not None or path.endswith(_COMPILED):
+                self.compiled = True
+
+    def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
+        """The innermost module of this model that is running, or None if none is.
+
+        A softmax or dropout that is a module of its own is part of the one that calls it.
+        """
+        for module in modules_running(frame):
+            name = self.names.get(id(module))
+            if name is not None and not isinstance(module, _PARTS):
+                return name, module
+        return None
+
+
+def plain_name(path: str) -> str:
+    """A module's path without the wrappers of ``torch.compile``."""
+    if _COMPILED not in path:
+        return path
+    return ".".join(part for part in path.split(".") if part != _COMPILED)
+
+
+def modules_running(frame: FrameType | None) -> Iterator[nn.Module]:
+    """Modules that are the first argument of a running function, innermost first."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_argcount and code not in _PASSED_OVER:
+            first = local_of(frame, code.co_varnames[0])
+            if isinstance(first, nn.Module):
+                yield first
+        frame = frame.f_back
+
+
+def local_of(frame: FrameType, name: str) -> Any:
+    """One local variable of a running function; None if it has none of that name."""
+    local = frame.f_locals
+    value = local.get(name)
+    if type(local) is dict and local is not frame.f_globals:
+        # Before Python 3.13 this is a copy that the frame keeps: it would hold every tensor
+        # the function deletes until the function returns.
+        local.clear()
+    return value

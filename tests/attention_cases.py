@@ -1,0 +1,60 @@
+"""Attention computed without the recorder, and small modules that call torch for it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+
+class Calls(nn.Module):
+    """Hands its arguments to ``F.scaled_dot_product_attention``."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, *args: Any, **named: Any) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, *args, **named)
+
+
+def reference(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> NDArray[np.float64]:
+    """softmax(QKᵀ) in float64 with numpy, one head at a time; a row without a key is 0."""
+    queries, keys = (part.detach().double().numpy() for part in (q, k))
+    batch, heads, rows, width = queries.shape
+    group = heads // keys.shape[1]
+    logits = np.empty((batch, heads, rows, keys.shape[2]))
+    for head in range(heads):
+        logits[:, head] = queries[:, head] @ keys[:, head // group].transpose(0, 2, 1)
+    logits *= 1 / math.sqrt(width) if scale is None else scale
+    if mask is not None and mask.dtype == torch.bool:
+        logits = np.where(np.broadcast_to(mask.numpy(), logits.shape), logits, -np.inf)
+    elif mask is not None:
+        logits = logits + mask.double().numpy()
+    if causal:
+        logits = np.where(np.tri(*logits.shape[-2:], dtype=bool), logits, -np.inf)
+    top = logits.max(-1, keepdims=True)
+    parts = np.exp(logits - np.where(np.isfinite(top), top, 0))
+    total = parts.sum(-1, keepdims=True)
+    return np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+
+
+def tensors(*shape: int, seed: int = 0, many: int = 1) -> list[Tensor]:
+    """Normal numbers, the same each time."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(*shape, generator=generator) for _ in range(many)]
+
+
+def encoder(layers: int = 2, width: int = 12, heads: int = 2, **options: Any) -> nn.Module:
+    """A small encoder of torch's own."""
+    torch.manual_seed(5)
+    layer = nn.TransformerEncoderLayer(width, heads, 20, batch_first=True, **options)
+    nested = not options.get("norm_first")  # of which torch would warn
+    return nn.TransformerEncoder(layer, layers, enable_nested_tensor=nested).eval()

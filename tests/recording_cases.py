@@ -1,0 +1,90 @@
+"""Records of every kind, of sizes that no two axes share, and what their weights are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import torch
+from torch import Tensor
+
+from attnlens.axes import Axis
+from attnlens.lazy import LazyAttention
+from attnlens.records import AttentionRecord, Recording
+
+BATCH, HEADS, QUERIES, KEYS, DEPTH, KEPT = 2, 6, 7, 11, 5, 4
+AXES = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+KEY_NAMES = ("the", "cat", "sat", "on", "the", "mat", "<b>", 'quo"te', "ö|\n", "</script>", "the")
+QUERY_NAMES = ("46.1", "46.2", "46.3", "46.4", "46.5", "46.6", "47.1")
+
+
+def lazy_attention(seed: int = 0, **changes: object) -> LazyAttention:
+    """Six heads that share three key heads, some keys hidden."""
+    torch.manual_seed(seed)
+    q = torch.randn(BATCH, HEADS, QUERIES, DEPTH)
+    k = torch.randn(BATCH, 3, KEYS, DEPTH)
+    mask = torch.rand(BATCH, 1, QUERIES, KEYS) > 0.2
+    values = {"scale": 1 / math.sqrt(DEPTH), "mask": mask, "causal": True, **changes}
+    return LazyAttention(q, k, **values)  # type: ignore[arg-type]
+
+
+def lazy_record(site: str = "lazy", seed: int = 0, **changes: object) -> AttentionRecord:
+    return AttentionRecord.of_lazy(site, 0, lazy_attention(seed, **changes), AXES)
+
+
+def whole_record(site: str = "all", seed: int = 0) -> AttentionRecord:
+    """The weights of the lazy record of the same seed, with logits told."""
+    lazy = lazy_attention(seed)
+    shape = lazy.shape
+    content, bias = torch.randn(shape), torch.randn(1, HEADS, 1, KEYS)
+    return AttentionRecord(site, 0, lazy.weights(), AXES, content=content, bias=bias)
+
+
+def rows_record(site: str = "rows", seed: int = 0) -> AttentionRecord:
+    weights = lazy_attention(seed).weights([2, 6])
+    return AttentionRecord(site, 0, weights, AXES, rows=(2, 6), notes=("before dropout",))
+
+
+def top_record(site: str = "top", seed: int = 0) -> AttentionRecord:
+    kept, keys = lazy_attention(seed).weights().topk(KEPT, -1)
+    residual = 1 - kept.sum(-1)
+    return AttentionRecord(
+        site, 0, kept, AXES, keys=keys.int(), residual=residual, key_count=KEYS, notes=("top 4",)
+    )
+
+
+def every_kind() -> Recording:
+    """One record of each kind, one site with two calls, labels where they try a format most."""
+    records = [
+        lazy_record().labelled(query=QUERY_NAMES, key=KEY_NAMES),
+        whole_record().labelled(key=KEY_NAMES),
+        rows_record().labelled(query=QUERY_NAMES),
+        top_record().labelled(key=KEY_NAMES),
+        top_record(seed=1).replaced(call=1),
+        AttentionRecord("gate", 0, torch.rand(3, 5).double(), (Axis("ball"), Axis("scale"))),
+    ]
+    return Recording(records)
+
+
+def same(one: AttentionRecord, other: AttentionRecord) -> None:
+    """Every part of two records is the same to the last bit."""
+    for field in fields(one):
+        if field.name == "weights" and one.lazy is not None:
+            continue
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, LazyAttention):
+            assert isinstance(right, LazyAttention)
+            for part in fields(left):
+                _same_part(getattr(left, part.name), getattr(right, part.name), part.name)
+        else:
+            _same_part(left, right, field.name)
+
+
+def _same_part(left: object, right: object, name: str) -> None:
+    if isinstance(left, Tensor):
+        assert isinstance(right, Tensor), name
+        assert (left.dtype, left.shape) == (right.dtype, right.shape), name
+        assert torch.equal(left, right), name
+    else:
+        assert left == right, name
+        assert type(left) is type(right), name

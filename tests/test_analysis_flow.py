@@ -1,0 +1,96 @@
+"""Rollout and norm-based attention against whole matrices, and an attention module's output."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attnlens.analysis.flow import rollout, value_norms
+from attnlens.errors import InputError
+
+
+def attention(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.ones(shape[-1]), size=shape[:-1])
+
+
+def whole_rollout(layers: list[np.ndarray]) -> np.ndarray:
+    """The reference: whole matrices, first layer first."""
+    size = layers[0].shape[-1]
+    joint = np.broadcast_to(np.eye(size), (*layers[0].shape[:-3], size, size))
+    for layer in layers:
+        mixed = layer.mean(-3) + np.eye(size)
+        joint = mixed / mixed.sum(-1, keepdims=True) @ joint
+    return joint
+
+
+def test_rows_are_rows_of_the_whole_product() -> None:
+    layers = [attention(seed, 2, 3, 7, 7) for seed in range(4)]
+    layers[2][1, :, 4] = 0  # a query whose keys are all hidden: only its residual is left
+    expected = whole_rollout(layers)
+    np.testing.assert_allclose(rollout(layers), expected, atol=1e-12)
+    found = rollout([torch.from_numpy(layer).float() for layer in layers], rows=[5, -1])
+    assert found.shape == (2, 2, 7)
+    np.testing.assert_allclose(found, expected[:, [5, 6]], atol=1e-6)
+    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-6)
+
+
+def test_heads_may_differ_in_number_and_lead_axes_are_free() -> None:
+    layers = [attention(1, 2, 5, 5), attention(2, 4, 5, 5)]
+    np.testing.assert_allclose(rollout(layers), whole_rollout(layers), atol=1e-12)
+    assert rollout(layers, rows=[]).shape == (0, 5)
+
+
+def test_what_cannot_be_rolled_out_is_refused() -> None:
+    square = attention(1, 2, 5, 5)
+    with pytest.raises(InputError, match="no layers to roll out"):
+        rollout([])
+    with pytest.raises(InputError, match=r"layer 1 has shape \(2, 3, 5\); rollout needs self-att"):
+        rollout([square, attention(1, 2, 3, 5)])
+    with pytest.raises(InputError, match=r"layer 0 has shape \(2, 4, 4\), the last \(2, 5, 5\)"):
+        rollout([attention(1, 2, 4, 4), square])
+    with pytest.raises(InputError, match="no row 5; the last layer has rows 0 to 4"):
+        rollout([square], rows=[5])
+
+
+def test_norms_are_the_lengths_of_the_vectors_that_are_sent() -> None:
+    weights = attention(1, 2, 3, 5, 7)
+    values = np.random.default_rng(2).normal(size=(2, 3, 7, 4))
+    output = np.random.default_rng(3).normal(size=(11, 12))
+    sent = np.stack(
+        [
+            np.einsum("bqk,bkd,md->bqkm", weights[:, h], values[:, h], output[:, 4 * h : 4 * h + 4])
+            for h in range(3)
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(
+        value_norms(weights, torch.from_numpy(values), output), np.linalg.norm(sent, axis=-1)
+    )
+    np.testing.assert_allclose(
+        value_norms(weights, values, output, summed=True), np.linalg.norm(sent.sum(1), axis=-1)
+    )
+    np.testing.assert_allclose(
+        value_norms(weights, values), weights * np.linalg.norm(values, axis=-1)[:, :, None]
+    )
+
+
+def test_one_key_alone_sends_what_the_module_gives() -> None:
+    torch.manual_seed(0)
+    module = nn.MultiheadAttention(12, 3, bias=False, batch_first=True)
+    key = torch.randn(1, 1, 12)
+    given, weights = module(torch.randn(1, 4, 12), key, key, average_attn_weights=False)
+    values = (key @ module.in_proj_weight[24:].T).reshape(1, 1, 3, 4).transpose(1, 2)
+    found = value_norms(weights, values, module.out_proj.weight, summed=True)
+    np.testing.assert_allclose(found[0, :, 0], given[0].norm(dim=-1).detach(), rtol=1e-5)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    weights, values = np.ones((3, 5, 7)), np.ones((3, 7, 4))
+    with pytest.raises(InputError, match=r"values have shape \(3, 6, 4\)"):
+        value_norms(weights, np.ones((3, 6, 4)))
+    with pytest.raises(InputError, match=r"3 heads of depth 4 need \(model, 12\)"):
+        value_norms(weights, values, np.ones((12, 11)))
+    with pytest.raises(InputError, match="a sum over heads needs the output projection"):
+        value_norms(weights, values, summed=True)

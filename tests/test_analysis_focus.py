@@ -1,0 +1,113 @@
+"""Entropy, strongest keys and group shares against scipy, pandas and sums by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from attnlens.analysis.focus import (
+    as_floats,
+    effective_keys,
+    entropy,
+    entropy_bounds,
+    group_shares,
+    highest_weight,
+    strongest_keys,
+)
+from attnlens.errors import InputError
+
+
+def attention(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.full(shape[-1], 0.5), size=shape[:-1])
+
+
+def test_entropy_is_scipys_for_tensors_and_arrays() -> None:
+    weights = attention(1, 2, 3, 5, 7)
+    expected = stats.entropy(weights, axis=-1)
+    np.testing.assert_allclose(entropy(weights), expected, atol=1e-12)
+    np.testing.assert_allclose(entropy(torch.from_numpy(weights)), expected, atol=1e-12)
+    np.testing.assert_allclose(effective_keys(weights), np.exp(expected), atol=1e-12)
+    np.testing.assert_array_equal(highest_weight(weights), weights.max(-1))
+    half = torch.from_numpy(weights).to(torch.bfloat16).requires_grad_()
+    np.testing.assert_allclose(entropy(half), expected, atol=0.03)
+    assert as_floats(half).dtype == np.float64
+
+
+def test_the_ends_of_entropy() -> None:
+    assert entropy(np.array([0.0, 1.0, 0.0])) == 0
+    assert entropy(np.full(8, 1 / 8)) == pytest.approx(math.log(8))
+    assert effective_keys(np.full(8, 1 / 8)) == pytest.approx(8)
+    nothing = np.zeros((2, 4))
+    nothing[1, 0] = 1
+    for figure in (entropy, effective_keys, highest_weight):
+        assert np.isnan(figure(nothing)).tolist() == [True, False]
+
+
+def test_entropy_is_told_as_a_share_of_the_most_there_could_be() -> None:
+    visible = np.tril(np.ones((5, 5), bool))
+    even = visible / visible.sum(-1, keepdims=True)
+    assert entropy(even, visible).tolist() == pytest.approx([0, 1, 1, 1, 1])
+    weights = np.array([[0.25, 0.75, 0.0, 0.0]])
+    found = entropy(weights, np.array([True, True, True, False]))
+    assert found[0] == pytest.approx(stats.entropy([0.25, 0.75]) / math.log(3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), keys=st.integers(2, 40), kept=st.integers(1, 40))
+def test_bounds_hold_the_entropy_of_whole_rows(seed: int, keys: int, kept: int) -> None:
+    kept = min(kept, keys)
+    whole = attention(seed, 3, keys)
+    order = np.sort(whole, -1)[:, ::-1]
+    low, high = entropy_bounds(order[:, :kept], order[:, kept:].sum(-1), keys)
+    true = stats.entropy(whole, axis=-1)
+    assert (low <= true + 1e-9).all()
+    assert (true <= high + 1e-9).all()
+    if kept == keys:
+        np.testing.assert_allclose(low, high, atol=1e-9)
+
+
+def test_bounds_are_reached() -> None:
+    # 0.4 kept; 0.6 left over: most even 6 x 0.1, least even 0.4 + 0.2.
+    low, high = entropy_bounds(np.array([0.4]), np.array(0.6), 7)
+    assert low == pytest.approx(stats.entropy([0.4, 0.4, 0.2]))
+    assert high == pytest.approx(stats.entropy([0.4, *[0.1] * 6]))
+    assert np.isnan(entropy_bounds(np.zeros(2), np.array(0.0), 7)).all()
+    with pytest.raises(InputError, match="3 weights were kept of 2 keys"):
+        entropy_bounds(np.zeros(3), np.array(0.0), 2)
+
+
+def test_the_strongest_keys_come_first_and_ties_by_position() -> None:
+    weights = np.array([[0.1, 0.4, 0.1, 0.4], [0.7, 0.1, 0.2, 0.0]])
+    found = strongest_keys(weights, 3, list("abcd"))
+    assert found.positions.tolist() == [[1, 3, 0], [0, 2, 1]]
+    assert found.weights.tolist() == [[0.4, 0.4, 0.1], [0.7, 0.2, 0.1]]
+    assert found.labels is not None
+    assert found.labels.tolist() == [["b", "d", "a"], ["a", "c", "b"]]
+    assert strongest_keys(weights, 99).positions.shape == (2, 4)
+    assert strongest_keys(weights, 1).labels is None
+    with pytest.raises(InputError, match="the 0 strongest keys are none; ask for 1 or more"):
+        strongest_keys(weights, 0)
+    with pytest.raises(InputError, match="2 labels for 4 keys"):
+        strongest_keys(weights, 1, ["a", "b"])
+
+
+def test_group_shares_are_pandas_group_sums() -> None:
+    weights = attention(4, 2, 3, 11)
+    groups = ["noun", "verb", None, "noun", "mark", "verb", "noun", None, "mark", "noun", "verb"]
+    found = group_shares(weights, groups)
+    assert found.names == ("noun", "verb", "mark")
+    table = pandas.DataFrame(weights.reshape(6, 11).T).groupby(groups).sum()
+    for name in found.names:
+        np.testing.assert_allclose(found.of(name).ravel(), table.loc[name])
+    assert group_shares(weights, [None] * 11).shares.shape == (2, 3, 0)
+    with pytest.raises(InputError, match="2 groups for 11 keys"):
+        group_shares(weights, ["a", "b"])
+    with pytest.raises(InputError, match="no group 'nuon'; groups: noun, verb, mark"):
+        found.of("nuon")

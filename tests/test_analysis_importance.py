@@ -1,0 +1,142 @@
+"""Slopes in head gates against finite differences of real gates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attnlens.analysis.importance import gate_slopes, gradient_importance, importance_of_slopes
+from attnlens.errors import InputError, NothingRecordedError
+from attnlens.probe import AttentionProbe
+
+
+class Attention(nn.Module):
+    """Self-attention with a probe, an output projection, and a gate on every head."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.mix = nn.Linear(width, 3 * width)
+        self.probe = AttentionProbe()
+        self.join = nn.Linear(width, width)
+        self.gates = torch.ones(heads, dtype=torch.float64)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        split = self.mix(x).reshape(batch, length, 3, self.heads, width // self.heads)
+        query, key, value = split.permute(2, 0, 3, 1, 4)
+        weights = self.probe((query @ key.transpose(-1, -2)).softmax(-1))
+        heads = weights @ value * self.gates[:, None, None]
+        result: Tensor = self.join(heads.transpose(1, 2).reshape(batch, length, width))
+        return result
+
+
+class Stack(nn.Module):
+    """Two layers, the second of which runs twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Attention(12, 3), Attention(12, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.first(x)
+        x = x + self.second(x)
+        return (x + self.second(x))[:, -1].sin()
+
+
+@pytest.fixture
+def model() -> Stack:
+    torch.manual_seed(1)
+    return Stack().double()
+
+
+def by_gates(model: Stack, layer: Attention, x: Tensor) -> np.ndarray:
+    """The mean size over examples of the central difference in each gate."""
+    slopes = []
+    for head in range(layer.heads):
+        ends = []
+        for step in (1e-6, -1e-6):
+            layer.gates[head] = 1 + step
+            with torch.no_grad():
+                ends.append(model(x).sum(-1))
+            layer.gates[head] = 1
+        slopes.append(((ends[0] - ends[1]) / 2e-6).abs().mean())
+    return torch.stack(slopes).numpy()
+
+
+def test_slopes_are_those_of_real_gates(model: Stack) -> None:
+    x = torch.randn(5, 7, 12, dtype=torch.float64)
+    layers = {"first": model.first, "second": model.second}
+    found = gradient_importance(
+        lambda: model(x).sum(),
+        probes={name: layer.probe for name, layer in layers.items()},
+        normalised=False,
+    )
+    joined = gradient_importance(
+        lambda: model(x).sum(),
+        joins={name: (layer.join, layer.heads) for name, layer in layers.items()},
+        normalised=False,
+    )
+    for name, layer in layers.items():
+        expected = by_gates(model, layer, x)
+        np.testing.assert_allclose(found[name], expected, rtol=1e-5)
+        np.testing.assert_allclose(joined[name], expected, rtol=1e-5)
+    assert list(found) == ["first", "second"]
+    lengths = [
+        np.linalg.norm(one)
+        for one in gradient_importance(
+            lambda: model(x).sum(), probes={name: one.probe for name, one in layers.items()}
+        ).values()
+    ]
+    assert lengths == pytest.approx([1, 1])
+
+
+def test_the_model_is_left_as_it_was(model: Stack) -> None:
+    x = torch.randn(2, 3, 12, dtype=torch.float64)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    before = model(x)
+    with torch.no_grad():
+        gradient_importance(lambda: model(x).sum(), probes={"a": model.first.probe})
+    assert torch.equal(model(x), before)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    with pytest.raises(ZeroDivisionError):
+        gradient_importance(lambda: model(x).sum() / (1 // 0), probes={"a": model.first.probe})
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_given_tensors_give_the_same(model: Stack) -> None:
+    weights = torch.rand(2, 3, 5, 7, requires_grad=True)
+    scale = torch.rand(2, 3, 5, 7)
+    (gradient,) = torch.autograd.grad((weights**2 * scale).sum(), weights)
+    slopes = gate_slopes(weights, gradient)
+    expected = (2 * weights**2 * scale).sum((-1, -2)).detach()
+    np.testing.assert_allclose(slopes, expected, rtol=1e-6)
+    (size,) = importance_of_slopes([np.array([[3.0, -8.0], [-3.0, 0.0]])])
+    assert size.tolist() == [0.6, 0.8]
+    (none,) = importance_of_slopes([np.zeros((2, 3))])
+    assert none.tolist() == [0, 0, 0]
+
+
+def test_what_cannot_be_measured_is_refused(model: Stack) -> None:
+    x = torch.randn(2, 3, 12, dtype=torch.float64)
+    probes = {"first": model.first.probe}
+    with pytest.raises(InputError, match="no module to watch; give probes or joins"):
+        gradient_importance(lambda: model(x).sum())
+    with pytest.raises(InputError, match=r"the loss has shape \(2, 12\); give its sum"):
+        gradient_importance(lambda: model(x), probes=probes)
+    with pytest.raises(NothingRecordedError, match="'idle' did not run"):
+        gradient_importance(lambda: model(x).sum(), probes={**probes, "idle": AttentionProbe()})
+    with pytest.raises(NothingRecordedError, match="the loss does not depend on 'first'"):
+        gradient_importance(lambda: model(x).detach().sum(), probes=probes)
+    with pytest.raises(InputError, match=r"'first': input of shape \(2, 3, 12\) is not 5 heads"):
+        gradient_importance(lambda: model(x).sum(), joins={"first": (model.first.join, 5)})
+    with pytest.raises(InputError, match="'first' names both a probe and a join"):
+        gradient_importance(
+            lambda: model(x).sum(), probes=probes, joins={"first": (model.first.join, 3)}
+        )
+    with pytest.raises(InputError, match="both must be"):
+        gate_slopes(np.ones((2, 3)), np.ones((2, 3)))

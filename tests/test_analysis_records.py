@@ -1,0 +1,162 @@
+"""Analysis takes records of every kind, and what Hugging Face models and Captum give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from recording_cases import (
+    KEY_NAMES,
+    QUERIES,
+    lazy_attention,
+    lazy_record,
+    rows_record,
+    top_record,
+    whole_record,
+)
+from scipy import stats
+from torch import nn
+
+import attnlens.analysis
+from attnlens.analysis import (
+    effective_keys,
+    entropy,
+    entropy_bounds,
+    gradient_importance,
+    group_shares,
+    head_divergence,
+    highest_weight,
+    relation_scores,
+    rollout,
+    strongest_keys,
+    value_norms,
+)
+from attnlens.analysis import focus as focus_module
+from attnlens.axes import Axis
+from attnlens.errors import InputError
+from attnlens.lazy import LazyAttention
+from attnlens.records import AttentionRecord
+
+WHOLE = lazy_attention().weights().double().numpy()
+
+
+def test_the_front_door_of_analysis_holds_what_it_promises() -> None:
+    assert attnlens.analysis.__all__ == sorted(attnlens.analysis.__all__)
+    assert set(attnlens.analysis._HOMES) == set(attnlens.analysis.__all__)
+    assert set(attnlens.analysis.__all__) <= set(dir(attnlens.analysis))
+    for name in attnlens.analysis.__all__:
+        assert getattr(attnlens.analysis, name).__module__ == attnlens.analysis._HOMES[name]
+    assert not hasattr(attnlens.analysis, "nothing")
+
+
+def test_whole_rows_and_lazy_records_give_what_their_weights_give(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(focus_module, "BLOCK_CELLS", 2 * 6 * 11 * 2)
+    visible = WHOLE.max((0, 1), keepdims=True) > 0
+    for record, expected, seen in (
+        (whole_record(), WHOLE, visible),
+        (lazy_record(), WHOLE, visible),
+        (rows_record(), WHOLE[:, :, [2, 6]], visible[:, :, [2, 6]]),
+    ):
+        for measure in (entropy, effective_keys, highest_weight, head_divergence):
+            np.testing.assert_allclose(measure(record), measure(expected), atol=1e-5)
+        np.testing.assert_allclose(entropy(record, seen), entropy(expected, seen), atol=1e-5)
+        found, wanted = strongest_keys(record, 3), strongest_keys(expected, 3)
+        np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-6)
+        paid = wanted.weights > 0
+        np.testing.assert_array_equal(found.positions[paid], wanted.positions[paid])
+        groups = [None, *"aabbccddea"]
+        np.testing.assert_allclose(
+            group_shares(record, groups).shares, group_shares(expected, groups).shares, atol=1e-6
+        )
+    paid = WHOLE.sum(-1) > 0
+    np.testing.assert_allclose(
+        entropy(lazy_record())[paid], stats.entropy(WHOLE[paid], axis=-1), atol=1e-6
+    )
+
+
+def test_labels_of_a_record_name_keys_and_make_groups() -> None:
+    record = lazy_record().labelled(key=KEY_NAMES)
+    found = strongest_keys(record, 2)
+    assert found.labels is not None
+    at = found.positions[1, 3, 5]
+    assert found.labels[1, 3, 5].tolist() == [KEY_NAMES[place] for place in at]
+    alike = group_shares(record)
+    assert alike.names == tuple(dict.fromkeys(KEY_NAMES))
+    np.testing.assert_allclose(alike.of("the"), WHOLE[..., [0, 4, 10]].sum(-1), atol=1e-6)
+    kinds = group_shares(record, {"the": "article", "cat": "noun", "mat": "noun"})
+    assert kinds.names == ("article", "noun")
+    np.testing.assert_allclose(kinds.of("noun"), WHOLE[..., [1, 5]].sum(-1), atol=1e-6)
+    for weights in (WHOLE, whole_record()):
+        with pytest.raises(InputError, match="keys without labels have no groups; give one per"):
+            group_shares(weights)
+
+
+def test_a_top_k_record_has_bounds_and_no_whole_rows() -> None:
+    top = top_record()
+    for measure in (entropy, highest_weight, head_divergence, lambda one: rollout([one])):
+        with pytest.raises(InputError) as caught:
+            measure(top)
+        assert "strongest keys were kept" in str(caught.value) or "rollout needs" in str(
+            caught.value
+        )
+    low, high = entropy_bounds(top.weights, top.residual, top.key_count)
+    paid = WHOLE.sum(-1) > 0
+    true = entropy(WHOLE)  # residuals are rounded to single precision
+    assert (low[paid] <= true[paid] + 1e-5).all()
+    assert (true[paid] <= high[paid] + 1e-5).all()
+
+
+def test_relations_of_all_queries_serve_a_record_of_some() -> None:
+    flags = np.zeros((QUERIES, 11), bool)
+    flags[:, 3] = flags[:, 0] = True
+    for relation in (flags, flags[[2, 6]]):
+        found = relation_scores(rows_record(), relation)
+        expected = relation_scores(WHOLE[:, :, [2, 6]], flags[[2, 6]])
+        np.testing.assert_allclose(found.share, expected.share, atol=1e-6)
+    np.testing.assert_allclose(
+        relation_scores(rows_record(), flags, flags).share, found.queries > 0, atol=0.999
+    )
+
+
+def test_lazy_layers_roll_out() -> None:
+    torch.manual_seed(1)
+    axes = tuple(map(Axis, ("batch", "head", "query", "key")))
+    lazy = [
+        LazyAttention(torch.randn(2, 4, 9, 5), torch.randn(2, 2, 9, 5), 0.4, causal=True)
+        for _ in range(3)
+    ]
+    records = [AttentionRecord.of_lazy(str(n), 0, one, axes) for n, one in enumerate(lazy)]
+    whole = [one.weights() for one in lazy]
+    np.testing.assert_allclose(rollout(records), rollout(whole), atol=1e-6)
+    np.testing.assert_allclose(rollout(records, rows=[-1]), rollout(whole)[:, -1:], atol=1e-6)
+    values = torch.randn(2, 4, 9, 3)
+    np.testing.assert_allclose(value_norms(records[0], values), value_norms(whole[0], values))
+
+
+class Block(nn.Module):
+    """Attention whose joining of heads can be watched by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Linear(12, 36)
+        self.join = nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.mix(x).view(*x.shape[:2], 3, 3, 4).permute(2, 0, 3, 1, 4)
+        heads = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.join(heads.transpose(1, 2).flatten(2)).tanh()[:, -1].sum(-1)
+
+
+def test_slopes_of_heads_are_captums_gradient_times_activation() -> None:
+    attribution = pytest.importorskip("captum.attr")
+    torch.manual_seed(2)
+    model, x = Block().double(), torch.randn(5, 7, 12, dtype=torch.float64)
+    captum = attribution.LayerGradientXActivation(model, model.join)
+    products = captum.attribute(x, attribute_to_layer_input=True)
+    by_head = products.view(5, 7, 3, 4).sum((1, 3)).abs().mean(0)
+    found = gradient_importance(
+        lambda: model(x).sum(), joins={"join": (model.join, 3)}, normalised=False
+    )
+    np.testing.assert_allclose(found["join"], by_head.detach(), rtol=1e-9)

@@ -1,0 +1,353 @@
+"""What is recorded is softmax(QKᵀ), worked out here in another way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_cases import Calls, encoder, reference, tensors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+
+from attnlens.recorder import record
+
+EXACT = 2e-5
+
+
+def seen_keys(*shape: int, seed: int = 3) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) > 0.4
+
+
+def added(*shape: int) -> Tensor:
+    (bias,) = tensors(*shape, seed=4)
+    return bias * 2
+
+
+def causal_bias(queries: int, keys: int) -> Tensor:
+    return torch.full((queries, keys), -math.inf).triu(1)
+
+
+B, H, L, S, D = 2, 3, 5, 7, 11
+MASKS: dict[str, Tensor | None] = {
+    "none": None,
+    "seen (L, S)": seen_keys(L, S),
+    "seen (B, 1, 1, S), padding": seen_keys(B, 1, 1, S),
+    "seen (B, H, L, S)": seen_keys(B, H, L, S),
+    "seen (H, L, S)": seen_keys(H, L, S),
+    "a row sees nothing": seen_keys(L, S) & (torch.arange(L) != 2).unsqueeze(1),
+    "nothing is seen": torch.zeros(L, S, dtype=torch.bool),
+    "added (L, S)": added(L, S),
+    "added (1, H, L, S)": added(1, H, L, S),
+    "added (B, 1, 1, S)": added(B, 1, 1, S),
+    "added -inf": causal_bias(L, S),
+    "added lowest number": causal_bias(L, S).clamp_min(torch.finfo(torch.float32).min),
+    "added both": causal_bias(L, S) + added(H, L, S),
+}
+
+
+@pytest.mark.parametrize("scale", [None, 0.7, -0.2])
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_and_scales(name: str, scale: float | None) -> None:
+    (q,), (k, v) = tensors(B, H, L, D), tensors(B, H, S, D, seed=1, many=2)
+    mask, model = MASKS[name], Calls()
+    with record(model, expected=1) as recording:
+        output = model(q, k, v, mask, scale=scale)
+    entry = recording["Calls"]
+    expected = reference(q, k, mask, scale=scale)
+    assert np.abs(entry.weights.double().numpy() - expected).max() <= EXACT
+    assert torch.equal(output, F.scaled_dot_product_attention(q, k, v, mask, scale=scale))
+    told = mask is not None and mask.dtype != torch.bool and "both" in name
+    if told:
+        assert entry.content is not None
+        assert entry.bias is not None
+        again = (entry.content + entry.bias).softmax(-1).double().numpy()
+        assert np.abs(again - expected).max() <= EXACT
+
+
+@pytest.mark.parametrize(
+    ("lead", "key_lead"),
+    [((4,), (4,)), ((2, 3), (2, 3)), ((2, 3, 5), (2, 3, 5)), ((1, 3), (2, 3)), ((2, 3), (2, 1))],
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_shapes_of_batches(lead: tuple[int, ...], key_lead: tuple[int, ...], causal: bool) -> None:
+    (q,), (k, v) = tensors(*lead, L, D), tensors(*key_lead, S, D, seed=1, many=2)
+    model = Calls()
+    with record(model) as recording:
+        output = model(q, k, v, is_causal=causal)
+    whole = torch.broadcast_shapes(lead, key_lead)
+    heads = 1 if len(whole) == 1 else whole[-1]
+    four = [
+        part.expand(*whole, *part.shape[-2:]).reshape(-1, heads, *part.shape[-2:])
+        for part in (q, k)
+    ]
+    expected = reference(*four, causal=causal)
+    assert np.abs(recording["Calls"].weights.numpy() - expected).max() <= EXACT
+    assert output.shape == (*whole, L, D)
+
+
+@pytest.mark.parametrize("heads", [(6, 1), (6, 2), (6, 3), (6, 6)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_grouped_heads(heads: tuple[int, int], masked: bool) -> None:
+    (q,), (k, v) = tensors(B, heads[0], L, D), tensors(B, heads[1], S, D, seed=1, many=2)
+    mask = seen_keys(B, 1, L, S) if masked else None
+    model = Calls()
+    with record(model) as recording:
+        output = model(q, k, v, mask, enable_gqa=True)
+    expected = reference(q, k, mask)
+    assert np.abs(recording["Calls"].weights.numpy() - expected).max() <= EXACT
+    assert torch.equal(output, model(q, k, v, mask, enable_gqa=True))
+
+
+@pytest.mark.parametrize("kind", [causal_lower_right, causal_upper_left])
+@pytest.mark.parametrize("keys", [L, S])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_causal_biases_of_torch(kind: Any, keys: int) -> None:
+    (q,), (k, v) = tensors(B, H, L, D), tensors(B, H, keys, D, seed=1, many=2)
+    shift = keys - L if kind is causal_lower_right else 0
+    seen = torch.ones(L, keys, dtype=torch.bool).tril(shift)
+    model = Calls()
+    with record(model, expected=1) as recording:
+        output = model(q, k, v, kind(L, keys))
+    assert np.abs(recording["Calls"].weights.numpy() - reference(q, k, seen)).max() <= EXACT
+    assert torch.equal(output, model(q, k, v, kind(L, keys)))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_precisions(dtype: torch.dtype) -> None:
+    q, k, v = (part.to(dtype) for part in tensors(B, H, L, D, many=3))
+    model = Calls()
+    with record(model) as recording:
+        model(q, k, v)
+    weights = recording["Calls"].weights
+    assert weights.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    assert np.abs(weights.double().numpy() - reference(q, k)).max() <= EXACT
+
+
+def test_autocast_computes_from_what_the_kernel_gets() -> None:
+    q, k, v = tensors(B, H, L, 64, many=3)
+    model = Calls()
+    with record(model) as recording, torch.autocast("cpu", torch.bfloat16):
+        output = model(q, k, v)
+    weights = recording["Calls"].weights.double().numpy()
+    rounded = reference(q.bfloat16(), k.bfloat16())
+    assert output.dtype == torch.bfloat16
+    assert np.abs(weights - rounded).max() <= EXACT
+    assert np.abs(weights - reference(q, k)).max() > 1e-4
+
+
+def test_dropout_does_not_show_and_a_note_says_so() -> None:
+    q, k, v = tensors(B, H, L, D, many=3)
+    model = Calls()
+    torch.manual_seed(8)
+    plain, after = model(q, k, v, None, 0.5), torch.rand(3)
+    torch.manual_seed(8)
+    with record(model) as recording:
+        output = model(q, k, v, None, 0.5)
+    assert torch.equal(torch.rand(3), after)
+    assert torch.equal(plain, output)
+    assert np.abs(recording["Calls"].weights.numpy() - reference(q, k)).max() <= EXACT
+    assert any("before dropout" in note for note in recording.notes)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors_are_padded() -> None:
+    lengths = (4, 2)
+    nested = [
+        torch.nested.nested_tensor(
+            [tensors(n, H, D, seed=seed + n)[0] for n in lengths], layout=torch.jagged
+        ).transpose(1, 2)
+        for seed in range(3)
+    ]
+    model = Calls()
+    with record(model) as recording:
+        output = model(*nested)
+    entry = recording["Calls"]
+    assert entry.weights.shape == (2, H, 4, 4)
+    for row, length in enumerate(lengths):
+        q, k = (
+            part.transpose(1, 2).unbind()[row].transpose(0, 1).unsqueeze(0) for part in nested[:2]
+        )
+        got = entry.weights[row, :, :length, :length].numpy()
+        assert np.abs(got - reference(q, k)[0]).max() <= EXACT
+    assert not entry.weights[1, :, 2:].any()
+    assert not entry.weights[1, :, :, 2:].any()
+    for one, other in zip(output.unbind(), model(*nested).unbind(), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize(
+    "masks",
+    [
+        {},
+        {"key_padding_mask": torch.tensor([[False] * 5 + [True] * 2] * 2)},
+        {"attn_mask": torch.ones(7, 7, dtype=torch.bool).triu(1)},
+        {"attn_mask": added(7, 7)},
+        {"attn_mask": added(4, 7, 7)},
+    ],
+)
+def test_multi_head_attention_tells_what_need_weights_tells(
+    grad: bool, average: bool, masks: dict[str, Tensor]
+) -> None:
+    torch.manual_seed(3)
+    module = nn.MultiheadAttention(12, 2, batch_first=True).eval()
+    (x,) = tensors(2, 7, 12)
+    with torch.set_grad_enabled(grad):
+        plain, averaged = module(x, x, x, average_attn_weights=average, **masks)
+        _, each = module(x, x, x, average_attn_weights=False, **masks)
+        with record(module, expected=1) as asked:
+            output, told = module(x, x, x, average_attn_weights=average, **masks)
+        with record(module, expected=1) as unasked:
+            silent, nothing = module(x, x, x, need_weights=False, **masks)
+    assert nothing is None
+    torch.testing.assert_close(told, averaged, atol=1e-6, rtol=0)
+    for recording in (asked, unasked):
+        weights = recording["MultiheadAttention"].weights
+        torch.testing.assert_close(weights, each.detach(), atol=EXACT, rtol=0)
+    # Without gradients and without float masks torch takes its fused path.
+    fused = not grad and all(mask.dtype == torch.bool for mask in masks.values())
+    assert bool(asked.notes) == fused
+    torch.testing.assert_close(output, plain, atol=1e-6 if fused else 0, rtol=0)
+    torch.testing.assert_close(silent, plain, atol=1e-6, rtol=0)
+
+
+def test_multi_head_attention_in_its_other_forms() -> None:
+    (x,), (y,) = tensors(7, 12), tensors(5, 8, seed=2)
+    forms = {
+        "no batch": (nn.MultiheadAttention(12, 3), (x, x, x)),
+        "other widths": (nn.MultiheadAttention(12, 3, kdim=8, vdim=8), (x, y, y)),
+        "bias": (nn.MultiheadAttention(12, 3, add_bias_kv=True, add_zero_attn=True), (x, x, x)),
+    }
+    for name, (module, inputs) in forms.items():
+        for needed in (True, False):
+            with record(module) as recording:
+                output, _ = module(*inputs, need_weights=needed)
+            plain, weights = module(*inputs, average_attn_weights=False)
+            got = recording["MultiheadAttention"].weights[0]
+            torch.testing.assert_close(got, weights.detach(), atol=EXACT, rtol=0, msg=name)
+            torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
+
+
+def by_hand(layer: Any, x: Tensor, seen: Tensor | None = None) -> np.ndarray:
+    """Weights of an encoder layer's self-attention from its projections."""
+    attention = layer.self_attn
+    normed = layer.norm1(x) if layer.norm_first else x
+    joined = F.linear(normed, attention.in_proj_weight, attention.in_proj_bias)
+    q, k, _ = joined.unflatten(-1, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
+    return reference(q, k, seen)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("options", [{}, {"norm_first": True}, {"activation": "gelu"}])
+@pytest.mark.parametrize("mode", [{}, {"rows": [0, 3]}, {"top_k": 2}, {"lazy": True}])
+def test_the_fused_encoder(padded: bool, options: dict[str, Any], mode: dict[str, Any]) -> None:
+    model = encoder(**options)
+    (x,) = tensors(3, 6, 12)
+    hidden = torch.zeros(3, 6, dtype=torch.bool)
+    hidden[0, 4:] = hidden[1, 5:] = hidden[2, 5:] = True
+    named = {"src_key_padding_mask": hidden} if padded else {}
+    with torch.no_grad():
+        plain = model(x, **named)
+        with record(model, expected=2, **mode) as recording:
+            output = model(x, **named)
+    torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
+    assert any("fused" in note for note in recording.notes)
+    first = recording["layers.0.self_attn"]
+    nested = padded and not options.get("norm_first")
+    seen = ~hidden[:, None, None, :] if padded else None
+    if nested and seen is not None:
+        seen = seen & ~hidden[:, None, :, None]
+    expected = by_hand(model.layers[0], x, seen)
+    if "rows" in mode:
+        expected = expected[:, :, [0, 3]]
+    if "top_k" in mode:
+        assert first.keys is not None
+        expected = np.take_along_axis(expected, first.keys.long().numpy(), -1)
+    assert np.abs(first.weights.numpy() - expected).max() <= EXACT
+
+
+def test_a_row_that_sees_nothing_is_nan_in_the_fused_encoder_and_stays_so() -> None:
+    model = encoder(1)
+    (x,) = tensors(2, 4, 12)
+    hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    hidden[1] = True
+    with torch.no_grad():
+        plain = model(x, hidden)
+        for mode in ({}, {"top_k": 2}, {"rows": -1}):
+            with record(model, **mode) as recording:
+                output = model(x, hidden)
+            assert torch.equal(output.isnan(), plain.isnan())
+            assert not recording["layers.0.self_attn"].weights.isnan().any()
+
+
+def test_a_transformer_of_torch_is_recorded_whole() -> None:
+    torch.manual_seed(2)
+    model = nn.Transformer(12, 2, 1, 2, 20, batch_first=True).eval()
+    source, target = tensors(2, 6, 12)[0], tensors(2, 4, 12, seed=1)[0]
+    causal = nn.Transformer.generate_square_subsequent_mask(4)
+    plain = model(source, target, tgt_mask=causal)
+    with record(model, expected=5) as recording:
+        output = model(source, target, tgt_mask=causal)
+    assert torch.equal(plain, output)
+    shapes = {site: recording[site].shape for site in recording}
+    assert shapes == {
+        "encoder.layers.0.self_attn": (2, 2, 6, 6),
+        "decoder.layers.0.self_attn": (2, 2, 4, 4),
+        "decoder.layers.0.multihead_attn": (2, 2, 4, 6),
+        "decoder.layers.1.self_attn": (2, 2, 4, 4),
+        "decoder.layers.1.multihead_attn": (2, 2, 4, 6),
+    }
+    assert not recording["decoder.layers.0.self_attn"].weights.triu(1).any()
+
+
+sizes = st.integers(1, 6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batch=sizes,
+    heads=st.integers(1, 3),
+    queries=sizes,
+    keys=sizes,
+    width=st.integers(1, 9),
+    causal=st.booleans(),
+    hide=st.sampled_from(["nothing", "keys", "cells", "added"]),
+    seed=st.integers(0, 2**16),
+)
+def test_any_call(
+    batch: int,
+    heads: int,
+    queries: int,
+    keys: int,
+    width: int,
+    causal: bool,
+    hide: str,
+    seed: int,
+) -> None:
+    (q,), (k, v) = (
+        tensors(batch, heads, queries, width, seed=seed),
+        tensors(batch, heads, keys, width, seed=seed + 1, many=2),
+    )
+    mask = {
+        "nothing": None,
+        "keys": seen_keys(batch, 1, 1, keys, seed=seed),
+        "cells": seen_keys(batch, heads, queries, keys, seed=seed),
+        "added": tensors(batch, heads, queries, keys, seed=seed)[0],
+    }[hide]
+    causal = causal and mask is None
+    model = Calls()
+    with record(model) as recording:
+        output = model(q, k, v, mask, is_causal=causal)
+    weights = recording["Calls"].weights
+    assert np.abs(weights.numpy() - reference(q, k, mask, causal)).max() <= EXACT
+    rows = weights.sum(-1)
+    assert bool(((rows - 1).abs() < 1e-5).logical_or(rows == 0).all())
+    torch.testing.assert_close(weights @ v, output, atol=1e-5, rtol=1e-4)

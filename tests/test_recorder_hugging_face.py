@@ -1,0 +1,148 @@
+"""Models of the transformers library, made from a configuration, as they are used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attnlens.errors import IncompleteRecordingError
+from attnlens.recorder import record
+
+transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
+LEFT_PADDED = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]])
+SMALL = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 40}
+PLACES = {"max_position_embeddings": 20, "vocab_size": 50}
+
+
+def made(name: str, how: str, **sizes: Any) -> Any:
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    config._attn_implementation = how
+    torch.manual_seed(0)
+    return getattr(transformers, f"{name}Model")(config).eval()
+
+
+MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
+    "GPT2": ({"n_layer": 2, "n_embd": 32, "n_head": 4, "vocab_size": 50}, {"input_ids": IDS}),
+    "Llama": (
+        {"num_hidden_layers": 2, "num_key_value_heads": 2, **SMALL, **PLACES},
+        {"input_ids": IDS, "attention_mask": LEFT_PADDED},
+    ),
+    "Bert": (
+        {"num_hidden_layers": 2, **SMALL, **PLACES},
+        {"input_ids": IDS, "attention_mask": LEFT_PADDED.flip(1)},
+    ),
+    "ViT": (
+        {"num_hidden_layers": 1, "image_size": 32, "patch_size": 16, **SMALL},
+        {"pixel_values": torch.linspace(-1, 1, 6144).view(2, 3, 32, 32).sin()},
+    ),
+    "T5": (
+        {"num_layers": 2, "d_model": 32, "num_heads": 4, "d_kv": 8, "d_ff": 40, "vocab_size": 50},
+        {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]},
+    ),
+    "Bart": (
+        {
+            "d_model": 32,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+            "encoder_ffn_dim": 40,
+            "decoder_ffn_dim": 40,
+            **PLACES,
+        },
+        {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]},
+    ),
+}
+
+
+def asked(model: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
+    """The weights that the library itself returns, in the order of its layers."""
+    with torch.no_grad():
+        told = model(**inputs, output_attentions=True)
+    if "attentions" in told:
+        return list(told["attentions"])
+    decoder = zip(told["decoder_attentions"], told["cross_attentions"], strict=True)
+    return [*told["encoder_attentions"], *(weights for pair in decoder for weights in pair)]
+
+
+@pytest.mark.parametrize("how", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_are_those_the_library_returns(name: str, how: str) -> None:
+    sizes, inputs = MODELS[name]
+    expected = asked(made(name, "eager", **sizes), inputs)
+    model = made(name, how, **sizes)
+    with torch.no_grad():
+        plain = model(**inputs)[0]
+        with record(model, expected=len(expected)) as recording:
+            output = model(**inputs)[0]
+    assert torch.equal(plain, output)
+    real = inputs.get("attention_mask", torch.ones(2, 6)).bool() if name != "ViT" else None
+    for entry, weights in zip(recording.records(), expected, strict=True):
+        got = entry.weights
+        assert entry.shape == tuple(weights.shape)
+        if real is not None and weights.shape[2] == 6:
+            # What padding looks at is left open: kernels differ there.
+            got, weights = (part.masked_fill(~real[:, None, :, None], 0) for part in (got, weights))
+        torch.testing.assert_close(got, weights, atol=2e-5, rtol=0)
+
+
+def test_biases_of_t5_stand_apart() -> None:
+    sizes, inputs = MODELS["T5"]
+    model = made("T5", "sdpa", **sizes)
+    with torch.no_grad(), record(model, rows=[0, -1]) as recording:
+        model(**inputs)
+    entry = recording["encoder.block.1.layer.0.SelfAttention"]
+    assert entry.content is not None
+    assert entry.bias is not None
+    torch.testing.assert_close((entry.content + entry.bias).softmax(-1), entry.weights)
+
+
+def test_generation_gives_a_record_per_step() -> None:
+    config = transformers.GPT2Config(n_layer=1, n_embd=32, n_head=4, vocab_size=50)
+    model = transformers.GPT2LMHeadModel(config).eval()
+    with torch.no_grad(), record(model, rows=-1) as recording:
+        model.generate(IDS, max_new_tokens=3, do_sample=False, pad_token_id=0)
+    shapes = [entry.shape for entry in recording.calls("transformer.h.0.attn")]
+    assert shapes == [(2, 4, 1, 6), (2, 4, 1, 7), (2, 4, 1, 8)]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+def test_flex_attention_of_the_library() -> None:
+    sizes, inputs = MODELS["Bert"]
+    model = made("Bert", "flex_attention", **sizes)
+    with torch.no_grad(), record(model, expected=2) as recording:
+        model(**inputs)
+    expected = asked(made("Bert", "eager", **sizes), inputs)
+    for entry, weights in zip(recording.records(), expected, strict=True):
+        torch.testing.assert_close(entry.weights, weights, atol=2e-5, rtol=0)
+
+
+def test_a_kernel_that_cannot_be_seen_is_named() -> None:
+    sizes, inputs = MODELS["GPT2"]
+    model = made("GPT2", "sdpa", **sizes)
+    hidden = model.h[1].attn
+
+    def opaque(module: Any, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> Any:
+        del module, key, value
+        return query.transpose(1, 2), None
+
+    transformers.AttentionInterface.register("opaque", opaque)
+    hidden.config = transformers.GPT2Config(**sizes)
+    hidden.config._attn_implementation = "opaque"
+    with (
+        pytest.raises(
+            IncompleteRecordingError,
+            match=r"h\.1\.attn: attention of GPT2Model computed by a kernel that cannot be seen "
+            r"\('opaque'\); load it with attn_implementation='sdpa' or 'eager'",
+        ),
+        torch.no_grad(),
+        record(model),
+    ):
+        model(**inputs)

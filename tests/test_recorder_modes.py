@@ -1,0 +1,350 @@
+"""Rows, largest weights, lazy attention, folders: parts of what whole recording tells."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from attention_cases import Calls, encoder, reference, tensors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import attnlens.recorder.capture as capture
+import attnlens.recorder.stream as stream
+from attnlens.errors import InputError, RecordingError
+from attnlens.probe import AttentionProbe
+from attnlens.recorder import record
+from attnlens.recorder.selection import largest
+from attnlens.records import AttentionRecord, Recording, load_recording
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def recorded(*inputs: Any, mode: dict[str, Any], **named: Any) -> AttentionRecord:
+    model = Calls()
+    with record(model, expected=1, **mode) as recording:
+        model(*inputs, **named)
+    return recording["Calls"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    columns=st.integers(1, 700),
+    share=st.floats(0, 1),
+    seed=st.integers(0, 2**16),
+    ties=st.booleans(),
+)
+def test_the_largest_are_the_largest(columns: int, share: float, seed: int, ties: bool) -> None:
+    (rows,) = tensors(3, columns, seed=seed)
+    if ties:
+        rows = rows.round()
+        rows[0, columns // 2 :] = -torch.inf
+    k = max(1, round(share * columns))
+    values, places = largest(rows, k)
+    assert torch.equal(values, rows.topk(k).values)
+    assert torch.equal(rows.gather(1, places), values)
+    assert all(len(set(line.tolist())) == k for line in places)
+
+
+@pytest.mark.parametrize("cells", [64, 1 << 21])
+@pytest.mark.parametrize("seen", ["all", "causal", "some", "added", "grouped"])
+@pytest.mark.parametrize("k", [1, 5, 23])
+def test_the_largest_weights_and_what_is_left(
+    k: int, seen: str, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlens.recorder.selection._BUFFER_CELLS", cells)
+    keys = 2 if seen == "grouped" else 4
+    (q,), (kk, v) = tensors(3, 4, 37, 16), tensors(3, keys, 41, 16, seed=1, many=2)
+    mask: Tensor | None = None
+    if seen == "some":
+        mask = torch.rand(3, 1, 37, 41, generator=torch.Generator().manual_seed(2)) > 0.5
+        mask[1, :, 6] = False
+    elif seen == "added":
+        (mask,) = tensors(4, 37, 41, seed=2)
+    named = {"is_causal": seen == "causal", "enable_gqa": seen == "grouped"}
+    entry = recorded(q, kk, v, mask, mode={"top_k": k}, **named)
+    whole = torch.from_numpy(reference(q, kk, mask, seen == "causal")).float()
+    assert entry.keys is not None
+    assert entry.residual is not None
+    assert entry.keys.dtype == torch.int32
+    assert entry.key_count == 41
+    torch.testing.assert_close(entry.weights, whole.topk(k).values, atol=2e-5, rtol=0)
+    at_keys = whole.gather(-1, entry.keys.long())
+    torch.testing.assert_close(entry.weights, at_keys, atol=2e-5, rtol=0)
+    left = whole.sum(-1) - at_keys.sum(-1)
+    torch.testing.assert_close(entry.residual, left, atol=2e-5, rtol=0)
+    each = entry.keys.sort(-1).values
+    assert not (each.diff(dim=-1) == 0).any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        (0, [0]),
+        (-1, [6]),
+        ([5, 1, -7], [5, 1, 0]),
+        (slice(2, None, 2), [2, 4, 6]),
+        (slice(-2, None), [5, 6]),
+        (range(3), [0, 1, 2]),
+    ],
+)
+def test_rows(rows: Any, kept: list[int]) -> None:
+    q, k, v = tensors(2, 3, 7, 8, many=3)
+    (bias,) = tensors(3, 7, 7, seed=5)
+    for mask in (None, bias, bias > 0):
+        entry = recorded(q, k, v, mask, mode={"rows": rows})
+        whole = torch.from_numpy(reference(q, k, mask)).float()[:, :, kept]
+        torch.testing.assert_close(entry.weights, whole, atol=2e-5, rtol=0)
+        assert entry.rows == tuple(kept)
+        if mask is bias:
+            assert entry.content is not None
+            assert entry.bias is not None
+            again = (entry.content + entry.bias).softmax(-1)
+            torch.testing.assert_close(again, whole, atol=2e-5, rtol=0)
+    everything = recorded(q, k, v, mode={"rows": slice(None)})
+    assert everything.rows is None
+    assert everything.weights.shape == (2, 3, 7, 7)
+
+
+def test_content_and_bias_where_keys_are_hidden() -> None:
+    q, k, v = tensors(1, 2, 4, 8, many=3)
+    hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    (bias,) = tensors(2, 4, 4, seed=5)
+    for least in (-torch.inf, torch.finfo(torch.float32).min):
+        entry = recorded(q, k, v, bias.masked_fill(hidden, least), mode={})
+        assert entry.content is not None
+        assert entry.bias is not None
+        assert entry.content.isfinite().all()
+        assert torch.equal(entry.bias == -torch.inf, hidden.expand(1, 2, 4, 4))
+        product = (q @ k.transpose(-1, -2)) / 8**0.5
+        torch.testing.assert_close(entry.content, product)
+        torch.testing.assert_close((entry.content + entry.bias).softmax(-1), entry.weights)
+        only_hides = recorded(q, k, v, torch.zeros(4, 4).masked_fill(hidden, least), mode={})
+        assert only_hides.content is None
+        assert only_hides.bias is None
+
+
+@pytest.mark.parametrize("mask", [None, "seen", "added"])
+def test_lazy_rows_come_later(mask: str | None) -> None:
+    (q,), (k, v) = tensors(2, 6, 33, 8), tensors(2, 3, 20, 8, seed=1, many=2)
+    (added,) = tensors(2, 1, 33, 20, seed=2)
+    given = None if mask is None else added > 0 if mask == "seen" else added
+    entry = recorded(q, k, v, given, mode={"lazy": True}, enable_gqa=True)
+    whole = torch.from_numpy(reference(q, k, given)).float()
+    assert entry.lazy is not None
+    torch.testing.assert_close(entry.lazy.row(30), whole[:, :, 30], atol=2e-5, rtol=0)
+    torch.testing.assert_close(entry.weights, whole, atol=2e-5, rtol=0)
+    assert entry.shape == (2, 6, 33, 20)
+
+
+def test_kept_weights_in_another_precision() -> None:
+    q, k, v = tensors(2, 3, 60, 8, many=3)
+    whole = torch.from_numpy(reference(q, k, causal=True))
+    for mode in ({}, {"rows": -1}, {"top_k": 4}):
+        entry = recorded(q, k, v, mode={"dtype": torch.float16, **mode}, is_causal=True)
+        assert entry.weights.dtype == torch.float16
+    entry = recorded(q, k, v, mode={"dtype": torch.float16}, is_causal=True)
+    torch.testing.assert_close(entry.weights.double(), whole, atol=1e-3, rtol=1e-3)
+
+
+def test_size_decides_where_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, small = Calls(), tensors(1, 1, 70, 4, many=3)
+    monkeypatch.setattr(capture, "WHOLE_CALL_BYTES", 70 * 70 * 4)
+    monkeypatch.setattr(capture, "WHOLE_BLOCK_BYTES", 2 * 70 * 70 * 4)
+    with record(model) as recording:
+        for _ in range(3):
+            model(*small)
+        model(*tensors(1, 1, 71, 4, many=3))
+    kept = [entry.shape[-1] for entry in recording.calls("Calls")]
+    assert kept == [70, 70, 64, 64]
+    notes = [entry.notes for entry in recording.calls("Calls")]
+    assert [len(note) for note in notes] == [0, 0, 1, 1]
+    assert "the 64 largest weights of each row were kept" in notes[2][0]
+    assert "rows=slice(None)" in notes[2][0]
+    with record(model, rows=slice(None)) as recording:
+        model(*tensors(1, 1, 71, 4, many=3))
+    assert recording["Calls"].shape == (1, 1, 71, 71)
+
+
+def test_probes_keep_rows_and_largest_weights_too() -> None:
+    class Looks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.probe = AttentionProbe()
+            self.odd = AttentionProbe(("slot", "share"))
+
+        def forward(self, weights: Tensor) -> Tensor:
+            seen: Tensor = self.probe(weights, content=weights.log(), bias=weights * 2)
+            self.odd(weights[0, 0])
+            return seen
+
+    model = Looks()
+    weights = tensors(2, 3, 5, 7)[0].softmax(-1)
+    with record(model, rows=[-1, 0]) as recording:
+        model(weights)
+    entry = recording["probe"]
+    assert entry.rows == (4, 0)
+    assert torch.equal(entry.weights, weights[:, :, [4, 0]])
+    assert entry.content is not None
+    assert entry.bias is not None
+    assert torch.equal(entry.content, weights.log()[:, :, [4, 0]])
+    assert torch.equal(entry.bias, weights[:, :, [4, 0]] * 2)
+    assert torch.equal(recording["odd"].weights, weights[0, 0])
+    assert any("no axis is called query" in note for note in recording["odd"].notes)
+    with record(model, top_k=2) as recording:
+        model(weights)
+    entry = recording["probe"]
+    assert torch.equal(entry.weights, weights.topk(2).values)
+    assert entry.residual is not None
+    torch.testing.assert_close(entry.residual, 1 - weights.topk(2).values.sum(-1))
+    with record(model, lazy=True) as recording:
+        model(weights)
+    assert torch.equal(recording["probe"].weights, weights)
+    assert any("kept whole" in note for note in recording["probe"].notes)
+
+
+def same(one: Recording, other: Recording) -> None:
+    assert list(one) == list(other)
+    for old, new in zip(one.records(), other.records(), strict=True):
+        told = ("site", "call", "axes", "rows", "key_count", "notes")
+        assert [getattr(old, name) for name in told] == [getattr(new, name) for name in told]
+        for part in ("weights", "content", "bias", "keys", "residual"):
+            first, second = getattr(old, part), getattr(new, part)
+            assert (first is None) == (second is None)
+            assert first is None or torch.equal(first, second)
+
+
+@pytest.mark.parametrize("mode", [{}, {"rows": [1]}, {"top_k": 3}, {"lazy": True}])
+def test_a_folder_holds_what_memory_would(
+    mode: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "PART_BYTES", 1500)
+    model = encoder(3).train()
+    (x,) = tensors(2, 6, 12)
+    folder = tmp_path / "recording"
+
+    def run(**options: Any) -> Recording:
+        torch.manual_seed(1)
+        with record(model, **mode, **options) as recording:
+            model(x)
+            model(x[:, :4])
+        return recording
+
+    streamed = run(to=folder)
+    same(streamed, run())
+    same(load_recording(folder), streamed)
+    index = json.loads((folder / "recording.json").read_text(encoding="utf-8"))
+    parts = [part["file"] for part in index["parts"]]
+    assert len(parts) > 1 or "rows" in mode
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*parts, "recording.json"])
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_that_cannot_be_or_was_not_finished(tmp_path: Path) -> None:
+    model, inputs = Calls(), tensors(1, 2, 4, 4, many=3)
+    already = r"is there already; give a folder to be made"
+    with pytest.raises(InputError, match=already), record(model, to=tmp_path):
+        model(*inputs)
+    nowhere = tmp_path / "a" / "b"
+    with pytest.raises(InputError, match="its folder does not exist"), record(model, to=nowhere):
+        model(*inputs)
+
+    def fail(reason: type[BaseException]) -> None:
+        with record(model, to=tmp_path / "new"):
+            model(*inputs)
+            raise reason
+
+    for reason in (KeyboardInterrupt, ValueError):
+        with pytest.raises(reason):
+            fail(reason)
+    with pytest.raises(RecordingError), record(model, to=tmp_path / "new", expected=2):
+        model(*inputs)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "is a folder without recording.json, so not a recording"),
+        ("{}", "not a recording"),
+        ("[", "damaged recording"),
+        ('{"format": "attnlens recording 2", "notes": []}', "damaged recording"),
+        ('{"format": "attnlens recording 999"}', "format 999"),
+        (
+            '{"format": "attnlens recording 2", "notes": [], "parts": [{"file": "../x", '
+            '"records": []}]}',
+            "names a part '../x'",
+        ),
+        (
+            '{"format": "attnlens recording 2", "notes": [], "parts": [{"file": '
+            '"part-00000.safetensors", "records": []}]}',
+            "cannot be read as a recording",
+        ),
+    ],
+)
+def test_a_folder_that_is_no_recording_gives_one_line(
+    text: str | None, told: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / "recording.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=told.replace(".", r"\.")) as caught:
+        load_recording(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+MEASURE = """
+import resource, sys, torch
+from torch import nn
+import torch.nn.functional as F
+from attnlens.recorder import record
+torch.set_num_threads(1)
+
+class Calls(nn.Module):
+    def forward(self, q):
+        return F.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+model = Calls()
+q = torch.randn(1, 1, 6144, 16)
+with torch.no_grad(), record(model, top_k=2) as recording:
+    model(q[:, :, :1024])
+before = peak()
+with torch.no_grad(), record(model, top_k=8) as recording:
+    model(q)
+print(peak() - before, tuple(recording["Calls"].shape))
+"""
+
+
+def test_the_largest_weights_never_need_a_whole_matrix() -> None:
+    resource = pytest.importorskip("resource")
+    del resource
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={"PYTHONPATH": str(REPOSITORY), "PATH": "", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    grown, shape = done.stdout.strip().split(" ", 1)
+    assert shape == "(1, 1, 6144, 8)"
+    # A whole matrix would be 144 MiB.
+    assert float(grown) < 72
+
+
+def test_many_small_calls_of_a_large_batch_are_worked_out_in_parts() -> None:
+    (q,), (k, v) = tensors(40, 8, 9, 4), tensors(40, 8, 300, 4, seed=1, many=2)
+    entry = recorded(q, k, v, mode={"top_k": 3})
+    whole = torch.from_numpy(reference(q, k)).float()
+    torch.testing.assert_close(entry.weights, whole.topk(3).values, atol=2e-5, rtol=0)
+    assert np.isfinite(entry.weights.numpy()).all()

@@ -1,0 +1,363 @@
+"""Recording leaves the model, torch and other threads as they are."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_cases import Calls, encoder, reference, tensors
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention as bound_here
+from torch.utils.checkpoint import checkpoint
+
+from attnlens.errors import NothingRecordedError
+from attnlens.recorder import record
+
+ORIGINALS = {
+    (F, "scaled_dot_product_attention"): F.scaled_dot_product_attention,
+    (torch._C._nn, "scaled_dot_product_attention"): torch._C._nn.scaled_dot_product_attention,
+    (F, "softmax"): F.softmax,
+    (torch, "_transformer_encoder_layer_fwd"): torch._transformer_encoder_layer_fwd,
+    (torch, "_native_multi_head_attention"): torch._native_multi_head_attention,
+    (torch.overrides, "has_torch_function"): torch.overrides.has_torch_function,
+}
+MODES: list[dict[str, Any]] = [{}, {"rows": -1}, {"top_k": 2}, {"lazy": True}]
+
+
+@pytest.fixture(autouse=True)
+def torch_is_as_it_was() -> Any:
+    yield
+    for (owner, name), original in ORIGINALS.items():
+        assert getattr(owner, name) is original
+    assert globals()["bound_here"] is F.scaled_dot_product_attention
+
+
+class Two(nn.Module):
+    """Two attention calls with weights to learn, one of them by a name bound on import."""
+
+    def __init__(self, attend: Callable[..., Tensor] | None = None) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.first, self.second = nn.Linear(8, 24), nn.Linear(8, 24)
+        self.attend = attend
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in (self.first, self.second):
+            q, k, v = layer(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+            if self.attend is not None:
+                x = x + self.attend(q, k, v, dropout_p=0.1).transpose(1, 2).flatten(2)
+            else:
+                x = x + bound_here(q, k, v, None, 0.1, True).transpose(1, 2).flatten(2)
+        return x
+
+
+def trained(model: nn.Module, *inputs: Tensor) -> list[Tensor]:
+    """A training step's output, gradients and the random numbers after it."""
+    torch.manual_seed(4)
+    model.zero_grad()
+    output = model(*inputs)
+    torch.autograd.backward((output * torch.arange(output.numel()).view_as(output)).sum())
+    found = [output.detach().clone()]
+    found += [part.grad.clone() for part in model.parameters() if part.grad is not None]
+    return [*found, torch.rand(5)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "make", [Two, lambda: encoder(dropout=0.2).train(), lambda: nn.Transformer(12, 2, 1, 1, 8)]
+)
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
+def test_outputs_gradients_and_random_numbers_are_the_same_bits(
+    make: Callable[[], nn.Module], mode: dict[str, Any]
+) -> None:
+    model = make()
+    (x,) = tensors(3, 5, 8 if isinstance(model, Two) else 12)
+    inputs = (x, x) if isinstance(model, nn.Transformer) else (x,)
+    plain = trained(model, *inputs)
+    assert len(plain) > 3
+    with record(model, **mode):
+        seen = trained(model, *inputs)
+    assert all(map(torch.equal, plain, seen))
+
+
+def test_a_flash_kernel_asked_for_its_log_sums_gives_the_same_gradients() -> None:
+    q, k, v = (part.requires_grad_() for part in tensors(2, 3, 40, 16, many=3))
+    model = Calls()
+
+    def run() -> list[Tensor]:
+        output = model(q, k, v, is_causal=True)
+        return [output.detach(), *torch.autograd.grad(output.square().sum(), (q, k, v))]
+
+    plain = run()
+    with record(model, lazy=True) as recording:
+        seen = run()
+    assert all(map(torch.equal, plain, seen))
+    lazy = recording["Calls"].lazy
+    assert lazy is not None
+    assert lazy.lse is not None
+    torch.testing.assert_close(lazy.lse, lazy.logits().logsumexp(-1), atol=1e-5, rtol=0)
+
+
+def holders() -> dict[str, Callable[..., Tensor]]:
+    kept = F.scaled_dot_product_attention
+
+    def closed(*args: Any, **named: Any) -> Tensor:
+        return kept(*args, **named)
+
+    def default(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, do: Any = kept) -> Tensor:
+        result: Tensor = do(q, k, v, dropout_p=dropout_p)
+        return result
+
+    return {
+        "attribute": F.scaled_dot_product_attention,
+        "closure": closed,
+        "default": default,
+        "partial": functools.partial(kept, scale=0.5),
+        "in torch._C": lambda *a, **n: torch._C._nn.scaled_dot_product_attention(*a, **n),
+    }
+
+
+@pytest.mark.parametrize("name", ["attribute", "closure", "default", "partial", "in torch._C"])
+def test_the_function_is_seen_wherever_it_is_kept(name: str) -> None:
+    model = Two(holders()[name])
+    (x,) = tensors(2, 5, 8)
+    torch.manual_seed(0)
+    plain = model(x)
+    torch.manual_seed(0)
+    with record(model, expected=2) as recording:
+        seen = model(x)
+    assert torch.equal(plain, seen)
+    assert [entry.call for entry in recording.calls("Two")] == [0, 1]
+
+
+class Operator(nn.Module):
+    """Calls torch's operator, as exported code does."""
+
+    def forward(self, q: Tensor) -> Tensor:
+        result: Tensor = torch.ops.aten.scaled_dot_product_attention.default(q, q, q)
+        return result
+
+
+def test_operators_and_exported_modules_are_seen() -> None:
+    (q,) = tensors(2, 3, 5, 8)
+    exported = torch.export.export(Calls(), (q, q, q)).module()
+    for model, inputs in ((Operator(), (q,)), (exported, (q, q, q))):
+        with record(model, expected=1) as recording:
+            output = model(*inputs)
+        (entry,) = recording.records()
+        assert abs(entry.weights.numpy() - reference(q, q)).max() < 2e-5
+        assert torch.equal(output, model(*inputs))
+
+
+def test_a_checkpointed_module_is_recorded_once() -> None:
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Two()
+
+        def forward(self, x: Tensor) -> Any:
+            return checkpoint(self.inner, x, use_reentrant=False)
+
+    model = Checkpointed()
+    (x,) = tensors(2, 5, 8)
+    plain = trained(model, x)
+    with record(model, expected=2):
+        seen = trained(model, x)
+    assert all(map(torch.equal, plain, seen))
+
+
+def state_of(model: nn.Module) -> list[Any]:
+    return [
+        (dict(module.__dict__), len(module._forward_hooks), len(module._forward_pre_hooks))
+        for module in model.modules()
+    ]
+
+
+def test_the_model_is_as_it_was_after_an_exception_too() -> None:
+    class Fails(Two):
+        def forward(self, x: Tensor) -> Tensor:
+            super().forward(x)
+            raise KeyError("ours")
+
+    model = Fails()
+    before = state_of(model)
+    for mode in (*MODES, {"adapters": lambda *_: None}):
+        with pytest.raises(KeyError, match="ours"), record(model, **mode):
+            model(*tensors(1, 3, 8))
+        assert state_of(model) == before
+
+
+def test_blocks_nest_and_each_sees_its_own() -> None:
+    outer_model = nn.ModuleDict({"a": Two(), "b": Two()})
+    (x,) = tensors(1, 3, 8)
+    with record(outer_model) as outer:
+        outer_model["a"](x)
+        with record(outer_model["b"], rows=-1) as inner:
+            outer_model["a"](x)
+            outer_model["b"](x)
+        outer_model["b"](x)
+    assert [len(outer.calls(site)) for site in ("a", "b")] == [4, 4]
+    assert [entry.rows for entry in inner.calls("Two")] == [(2,), (2,)]
+    assert torch.equal(inner.calls("Two")[0].weights, outer.calls("b")[0].weights[:, :, -1:])
+
+
+def test_threads_do_not_mix() -> None:
+    models = [Two() for _ in range(4)]
+    barrier = threading.Barrier(len(models) + 1)
+    found: dict[int, Any] = {}
+
+    def run(number: int) -> None:
+        (x,) = tensors(1, 3 + number, 8, seed=number)
+        try:
+            with record(models[number]) as recording:
+                barrier.wait(30)
+                for _ in range(10):
+                    models[number](x)
+                barrier.wait(30)
+            found[number] = [entry.shape for entry in recording.records()]
+        except Exception as error:
+            found[number] = error
+            barrier.abort()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(models))]
+    for thread in threads:
+        thread.start()
+    barrier.wait(30)
+    # This thread has no block: its own call is in nobody's recording.
+    models[0](*tensors(1, 20, 8))
+    barrier.wait(30)
+    for thread in threads:
+        thread.join(30)
+    assert found == {n: [(1, 2, 3 + n, 3 + n)] * 20 for n in range(len(models))}
+
+
+def test_a_module_imported_in_the_block_gets_the_function_itself() -> None:
+    model = Two()
+    late = types.ModuleType("imported_late")
+    sys.modules["imported_late"] = late
+    try:
+        with record(model):
+            model(*tensors(1, 3, 8))
+            exec("from torch.nn.functional import scaled_dot_product_attention", vars(late))
+            model.copied = copy.deepcopy(F.scaled_dot_product_attention)
+        assert late.scaled_dot_product_attention is F.scaled_dot_product_attention
+        assert model.copied is F.scaled_dot_product_attention
+    finally:
+        del sys.modules["imported_late"]
+
+
+def test_nothing_but_the_recording_stays_alive() -> None:
+    model = Two()
+    q, k, v = tensors(1, 2, 3, 4, many=3)
+    calls = Calls()
+    with record(model) as recording, record(calls) as other:
+        output = model(*tensors(1, 3, 8))
+        calls(q, k, v)
+    gone = [weakref.ref(thing) for thing in (model, calls, output, q, k, v)]
+    del model, calls, output, q, k, v
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 6
+    assert len(recording.calls("Two")) == 2
+    assert other["Calls"].weights.shape == (1, 2, 3, 3)
+
+
+def test_a_tensor_changed_later_does_not_change_the_record() -> None:
+    q, k, v = tensors(1, 2, 3, 4, many=3)
+    expected = torch.from_numpy(reference(q, k)).float()
+    for mode in ({}, {"lazy": True}):
+        first = [part.clone() for part in (q, k, v)]
+        model = Calls()
+        with record(model, **mode) as recording:
+            model(*first)
+        for part in first:
+            part.zero_()
+        torch.testing.assert_close(recording["Calls"].weights, expected)
+
+
+def test_compiled_modules_are_seen() -> None:
+    model = encoder()
+    (x,) = tensors(2, 5, 12)
+    compiled = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        plain = compiled(x)
+        with record(compiled, expected=2) as recording:
+            output = compiled(x)
+        with record(model) as same:
+            model(x)
+    assert list(recording) == list(same) == ["layers.0.self_attn", "layers.1.self_attn"]
+    torch.testing.assert_close(plain, output, atol=1e-6, rtol=0)
+    assert any("uncompiled" in note for note in recording.notes)
+    assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+def test_flex_attention_is_seen_with_its_functions() -> None:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def later(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        del batch, head
+        return (query >= key) & (query != 3)
+
+    def sloped(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return score + (batch + 1) * (head + 1) * 0.1 * (key - query)
+
+    class Flexes(nn.Module):
+        def forward(self, q: Tensor, k: Tensor) -> Any:
+            return flex_attention(q, k, k, score_mod=sloped, block_mask=mask, enable_gqa=True)
+
+    (q,), (k,) = tensors(2, 4, 6, 8), tensors(2, 2, 6, 8, seed=1)
+    mask = create_block_mask(later, None, None, 6, 6, device="cpu")
+    steps = torch.arange(6.0)
+    slopes = torch.tensor([1.0, 2.0])[:, None, None, None] * torch.arange(1.0, 5)[:, None, None]
+    bias = slopes * 0.1 * (steps - steps[:, None])
+    bias = bias.masked_fill(torch.ones(6, 6, dtype=torch.bool).triu(1), -torch.inf)
+    bias[:, :, 3] = -torch.inf
+    expected = torch.from_numpy(reference(q, k, bias)).float()
+    model = Flexes()
+    plain = model(q, k)
+    with record(model, expected=1) as recording:
+        output = model(q, k)
+    torch.testing.assert_close(recording["Flexes"].weights, expected, atol=2e-5, rtol=0)
+    torch.testing.assert_close(plain, output, atol=1e-5, rtol=0)
+    with record(model, top_k=2) as recording:
+        model(q, k)
+    entry = recording["Flexes"]
+    assert entry.keys is not None
+    torch.testing.assert_close(
+        entry.weights, expected.gather(-1, entry.keys.long()), atol=2e-5, rtol=0
+    )
+
+
+def test_calls_outside_the_model_are_not_its_own() -> None:
+    model = Two()
+    q, k, v = tensors(1, 2, 3, 4, many=3)
+    with pytest.raises(NothingRecordedError), record(model):
+        Calls()(F.scaled_dot_product_attention(q, k, v), k, v)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_fused_encoder_keeps_its_path_where_torch_is_held_in_hidden_places(kept: bool) -> None:
+    model = encoder()
+    (x,) = tensors(3, 6, 12)
+    hidden = torch.zeros(3, 6, dtype=torch.bool)
+    hidden[:, 5:] = hidden[0, 3:] = True
+    holder = [F.scaled_dot_product_attention] if kept else []
+    with torch.no_grad():
+        plain = model(x, src_key_padding_mask=hidden)
+        assert not plain[0, 3:].any()
+        with record(model, expected=2) as recording:
+            output = model(x, src_key_padding_mask=hidden)
+    torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
+    assert recording["layers.0.self_attn"].shape == (3, 2, 6, 6)
+    assert len(holder) == kept

@@ -1,0 +1,270 @@
+"""Saved recordings come back to the last bit; files that lie are refused in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recording_cases import (
+    AXES,
+    every_kind,
+    lazy_attention,
+    lazy_record,
+    same,
+    top_record,
+    whole_record,
+)
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+import attnlens
+from attnlens._version import VERSION
+from attnlens.errors import InputError
+from attnlens.lazy import LazyAttention
+from attnlens.recording_files import describe, read_part, record_of, tensors_of, write_part
+from attnlens.records import AttentionRecord, Recording, load_recording
+
+
+def unpacked(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata()), {name: file.get_tensor(name) for name in list(file.keys())}
+
+
+def test_every_kind_of_record_comes_back_exactly(tmp_path: Path) -> None:
+    recording = every_kind()
+    path = tmp_path / "r.safetensors"
+    recording.save(path)
+    back = attnlens.load_recording(path)
+    assert list(back) == list(recording)
+    assert [one.call for one in back.calls("top")] == [0, 1]
+    for one, other in zip(recording.records(), back.records(), strict=True):
+        same(one, other)
+    assert back.notes == recording.notes == ("before dropout", "top 4")
+    assert list(tmp_path.iterdir()) == [path]
+    # To the same place, which is read from still.
+    back.save(path)
+    for one, other in zip(recording.records(), load_recording(path).records(), strict=True):
+        same(one, other)
+
+
+def test_a_record_is_taken_apart_and_put_together() -> None:
+    for record in every_kind().records():
+        entry = json.loads(json.dumps(describe(record)))
+        same(record, record_of(entry, tensors_of(record)))
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_every_precision_is_kept(tmp_path: Path, kind: torch.dtype) -> None:
+    lazy = lazy_attention(mask=torch.randn(7, 11).to(kind), causal=False)
+    lazy = LazyAttention(lazy.q.to(kind), lazy.k.to(kind), 0.3, lazy.mask, lse=lazy.q[..., 0])
+    records = [
+        AttentionRecord.of_lazy("lazy", 0, lazy, AXES),
+        AttentionRecord("all", 0, torch.rand(2, 6, 7, 11).to(kind).requires_grad_(), AXES),
+    ]
+    path = tmp_path / "r"
+    Recording(records).save(path)
+    for one, other in zip(records, load_recording(path).records(), strict=True):
+        same(one, other)
+        assert torch.equal(one.weights, other.weights)
+
+
+def test_lazy_records_are_written_as_queries_and_keys(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    Recording([lazy_record()]).save(path)
+    about, tensors = unpacked(path)
+    assert sorted(tensors) == ["0.lazy.k", "0.lazy.mask", "0.lazy.q"]
+    assert about["format"] == "attnlens recording 2"
+    assert about["attnlens"] == VERSION
+
+
+def test_what_is_shared_or_only_repeated_is_written_once(tmp_path: Path) -> None:
+    # Queries and keys as views of one buffer, and one mask spread over heads for two layers.
+    fused = torch.randn(2, 6, 11, 10)
+    mask = (torch.rand(1, 1, 11, 11) > 0.2).expand(2, 6, 11, 11)
+    q, k = fused[..., :5], fused[..., 5:]
+    layers = [
+        AttentionRecord.of_lazy(site, 0, LazyAttention(q, k, 0.4, mask), AXES) for site in "ab"
+    ]
+    path = tmp_path / "r"
+    Recording(layers).save(path)
+    _, tensors = unpacked(path)
+    assert {name: tuple(value.shape) for name, value in tensors.items()} == {
+        "0.lazy.q": (2, 6, 11, 5),
+        "0.lazy.k": (2, 6, 11, 5),
+        "0.lazy.mask": (1, 1, 11, 11),
+    }
+    for one, other in zip(layers, load_recording(path).records(), strict=True):
+        same(one, other)
+    # The same memory seen as two shapes.
+    q = torch.randn(1, 1, 4, 4)
+    twice = [AttentionRecord.of_lazy("a", 0, LazyAttention(q, q.transpose(2, 3), 1.0), AXES)]
+    Recording(twice).save(path)
+    same(twice[0], load_recording(path)["a"])
+
+
+def test_parts_of_a_folder_are_read_by_their_entries(tmp_path: Path) -> None:
+    records = every_kind().records()
+    entries = write_part(tmp_path / "part-0", records, note="of a folder")
+    told = json.loads(json.dumps(entries))
+    for one, other in zip(records, read_part(tmp_path / "part-0", told), strict=True):
+        same(one, other)
+    assert [one.site for one in read_part(tmp_path / "part-0", told[1:2])] == ["all"]
+    assert unpacked(tmp_path / "part-0")[0]["note"] == "of a folder"
+
+
+def test_format_1_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    weights = torch.rand(2, 3)
+    index = [{"site": "a", "call": 0, "axes": [["query", None], ["key", ["x", "y", "z"]]]}]
+    about = {"format": "attnlens recording 1", "records": json.dumps(index)}
+    save_file({"0.weights": weights, "0.bias": weights + 1}, path, about)
+    record = load_recording(path)["a"]
+    assert torch.equal(record.weights, weights)
+    assert record.bias is not None
+    assert record.axes[1].labels == ("x", "y", "z")
+    assert (record.rows, record.lazy, record.notes) == (None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("writer", "wanted"),
+    [("7.2.0", "attnlens 7.2.0 or later"), (None, "a later attnlens"), ("\x1b[2J", "a later")],
+)
+def test_a_later_format_tells_what_is_needed(
+    tmp_path: Path, writer: str | None, wanted: str
+) -> None:
+    path = tmp_path / "new"
+    about = {"format": "attnlens recording 3", "records": "[]"}
+    save_file({"a": torch.zeros(1)}, path, about | ({} if writer is None else {"attnlens": writer}))
+    with pytest.raises(InputError) as caught:
+        load_recording(path)
+    assert str(caught.value).startswith(
+        f"{path}: has format 3; attnlens {VERSION} reads recordings of format 1 to 2; "
+        f"install {wanted}"
+    )
+
+
+Change = Callable[[dict[str, Any], dict[str, torch.Tensor]], None]
+
+
+def put(part: str, value: Any) -> Change:
+    def change(entry: dict[str, Any], _: dict[str, torch.Tensor]) -> None:
+        entry[part] = value
+
+    return change
+
+
+def tensor(name: str, value: Callable[[torch.Tensor], torch.Tensor]) -> Change:
+    def change(_: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+        tensors[name] = value(tensors[name]).contiguous()
+
+    return change
+
+
+def lazy_part(part: str, value: Any) -> Change:
+    def change(entry: dict[str, Any], _: dict[str, torch.Tensor]) -> None:
+        entry["lazy"][part] = value
+
+    return change
+
+
+LIES: list[tuple[str, Change, str]] = [
+    ("all", put("site", 3), "a site is no text"),
+    ("all", put("call", -1), "call -1 is no number from 0"),
+    ("all", put("call", True), "call True"),
+    ("all", put("axes", [["query", None]]), "axes say"),
+    ("all", put("axes", 5), "not iterable"),
+    ("all", put("axes", [[3, None]] * 4), "the name of an axis is no text"),
+    ("all", put("axes", [["a", [1, 2]]] * 4), "labels of axis 'a' are no texts"),
+    ("all", put("axes", [["a", "xy"]] * 4), "labels of axis 'a' are no texts"),
+    ("all", put("notes", [1]), "a note is no text"),
+    ("all", put("rows", [0, 1]), "2 rows named of 7"),
+    ("all", put("rows", ["0"] * 7), "rows are no numbers"),
+    ("all", put("price", 3), "a record has no part 'price'"),
+    ("all", put("key_count", 9), "a residual without keys"),
+    ("all", put("tensors", {}), ""),
+    ("all", put("tensors", {"weights": "nowhere"}), "nowhere"),
+    ("all", put("expanded", {"weights": [9, 9]}), ""),
+    ("all", tensor("0.weights", lambda w: w.int()), "weights are torch.int32"),
+    ("all", tensor("0.weights", lambda w: w[0]), "axes say"),
+    ("all", tensor("0.content", lambda w: w[:, :5]), "content does not fit"),
+    ("top", put("key_count", None), "key count None is no number"),
+    ("top", put("key_count", 3), "a key is not among the 3"),
+    ("top", tensor("0.keys", lambda keys: keys - 5), "a key is not among the 11"),
+    ("top", tensor("0.keys", lambda keys: keys.float()), "do not fit weights"),
+    ("top", tensor("0.keys", lambda keys: keys[..., :2]), "do not fit weights"),
+    ("top", tensor("0.residual", lambda rest: rest[:1]), "the residual does not fit"),
+    ("lazy", lazy_part("scale", "much"), "scale 'much' is no number"),
+    ("lazy", lazy_part("causal", 3), "causal is 3"),
+    ("lazy", lazy_part("price", 3), "lazy attention has no part 'price'"),
+    ("lazy", put("lazy", [1, 2]), ""),
+    ("lazy", put("lazy", None), "weights"),
+    ("lazy", tensor("0.lazy.k", lambda k: k[..., :2]), "do not fit"),
+    ("lazy", tensor("0.lazy.k", lambda k: k.repeat(1, 4, 1, 1)), "do not fit"),
+    ("lazy", tensor("0.lazy.q", lambda q: q.long()), "queries or keys are no numbers"),
+    ("lazy", tensor("0.lazy.mask", lambda mask: mask[..., :3]), "the mask does not fit"),
+    ("lazy", tensor("0.lazy.mask", lambda mask: mask.int()), "the mask does not fit"),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "said"), LIES)
+def test_a_file_that_lies_about_itself_is_one_line(
+    tmp_path: Path, kind: str, change: Change, said: str
+) -> None:
+    path = tmp_path / "r"
+    record = {"all": whole_record, "top": top_record, "lazy": lazy_record}[kind]()
+    Recording([record]).save(path)
+    about, tensors = unpacked(path)
+    (entry,) = json.loads(about["records"])
+    change(entry, tensors)
+    save_file(tensors, path, about | {"records": json.dumps([entry])})
+    with pytest.raises(InputError) as caught:
+        load_recording(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: is a damaged recording (")
+    assert text.endswith("; record it again")
+    assert said in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "records", ["", "{}", "[3]", "[null]", '[{"site": "a"}]', "[" * 100_000, "9" * 5000, '"a"']
+)
+def test_an_index_that_is_none_is_one_line(tmp_path: Path, records: str) -> None:
+    path = tmp_path / "r"
+    about = {"format": "attnlens recording 2", "records": records}
+    save_file({"0.weights": torch.zeros(2)}, path, about)
+    with pytest.raises(InputError, match="is a damaged recording"):
+        load_recording(path)
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_bytes_changed_anywhere_never_end_in_another_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "changed"
+    Recording([top_record(), lazy_record()]).save(path)
+    raw = bytearray(path.read_bytes())
+    header = 8 + int.from_bytes(raw[:8], "little")
+    for _ in range(data.draw(st.integers(1, 3))):
+        # Most of what can go wrong is in the header.
+        place = data.draw(st.integers(0, data.draw(st.sampled_from([header, len(raw)])) - 1))
+        raw[place] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        raw = raw[: data.draw(st.integers(0, len(raw)))]
+    path.write_bytes(bytes(raw))
+    with contextlib.suppress(InputError):
+        assert len(load_recording(path).records()) <= 2
+
+
+def test_where_nothing_can_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="its folder does not exist"):
+        every_kind().save(tmp_path / "nowhere" / "r")
+    assert list(tmp_path.iterdir()) == []
