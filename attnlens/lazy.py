@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -79,7 +80,7 @@ class LazyAttention:
         Raises:
             RecordingError: a query that is not there.
         """
-        with torch.no_grad(), torch.autocast(self.q.device.type, enabled=False):
+        with torch.no_grad(), without_autocast(self.q.device.type):
             return shares(self.logits(rows), self.may_hide)
 
     def logits(
@@ -99,7 +100,7 @@ class LazyAttention:
             ``(batch, head, query, key)``.
         """
         batch, heads, queries, every = self.shape
-        chosen = rows if isinstance(rows, slice) else chosen_rows(rows, queries)
+        chosen = rows if isinstance(rows, slice) else _as_slice(chosen_rows(rows, queries))
         exact = self.exact
         q = exact.q if chosen is None else exact.q[:, :, chosen]
         count = every if keys is None else keys
@@ -137,7 +138,7 @@ class LazyAttention:
 
     def content(self, rows: Sequence[int] | None = None) -> Tensor:
         """Query times key, scaled, nothing added or hidden: ``(batch, head, query, key)``."""
-        with torch.no_grad(), torch.autocast(self.q.device.type, enabled=False):
+        with torch.no_grad(), without_autocast(self.q.device.type):
             return replace(self, mask=None, causal=False).logits(rows)
 
     def batches(self, first: int, end: int) -> LazyAttention:
@@ -147,6 +148,21 @@ class LazyAttention:
             mask = mask[first:end]
         lse = None if self.lse is None else self.lse[first:end]
         return replace(self, q=self.q[first:end], k=self.k[first:end], mask=mask, lse=lse)
+
+
+def without_autocast(device: str) -> AbstractContextManager[object]:
+    """A block in which tensors keep their precision."""
+    # Entering autocast takes longer than a row of attention: only where it is on.
+    if torch.is_autocast_enabled(device):
+        return torch.autocast(device, enabled=False)
+    return nullcontext()
+
+
+def _as_slice(rows: list[int] | None) -> list[int] | slice | None:
+    """Neighbouring rows as a slice, which copies nothing."""
+    if rows and rows == list(range(rows[0], rows[0] + len(rows))):
+        return slice(rows[0], rows[0] + len(rows))
+    return rows
 
 
 def _first(chosen: slice) -> int:

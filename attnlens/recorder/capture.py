@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnlens.axes import Axis
-from attnlens.lazy import LazyAttention, shares
+from attnlens.lazy import LazyAttention, shares, without_autocast
 from attnlens.recorder.choice import DEFAULT_TOP, WHOLE_BLOCK_BYTES, WHOLE_CALL_BYTES, Choice
 from attnlens.recorder.interception import AttentionCall, Modify
 from attnlens.recorder.selection import chunks, top_of, top_of_weights
@@ -75,7 +75,7 @@ class Capture:
                     call.site, call.number, _without_nan(call.weights), AXES, notes=notes
                 ), None
             assert call.q is not None
-            with torch.autocast(call.q.device.type, enabled=False):
+            with without_autocast(call.q.device.type):
                 return self._of_queries(call, notes)
 
     def of_weights(
