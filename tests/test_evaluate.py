@@ -286,15 +286,20 @@ def test_the_same_question_has_the_same_answer(sources: Path, attnlens_here: Her
 def test_the_page_fits_where_it_is_shown(
     sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for width in ("72", "100"):
+    for width in ("64", "80", "100"):
         monkeypatch.setenv("COLUMNS", width)
         page = attnlens_here.good(
             "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
             sources / "small.safetensors", "--baselines", "prior,state_table",
         )  # fmt: skip
         assert max(map(len, page.splitlines())) <= int(width)
+        assert "…" not in page
+        for words in ("model minus it", "Brier", "ECE", "top-1"):
+            assert words in page
         figures = re.findall(r"^  (model|prior|state table) +(\d\.\d{4})", page, re.MULTILINE)
         assert sorted(name for name, _ in figures) == ["model", "prior", "state table"]
+        gaps = re.findall(r"[+-]\d\.\d{4} \[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]", page)
+        assert len(gaps) == 2
         assert [loss for _, loss in figures] == sorted(loss for _, loss in figures)
 
 
