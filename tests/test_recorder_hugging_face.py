@@ -72,9 +72,12 @@ def asked(model: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
     return [*told["encoder_attentions"], *(weights for pair in decoder for weights in pair)]
 
 
+@pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("how", ["eager", "sdpa"])
 @pytest.mark.parametrize("name", MODELS)
-def test_weights_are_those_the_library_returns(name: str, how: str) -> None:
+def test_weights_are_those_the_library_returns(name: str, how: str, kept: bool) -> None:
+    # Held where no name leads to, torch's function makes the recorder watch every call.
+    holder = [nn.functional.scaled_dot_product_attention] if kept else []
     sizes, inputs = MODELS[name]
     expected = asked(made(name, "eager", **sizes), inputs)
     model = made(name, how, **sizes)
@@ -91,6 +94,7 @@ def test_weights_are_those_the_library_returns(name: str, how: str) -> None:
             # What padding looks at is left open: kernels differ there.
             got, weights = (part.masked_fill(~real[:, None, :, None], 0) for part in (got, weights))
         torch.testing.assert_close(got, weights, atol=2e-5, rtol=0)
+    assert len(holder) == kept
 
 
 def test_biases_of_t5_stand_apart() -> None:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.interception import AttentionCall, Listener, attend, here, listening
 from attnlens.recorder.sites import local_of
 
 _FLASH: Final = 1
@@ -228,7 +228,7 @@ def softmax(
         if not told:
             return original(*args, **named)
         dropout = float(local_of(frame, "dropout_p") or 0.0)
-        weights = original(*args, **named)
+        weights = _unseen(original, args, named)
         lead = (-1, int(local_of(frame, "num_heads")))
     else:
         if not any(listener.softmaxes for listener in _listeners()):
@@ -238,7 +238,7 @@ def softmax(
             return original(*args, **named)
         heads = logits.shape[1]
         told = listening(frame, lambda listener, site, module: _fits(listener, site, module, heads))
-        weights = original(*args, **named)
+        weights = _unseen(original, args, named)
         if not told:
             return weights
         dropout = _dropout_of(told[0])
@@ -258,9 +258,16 @@ def softmax(
     )
 
 
-def _listeners() -> list[Listener]:
-    from attnlens.recorder.interception import here
+def _unseen(original: Original, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A function's result; a mode that sees it called tells nobody a second time."""
+    here.busy = True
+    try:
+        return original(*args, **named)
+    finally:
+        here.busy = False
 
+
+def _listeners() -> list[Listener]:
     return here.listeners
 
 
