@@ -57,10 +57,19 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--strength",
         type=_strength,
-        default=1.0,
         metavar="X",
         help="how many times as strong the causes that are past balls are as in real matches "
         "(default 1; 0 switches them off)",
+    )
+    parser.add_argument(
+        "--rules",
+        type=_strength,
+        nargs="?",
+        const=1.0,
+        metavar="X",
+        help="plant the three rules, X times as strong (default 1), in a league of equals: "
+        "nothing else of the past counts, and _rules.jsonl beside has the past balls that each "
+        "ball truly depended on, with their true effects",
     )
     parser.add_argument(
         "--plant",
@@ -122,14 +131,15 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cli.options import progress
     from attnlens.cricket.simulate import Coefficients
     from attnlens.cricket.simulated_files import save_simulated
+    from attnlens.cricket.simulated_rules import rules_times
 
     if options.seed < 0:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
     if not options.out:
         raise InputError("--out is empty", remedy="name a file or a folder")
-    coefficients = dataclasses.replace(
-        Coefficients().times(options.strength), **(options.plant or {})
-    )
+    ruled = bool(options.rules)
+    strength = options.strength if options.strength is not None else 0.0 if ruled else 1.0
+    coefficients = dataclasses.replace(Coefficients().times(strength), **(options.plant or {}))
     several = options.matches > 1
 
     def told(done: int) -> None:
@@ -141,6 +151,7 @@ def run(options: argparse.Namespace) -> int:
             options.out,
             range(options.seed, options.seed + options.matches),
             coefficients=coefficients,
+            rules=rules_times(options.rules) if ruled else (),
             file_format=options.format,
             told=told,
         )

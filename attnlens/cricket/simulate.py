@@ -41,6 +41,8 @@ from attnlens.cricket.simulated_players import (
     side,
     true_rates,
 )
+from attnlens.cricket.simulated_rates import GROUPS
+from attnlens.cricket.simulated_rules import Rule, RuledBall, ruled_ball
 
 __all__ = ["Coefficients", "Simulated", "TrueBall", "planted_balls", "simulate", "simulate_match"]
 
@@ -54,6 +56,7 @@ _BATS_AFTER_TOSS = 0.47
 _LAST_OVER = OVERS - 1
 # How many of a side are to bowl: about the shares in real innings, see the report.
 _BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
+_ALIKE: Row = (0.0,) * len(GROUPS)
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,14 @@ class Simulated:
         match: as a reader would return it.
         truth: one per delivery, in the order of innings and index.
         elevens: who was to play, by team, in batting order.
+        ruled: what the rules did to each delivery, in the same order as ``truth``; empty
+            where there were none.
     """
 
     match: Match
     truth: tuple[TrueBall, ...]
     elevens: Mapping[str, tuple[Player, ...]]
+    ruled: tuple[RuledBall, ...] = ()
 
 
 def simulate_match(seed: int, *, coefficients: Coefficients | None = None) -> Match:
@@ -76,7 +82,9 @@ def simulate_match(seed: int, *, coefficients: Coefficients | None = None) -> Ma
     return simulate(seed, coefficients=coefficients).match
 
 
-def simulate(seed: int, *, coefficients: Coefficients | None = None) -> Simulated:
+def simulate(
+    seed: int, *, coefficients: Coefficients | None = None, rules: tuple[Rule, ...] = ()
+) -> Simulated:
     """One T20 match of the invented league; the same seed gives the same match.
 
     The league's players and their true rates are the same for every seed. Matches
@@ -85,8 +93,11 @@ def simulate(seed: int, *, coefficients: Coefficients | None = None) -> Simulate
 
     Args:
         seed: 0 or more.
+        rules: planted rules, see `attnlens.cricket.simulated_rules`. With them players,
+            grounds and days are all alike, and unless ``coefficients`` says otherwise no
+            cause of `PLANTED` is at work.
     """
-    size = coefficients or Coefficients()
+    size = coefficients or (Coefficients().times(0) if rules else Coefficients())
     rng = Random(seed)
     first, second = (side(name) for name in _shuffled(rng, list(TEAMS))[:2])
     winner = first if rng.random() < 0.5 else second
@@ -95,7 +106,7 @@ def simulate(seed: int, *, coefficients: Coefficients | None = None) -> Simulate
         first, second = second, first
     venue, city = pick(rng, dict.fromkeys(VENUES, 1.0))
     ground = added(true_rates()["venue", venue], day_effect(rng.random, "match"))
-    play = _Play(rng, size, ground)
+    play = _Play(rng, size, ground, rules)
     play.innings(first, second)
     play.innings(second, first)
     one, two = play.drafts
@@ -130,7 +141,7 @@ def simulate(seed: int, *, coefficients: Coefficients | None = None) -> Simulate
         innings=play.drafts,
     )
     elevens = {team.name: team.players for team in (first, second)}
-    return Simulated(draft.finished(), tuple(play.truth), elevens)
+    return Simulated(draft.finished(), tuple(play.truth), elevens, tuple(play.ruled))
 
 
 def _result(one: InningsDraft, two: InningsDraft) -> Facts:
@@ -144,12 +155,16 @@ def _result(one: InningsDraft, two: InningsDraft) -> Facts:
 class _Play:
     """A match being played: its innings so far, and the truth about their balls."""
 
-    def __init__(self, rng: Random, size: Coefficients, ground: Row) -> None:
+    def __init__(
+        self, rng: Random, size: Coefficients, ground: Row, rules: tuple[Rule, ...]
+    ) -> None:
         self.drafts: list[InningsDraft] = []
         self.truth: list[TrueBall] = []
+        self.ruled: list[RuledBall] = []
         self._rng = rng
         self._size = size
         self._ground = ground
+        self._rules = rules
 
     def innings(self, batting: Side, bowling: Side, super_over: bool = False) -> None:
         """Play the next innings; every second one is a chase."""
@@ -168,7 +183,8 @@ class _Play:
             declared=False,
         )
         self.drafts.append(draft)
-        background = by_outcome(added(self._ground, day_effect(rng.random, "innings")))
+        alike = by_outcome(_ALIKE) if self._rules else None
+        background = alike or by_outcome(added(self._ground, day_effect(rng.random, "innings")))
         chances = Chances(self._size, background, target is not None)
         past = Past(target, overs * BALLS_PER_OVER)
         order = iter(batting.players)
@@ -184,11 +200,17 @@ class _Play:
                 situation = past.situation(striker, bowler)
                 probabilities, amounts = chances.of(
                     _LAST_OVER if super_over else over,
-                    batting.batting[striker],
-                    bowling.bowling[bowler],
+                    alike or batting.batting[striker],
+                    alike or bowling.bowling[bowler],
                     situation,
                 )
                 index = len(draft.deliveries) + 1
+                if self._rules:
+                    ruled = ruled_ball(
+                        number, draft.deliveries, striker, bowler, probabilities, self._rules
+                    )
+                    self.ruled.append(ruled)
+                    probabilities = ruled.probabilities()
                 self.truth.append(true_ball(number, index, probabilities, amounts, situation))
                 outcome = pick(rng, dict(zip(OUTCOMES, probabilities, strict=True)))
                 free_hit = "free_hit" in amounts

@@ -6,11 +6,12 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import json
 import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -19,11 +20,13 @@ from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.readers.csv2_writer import csv2_texts, text_of
 from attnlens.cricket.simulate import Simulated, TrueBall, simulate
 from attnlens.cricket.simulated_causes import CAUSES, PLANTED, Coefficients
+from attnlens.cricket.simulated_rules import Rule
 from attnlens.errors import InputError
 from attnlens.files import check_writable, write_text, written_beside
 
 FORMATS: Final = ("csv2", "json")
 TRUTH_SUFFIX: Final = "_planted.csv"
+RULES_SUFFIX: Final = "_rules.jsonl"
 TRUTH_COLUMNS: Final = (
     "match_id",
     "innings",
@@ -60,10 +63,13 @@ def save_simulated(
     seeds: Sequence[int],
     *,
     coefficients: Coefficients | None = None,
+    rules: tuple[Rule, ...] = (),
     file_format: str | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Simulate matches and write them, with the truth in ``<stem>_planted.csv`` beside.
+
+    With planted rules, what they did to each ball is in ``<stem>_rules.jsonl`` too.
 
     ``out`` ending in .csv or .json holds one match (a CSV2 file has its
     ``_info.csv`` beside); ending in .zip it is an archive, and without a suffix a
@@ -82,28 +88,38 @@ def save_simulated(
     path = Path(out)
     form = _form(path, file_format, len(seeds))
     suffix = _suffix(path)
-    truth_path = path.with_name(f"{path.stem if suffix else path.name}{TRUTH_SUFFIX}")
+    stem = path.stem if suffix else path.name
+    truth_path = path.with_name(f"{stem}{TRUTH_SUFFIX}")
+    rules_path = path.with_name(f"{stem}{RULES_SUFFIX}")
     if suffix in _FORMAT_OF:
         check_writable(path)
-        made = simulate(seeds[0], coefficients=coefficients)
+        made = simulate(seeds[0], coefficients=coefficients, rules=rules)
         if form == "json":
             # The format holds no id: this is what a reader will call the match.
             made = dataclasses.replace(
                 made, match=dataclasses.replace(made.match, match_id=path.stem)
             )
         write_text(truth_path, text_of([TRUTH_COLUMNS, *truth_rows(made)]))
+        if rules:
+            write_text(rules_path, rules_text(made))
         texts = files_of(made, form, path.stem)
         for name in reversed(texts):
             write_text(path.with_name(name if name.endswith("_info.csv") else path.name),
                        texts[name])  # fmt: skip
         told(1)
         return
-    with _collection(path, suffix) as put, written_beside(truth_path) as part:
+    with ExitStack() as stack:
+        put = stack.enter_context(_collection(path, suffix))
+        part = stack.enter_context(written_beside(truth_path))
+        ruled = stack.enter_context(written_beside(rules_path)) if rules else None
         listed = []
         with part.open("w", encoding="utf-8", newline="") as stream:
             _write_rows(stream, [TRUTH_COLUMNS])
             for done, seed in enumerate(seeds, 1):
-                made = simulate(seed, coefficients=coefficients)
+                made = simulate(seed, coefficients=coefficients, rules=rules)
+                if ruled is not None:
+                    with ruled.open("a", encoding="utf-8", newline="") as lines:
+                        lines.write(rules_text(made))
                 for name, text in files_of(made, form, made.match.match_id).items():
                     put(name, text)
                 _write_rows(stream, truth_rows(made))
@@ -138,6 +154,29 @@ def truth_rows(made: Simulated) -> Iterator[list[str]]:
             *(f"{share:.6f}" for share in ball.probabilities),
             *_causes(ball),
         ]
+
+
+def rules_text(made: Simulated) -> str:
+    """What the rules did, one JSON object per delivery and line.
+
+    ``rules`` has the past balls that each rule counts and ``effects`` the true effect of each
+    planted ball alone, ``KL(true ‖ true without it)`` in nats, unrounded; every past ball
+    that is not named has an effect of exactly 0.
+    """
+    lines = [
+        json.dumps(
+            {
+                "match_id": made.match.match_id,
+                "innings": ball.innings,
+                "index": ball.index,
+                "probabilities": dict(zip(OUTCOMES, ball.probabilities(), strict=True)),
+                "rules": ball.balls,
+                "effects": ball.effects(),
+            }
+        )
+        for ball in made.ruled
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _causes(ball: TrueBall) -> Iterator[str]:

@@ -1,0 +1,239 @@
+"""How often is a claim called supported that should not be?
+
+Three kinds of claims go through the whole procedure of `attnlens.cricket.evidence`:
+
+- own: what the model's heads say. In matches played by rules it is known which of their balls
+  truly matter.
+- random sets: each head's list replaced by one set drawn as the head's controls are drawn, so
+  that nothing sets it apart from them.
+- uniform attention: what the heads of the same model say once every query, key and built-in
+  bias is zero, so that all of a head's weights are equal and its focus means nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnlens.analysis.controls import draw, pool_for
+from attnlens.cricket.evidence import RELATION_HEADS, Tested, claims_of, gather_evidence
+from attnlens.cricket.planted import RuledInnings, sample, told
+from attnlens.cricket.reading import read_ball
+from attnlens.cricket.simulated_rules import RuledBall
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.window import BallWindow, cut_window, one_thread
+from attnlens.explanation.heatmap import PastBall, ScaleAttention, head_key
+from attnlens.models.relation_attention import RelationAttention
+
+Floats = NDArray[np.float64]
+Report = Callable[[str], None]
+
+OWN: Final = "own"
+RANDOM_SETS: Final = "random_sets"
+UNIFORM: Final = "uniform_attention"
+SOURCES: Final[tuple[str, ...]] = (OWN, RANDOM_SETS, UNIFORM)
+
+SUPPORTED: Final = "supported"
+MOST: Final = 0.05
+"""The largest share of false alarms that the verdict promises."""
+
+ELSEWHERE: Final = -1
+"""The over of balls that are listed as one on the long scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One head's claim and its verdict.
+
+    Attributes:
+        source: of `SOURCES`.
+        matched: whether its controls had its distances.
+        planted: whether one of its balls is truly a cause.
+        verdict: ``None`` where there was too little to compare with.
+    """
+
+    match_id: str
+    source: str
+    scale: str
+    removed_from: str
+    matched: bool
+    planted: bool
+    true_effect: float
+    verdict: str | None
+
+
+def frozen_uniform(predictor: TrainedPredictor) -> TrainedPredictor:
+    """The same predictor with even attention everywhere: queries, keys and biases are zero."""
+    model = copy.deepcopy(predictor.model)
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, RelationAttention):
+                for parameter in (
+                    module.to_query.weight,
+                    module.to_key.weight,
+                    module.bias,
+                    module.position,
+                    module.null,
+                ):
+                    if parameter is not None:
+                        parameter.zero_()
+    return replace(predictor, name=f"{predictor.name}, uniform", model=model.eval())
+
+
+def random_focus(
+    window: BallWindow, scales: dict[str, ScaleAttention], generator: np.random.Generator
+) -> dict[str, ScaleAttention]:
+    """Attention with each head's list replaced by a random set like its controls.
+
+    A head whose list cannot be told in this way looks at nothing: on the long scale, where
+    a list is an over, all heads but the first.
+    """
+    current = window.delivery.index
+    drawn: dict[tuple[str, str], tuple[int, ...]] = {}
+    for claim in claims_of(window, scales):
+        if claim.scale is None or claim.head is None:
+            continue
+        distances = {index: current - index for index in claim.window} if claim.matched else None
+        pool = pool_for(claim.removed, claim.window, distances)
+        drawn[claim.scale, claim.head] = draw(pool, generator, 1)[0]
+    found = {}
+    for scale, attention in scales.items():
+        sets = [
+            drawn.get((scale, head_key(number, pattern)), ())
+            for number, pattern in enumerate(attention.patterns)
+        ]
+        if scale == "long":
+            sets = [one if not number else () for number, one in enumerate(sets)]
+        found[scale] = replace(
+            attention,
+            balls=[_told_as(ball, attention, sets) for ball in attention.balls],
+            rows=[
+                [float(ball.index in one) / max(len(one), 1) for ball in attention.balls]
+                for one in sets
+            ],
+        )
+    return found
+
+
+def _told_as(
+    ball: PastBall, attention: ScaleAttention, sets: Sequence[tuple[int, ...]]
+) -> PastBall:
+    """The ball as the drawn sets need it: related where its head's set has it, else not."""
+    relations = set(ball.relations)
+    for pattern, one in zip(attention.patterns, sets, strict=True):
+        if pattern in RELATION_HEADS:
+            relations.discard(pattern)
+            if ball.index in one:
+                relations.add(pattern)
+    over = ball.over
+    if attention.scale == "long":
+        over = ELSEWHERE if ball.index in sets[0] else ball.over
+    return replace(ball, relations=frozenset(relations), over=over)
+
+
+def sentences(
+    source: str, match_id: str, truth: RuledBall, tested: Sequence[Tested]
+) -> list[Sentence]:
+    """The heads' claims among what was tested."""
+    return [
+        Sentence(
+            match_id=match_id,
+            source=source,
+            scale=one.claim.scale,
+            removed_from=getattr(one, "removed_from", None) or "model",
+            matched=one.matched,
+            planted=bool(truth.planted & set(one.claim.removed)),
+            true_effect=truth.effect(frozenset(one.claim.removed)),
+            verdict=one.judged.verdict,
+        )
+        for one in tested
+        if one.claim.scale is not None
+    ]
+
+
+def all_sentences(
+    predictor: TrainedPredictor,
+    innings: Sequence[RuledInnings],
+    *,
+    balls: int,
+    seed: int,
+    report: Report = lambda _: None,
+) -> list[Sentence]:
+    """Every head's claim on a sample of balls, from each of `SOURCES`."""
+    uniform = frozen_uniform(predictor)
+    found: list[Sentence] = []
+    with one_thread():
+        chosen = sample(innings, balls, seed)
+        for number, (place, position) in enumerate(chosen):
+            report(f"verdicts: ball {number + 1} of {len(chosen)}")
+            one = innings[place]
+            truth = one.ruled[position]
+            window = cut_window(one.match, one.side, one.arrays, position + 1)
+            scales = read_ball(predictor, window).scales
+            generator = np.random.default_rng([seed, number])
+            looks = (
+                (OWN, predictor, scales),
+                (RANDOM_SETS, predictor, random_focus(window, scales, generator)),
+                (UNIFORM, uniform, read_ball(uniform, window).scales),
+            )
+            for source, model, seen in looks:
+                tested = gather_evidence(model, window, seen).tested
+                found += sentences(source, one.match_id, truth, tested)
+    return found
+
+
+def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
+    """How often claims are supported, by source and by what is known of them."""
+
+    def share(*wanted: Callable[[Sentence], bool]) -> dict[str, Any]:
+        kept = [one for one in found
+                if one.verdict is not None and all(test(one) for test in wanted)]  # fmt: skip
+        return supported_share(kept, seed)
+
+    def of(source: str) -> Callable[[Sentence], bool]:
+        return lambda one: one.source == source
+
+    told_apart: dict[str, Any] = {
+        OWN: {
+            "planted": share(of(OWN), lambda one: one.planted),
+            "none_planted": share(of(OWN), lambda one: not one.planted),
+        }
+    }
+    for source in (RANDOM_SETS, UNIFORM):
+        told_apart[source] = {
+            "all": share(of(source)),
+            "matched": share(of(source), lambda one: one.matched),
+            "unmatched": share(of(source), lambda one: not one.matched),
+            **{
+                scale: share(of(source), lambda one, scale=scale: one.scale == scale)
+                for scale in dict.fromkeys(one.scale for one in found)
+            },
+        }
+    return told_apart
+
+
+def supported_share(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
+    """The share of claims that are supported, with a 95% interval over matches.
+
+    Where none is (or all are) a resample has nothing to vary, and the interval is that of as
+    many independent trials as there are matches, one-sided at 97.5%.
+    """
+    hits = [float(one.verdict == SUPPORTED) for one in found]
+    matches = [one.match_id for one in found]
+    figure = told(hits, matches, seed)
+    count = int(sum(hits))
+    if hits and count in (0, len(hits)):
+        beyond = 1 - 0.025 ** (1 / len(set(matches)))
+        figure["ci"] = [0.0, beyond] if not count else [1 - beyond, 1.0]
+    return {
+        "claims": len(hits),
+        "supported": count,
+        "share": figure["mean"],
+        "ci": figure["ci"],
+    }
