@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from attnlens._version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from attnlens.api import explain, predict, read_match, read_matches
+    from attnlens.api import explain, predict, read_match, read_matches, what_if
     from attnlens.errors import AttnlensError
     from attnlens.explanation.summary import summarize_temporal_attention
     from attnlens.explanation.types import Explanation
+    from attnlens.explanation.what_if_types import WhatIf
     from attnlens.models.predictor import FullModel, Sizes
     from attnlens.models.temporal import (
         MultiScaleTemporalEncoder,
@@ -35,6 +36,7 @@ __all__ = [
     "Sizes",
     "SpecializedTemporalAttention",
     "TemporalEncoder",
+    "WhatIf",
     "__version__",
     "explain",
     "load_recording",
@@ -43,6 +45,7 @@ __all__ = [
     "read_matches",
     "record",
     "summarize_temporal_attention",
+    "what_if",
 ]
 
 _HOMES = {
@@ -55,6 +58,7 @@ _HOMES = {
     "Sizes": "attnlens.models.predictor",
     "SpecializedTemporalAttention": "attnlens.models.temporal",
     "TemporalEncoder": "attnlens.models.temporal",
+    "WhatIf": "attnlens.explanation.what_if_types",
     "explain": "attnlens.api",
     "load_recording": "attnlens.records",
     "predict": "attnlens.api",
@@ -62,6 +66,7 @@ _HOMES = {
     "read_matches": "attnlens.api",
     "record": "attnlens.recorder",
     "summarize_temporal_attention": "attnlens.explanation.summary",
+    "what_if": "attnlens.api",
 }
 
 

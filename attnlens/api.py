@@ -1,9 +1,9 @@
-"""The functions of the front door: read, explain, predict."""
+"""The functions of the front door: read, explain, predict, ask what if."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,14 @@ from attnlens.cricket.naming import find_ball, innings_numbered
 from attnlens.cricket.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.explanation.types import Explanation
+from attnlens.explanation.what_if_types import WhatIf
 
 if TYPE_CHECKING:
     import pandas
 
     from attnlens.cricket.trained import TrainedPredictor
 
-__all__ = ["explain", "predict", "read_match", "read_matches"]
+__all__ = ["explain", "predict", "read_match", "read_matches", "what_if"]
 
 
 @lru_cache(maxsize=4)
@@ -91,3 +92,53 @@ def predict(
         match = read_match(match)
     predictor = _loaded(None if model is None else str(model))
     return pandas.DataFrame(predict_match(match, predictor), columns=list(COLUMNS))
+
+
+def what_if(
+    match: Match | str | os.PathLike[str],
+    *,
+    ball: int | str,
+    innings: int | None = None,
+    bowler: str | None = None,
+    batter: str | None = None,
+    target: int | None = None,
+    changes: Mapping[int | str, int | str] | None = None,
+    wicket_last_ball: bool = False,
+    unseen: bool = False,
+    model: str | os.PathLike[str] | None = None,
+    history: Iterable[Match] | None = None,
+) -> WhatIf:
+    """What the model would have expected of one ball, had something been different.
+
+    Args:
+        match, ball, innings, model, history: as for `explain`; ``"next"`` may be asked about
+            without naming anybody.
+        bowler, batter: who bowls and who faces instead: somebody of the match, or anybody
+            whom the ratings know, by name or registry id.
+        target: what is chased.
+        changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
+            ``"last"`` is the ball before the one asked about.
+        wicket_last_ball: the same as ``changes={"last": "W"}``.
+        unseen: take a name that nobody has as a player without a record.
+
+    Raises:
+        AttnlensError: the file, the ball, the checkpoint or a change cannot be used; one
+            line says why.
+    """
+    from attnlens.cricket.question import LAST, WICKET, Question
+    from attnlens.cricket.what_if import what_if as answered
+
+    balls = [(str(name), str(outcome)) for name, outcome in (changes or {}).items()]
+    if wicket_last_ball:
+        balls.append((LAST, WICKET))
+    question = Question(bowler, batter, target, tuple(balls), unseen)
+    if not isinstance(match, Match):
+        match = read_match(match)
+    reference = find_ball(match, ball, innings)
+    predictor = _loaded(None if model is None else str(model))
+    if history is not None:
+        from attnlens.cricket.timeline import Timeline
+
+        predictor = Timeline(predictor, history).predictor_for(match)
+    data = answered(match, reference, predictor, question, history=history is not None)
+    return WhatIf.from_dict(data)

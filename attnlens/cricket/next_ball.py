@@ -99,6 +99,14 @@ def over_ended(innings: Innings, last: Delivery) -> bool:
     return legal >= innings.balls_per_over
 
 
+def changed_ends(ball: Delivery) -> bool:
+    """Whether an odd number of runs was run, so that the batters changed ends."""
+    run = ball.runs_batter if not ball.boundary else 0
+    run += ball.extras.get("byes", 0) + ball.extras.get("legbyes", 0)
+    run += max(ball.extras.get("wides", 0) - 1, 0)
+    return run % 2 == 1
+
+
 def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
     """Who faces the next ball and who stands at the other end, as far as the file tells.
 
@@ -106,13 +114,9 @@ def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Play
     is at the end the runs took them to; which end the new one takes is not known, so the
     new batter is taken to face unless the over has ended.
     """
-    run = last.runs_batter if not last.boundary else 0
-    run += last.extras.get("byes", 0) + last.extras.get("legbyes", 0)
-    run += max(last.extras.get("wides", 0) - 1, 0)
-    crossed = run % 2 == 1
     ends: list[Player | None] = [last.batter, last.non_striker]
     gone = {wicket.player_out.key for wicket in last.wickets}
-    if crossed:
+    if changed_ends(last):
         ends.reverse()
     ends = [None if player is None or player.key in gone else player for player in ends]
     if gone and ends[1] is None:

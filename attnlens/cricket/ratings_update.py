@@ -160,12 +160,8 @@ def player_data(predictor: TrainedPredictor, name: str) -> dict[str, Any]:
     }
 
 
-def find_player(predictor: TrainedPredictor, name: str) -> tuple[str, str]:
-    """A rated player's name and key.
-
-    Raises:
-        InputError: nobody, or several, have that name.
-    """
+def rated_players(predictor: TrainedPredictor) -> dict[str, str]:
+    """Every player the ratings have met, name to key; the key for one whose name is lost."""
     ratings = predictor.ratings
     rated = {
         key
@@ -175,7 +171,16 @@ def find_player(predictor: TrainedPredictor, name: str) -> tuple[str, str]:
     }
     names = {name: key for name, key in ratings.aliases.items() if key in rated}
     named = set(names.values())
-    names |= {key: key for key in rated - named}
+    return names | {key: key for key in rated - named}
+
+
+def find_player(predictor: TrainedPredictor, name: str) -> tuple[str, str]:
+    """A rated player's name and key.
+
+    Raises:
+        InputError: nobody, or several, have that name.
+    """
+    names = rated_players(predictor)
     sought = name.strip().casefold()
     exact = [one for one, key in names.items() if sought in (one.casefold(), key.casefold())]
     part = [one for one in names if sought and sought in one.casefold()]

@@ -97,7 +97,7 @@ def _bars(data: Mapping[str, Any], outcome: str, width: int, glyphs: Glyphs) -> 
         chosen = entry["outcome"] == outcome
         tone = "more" if difference >= FELT else "less" if difference <= -FELT else "quiet"
         line: Line = [(pad(f"  {NAMES[entry['outcome']]}", LABEL, ""), "title" if chosen else "")]
-        line += _bar(entry["probability"] / most, entry["baseline"] / most, room, glyphs)
+        line += bar(entry["probability"] / most, entry["baseline"] / most, room, glyphs)
         line += [
             (f"{percent(entry['probability']):>6}", "title" if chosen else ""),
             (f"{percent(entry['baseline']):>7}", "quiet"),
@@ -111,7 +111,7 @@ def _bars(data: Mapping[str, Any], outcome: str, width: int, glyphs: Glyphs) -> 
     return lines
 
 
-def _bar(now: float, base: float, room: int, glyphs: Glyphs) -> Line:
+def bar(now: float, base: float, room: int, glyphs: Glyphs) -> Line:
     """A bar to ``now``: what the baseline has in one tone, what is gained or lost in another."""
     whole, rest = divmod(int(now * room * 8 + 0.5), 8)
     if not glyphs.eighths and rest >= 4:

@@ -1,0 +1,169 @@
+"""``attnlens whatif``: what the model would have expected, had something been different."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attnlens.cli.options import (
+    add_model_options,
+    can_draw,
+    color_wanted,
+    emit,
+    page_width,
+    timeline,
+    utf8_stdout,
+)
+from attnlens.errors import BallNotFoundError, InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match import Match
+    from attnlens.cricket.question import Question
+
+
+class Given(argparse.Action):
+    """Each value that is given; the first takes the place of a default."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse names it
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002  # argparse names it
+    ) -> None:
+        given = getattr(namespace, self.dest, None)
+        kept = given if isinstance(given, list) else []
+        setattr(namespace, self.dest, [*kept, values])
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "whatif",
+        help="what the model would have expected, had something been different",
+        description="Ask about one ball again with another bowler, batter or target, or with "
+        "past balls that went otherwise: before and after side by side, and how much of the "
+        "difference came through attention.",
+    )
+    parser.add_argument(
+        "match",
+        metavar="MATCH",
+        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
+    )
+    parser.add_argument(
+        "--ball",
+        metavar="BALL",
+        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
+        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
+    )
+    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    parser.add_argument("--bowler", metavar="NAME", help="who bowls instead: name or registry id")
+    parser.add_argument("--batter", metavar="NAME", help="who faces instead: name or registry id")
+    parser.add_argument("--target", type=int, metavar="N", help="the runs that are chased instead")
+    parser.add_argument(
+        "--change",
+        metavar="BALL=OUTCOME",
+        action=Given,
+        help="an earlier ball that went otherwise, 43=6 or 7.1=0, the ball named as for --ball "
+        "(last: the ball before); may be given often",
+    )
+    parser.add_argument(
+        "--wicket-last-ball", action="store_true", help="a wicket fell the ball before"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action=Given,
+        help="the same in one option: bowler=NAME, batter=NAME, target=N, ball:43=0 or last=W; "
+        "may be given often",
+    )
+    parser.add_argument(
+        "--unseen",
+        action="store_true",
+        help="take a name that nobody has in full as a player without a record",
+    )
+    add_model_options(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.ball is None:
+        raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
+    from attnlens.cricket.question import question_of
+    from attnlens.files import check_writable
+
+    question = question_of(
+        bowler=options.bowler,
+        batter=options.batter,
+        target=options.target,
+        changes=_listed(options.change),
+        wicket_last_ball=options.wicket_last_ball,
+        settings=_listed(options.set),
+        unseen=options.unseen,
+    )
+    from attnlens.cricket.naming import GRAMMAR
+    from attnlens.cricket.readers import read_match
+
+    # A wrong name should not wait for torch, nor the answer be lost for want of a place.
+    if options.out is not None:
+        check_writable(options.out)
+    match = read_match(options.match)
+    try:
+        data = _answer(match, question, options)
+    except BallNotFoundError as error:
+        # The naming of balls knows no file.
+        remedy = error.remedy or f"a ball is named {GRAMMAR}"
+        raise BallNotFoundError(error.problem, path=options.match, remedy=remedy) from None
+    emit(_render(data, options), options.out)
+    return 0
+
+
+def _listed(value: list[str] | str | None) -> list[str]:
+    """What was given, which is one text where it comes from a setting."""
+    return [value] if isinstance(value, str) else value or []
+
+
+def _answer(match: Match, question: Question, options: argparse.Namespace) -> dict[str, Any]:
+    from attnlens.cricket.naming import find_ball, hint
+    from attnlens.cricket.question import LAST
+
+    reference = find_ball(match, options.ball, options.innings)
+    names = {options.ball: reference}
+    for name, _ in question.balls:
+        if name.lower() != LAST:
+            names[name] = find_ball(match, name, None if ":" in name else reference.innings)
+    for name, meant in names.items():
+        note = hint(match, name, meant)
+        if note:
+            print(f"attnlens: {note}", file=sys.stderr)
+    from attnlens.cricket.trained import load_predictor
+    from attnlens.cricket.what_if import what_if
+    from attnlens.cricket.window import one_thread
+
+    with one_thread():
+        predictor = load_predictor(options.model)
+    dated = options.history is not None
+    if dated:
+        predictor = timeline(predictor, options.history).predictor_for(match)
+    return what_if(match, reference, predictor, question, history=dated)
+
+
+def _render(data: dict[str, Any], options: argparse.Namespace) -> str:
+    if options.format == "json":
+        from attnlens.render.plain import render_json
+
+        utf8_stdout()
+        return render_json(data)
+    from attnlens.render.what_if import render_what_if
+
+    return render_what_if(
+        data,
+        width=page_width(options.out),
+        color=color_wanted(options.out),
+        unicode=options.out is not None or can_draw(),
+    )

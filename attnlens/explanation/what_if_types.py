@@ -1,0 +1,236 @@
+"""The answer to a "what if" as typed, frozen data.
+
+Each class lists its keys in the order in which they are written.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from attnlens.errors import InputError
+from attnlens.explanation.attention_types import (
+    OUTCOMES,
+    Ball,
+    Count,
+    Finite,
+    Flag,
+    Integer,
+    Outcome,
+    Plain,
+    Positive,
+    Share,
+    Text,
+)
+from attnlens.explanation.types import EveryOutcome, FlagName, Sentence, TopChange
+
+SCHEMA_VERSION = "1.0"
+
+
+class WhatIfModel(Plain):
+    """Which weights answered, and what they had seen."""
+
+    name: Text
+    sha256: Text
+    trained_from: Text | None
+    trained_until: Text | None
+    ratings_until: Text | None
+    match_types: tuple[Text, ...]
+
+
+class WhatIfMatch(Plain):
+    """The match, as the file tells it."""
+
+    match_id: Text
+    match_type: Text | None
+    gender: Text | None
+    dates: tuple[Text, ...]
+    venue: Text | None
+    teams: tuple[Text, ...]
+    batting_team: Text
+    bowling_team: Text
+
+
+class WhatIfBall(Plain):
+    """The ball asked about; ``actual`` is null for one not yet bowled."""
+
+    innings: Ball
+    index: Ball
+    label: Text
+    super_over: Flag
+    actual: Outcome | None
+
+
+class Change(Plain):
+    """One thing that is different.
+
+    ``ball`` and ``label`` are those of a past ball; ``before`` and ``after`` are names,
+    outcomes or a target as text; ``follows`` tells what was not asked for but follows.
+    """
+
+    kind: Literal["bowler", "batter", "non_striker", "target", "ball"]
+    ball: Ball | None
+    label: Text | None
+    before: Text | None
+    after: Text | None
+    follows: Flag
+    text: Text
+
+
+class State(Plain):
+    """Who plays the ball, and the scoreboard before it."""
+
+    batter: Text
+    non_striker: Text
+    bowler: Text
+    score: Integer
+    wickets: Count
+    legal_balls: Count
+    target: Integer | None
+    balls_left: Count | None
+    runs_required: Count | None
+    required_rate: Finite | None
+    free_hit: Flag
+    echo: Text
+
+
+class OutcomeChange(Plain):
+    """One outcome's probability before and after, and the difference in points."""
+
+    outcome: Outcome
+    before: Share
+    after: Share
+    points: Finite
+
+
+def _in_order(entries: tuple[OutcomeChange, ...]) -> tuple[OutcomeChange, ...]:
+    if tuple(entry.outcome for entry in entries) != OUTCOMES:
+        raise ValueError(f"list all outcomes once, in the order {' '.join(OUTCOMES)}")
+    return entries
+
+
+class Part(Plain):
+    """What one path does when all else is held, in points and in nats."""
+
+    points: EveryOutcome
+    effect_nats: Positive
+
+
+class Remainder(Plain):
+    """What two paths do beyond what each does alone, in points."""
+
+    points: EveryOutcome
+
+
+class Parts(Plain):
+    """How the change of past balls reached the prediction.
+
+    Attributes:
+        balls: the past balls that changed.
+        others: who plays and the target; null where nothing of that was asked.
+        attention: the balls tell their new outcomes, every scoreboard held as it was.
+        scoreboard: score, wickets and legal balls follow, the balls tell what they told.
+        together: what is left of the difference, so that the four sum to it.
+    """
+
+    balls: Annotated[tuple[Ball, ...], Field(min_length=1)]
+    others: Part | None
+    attention: Part
+    scoreboard: Part
+    together: Remainder
+
+
+WhatIfFlag = (
+    FlagName
+    | Literal[
+        "bowler_quota",
+        "bowled_last_over",
+        "bowler_mid_over",
+        "already_out",
+        "not_in_match",
+        "target_outside",
+        "rate_outside",
+        "unnamed_batter",
+        "unnamed_bowler",
+    ]
+)
+
+
+class WhatIfCaution(Plain):
+    """Something a reader should know before trusting the figures."""
+
+    flag: WhatIfFlag
+    text: Text
+
+
+class WhatIf(Plain):
+    """What the model would have expected of one ball, had something been different.
+
+    Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+    """
+
+    schema_version: Literal["1.0"]
+    model: WhatIfModel
+    match: WhatIfMatch
+    ball: WhatIfBall
+    changes: Annotated[tuple[Change, ...], Field(min_length=1)]
+    before: State
+    after: State
+    outcomes: Annotated[tuple[OutcomeChange, ...], AfterValidator(_in_order)]
+    top_change: TopChange
+    effect_nats: Positive
+    parts: Parts | None
+    flags: tuple[WhatIfCaution, ...]
+    narrative: tuple[Sentence, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as dictionaries and lists, keys in the order in which they are written."""
+        return self.model_dump(mode="json")
+
+    def to_json(self, indent: int | None = None) -> str:
+        """One JSON document; on one line without ``indent``."""
+        separators = (",", ":") if indent is None else None
+        return json.dumps(
+            self.to_dict(),
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=indent,
+            separators=separators,
+        )
+
+    @classmethod
+    def from_dict(cls, data: Any) -> WhatIf:
+        """Checks plain data.
+
+        Raises:
+            InputError: with the JSON pointer of the first thing that is wrong.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise _in_one_line(error) from None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> WhatIf:
+        """Reads what `to_json` wrote.
+
+        Raises:
+            InputError: not JSON, or not an answer to a "what if"; it names the JSON pointer
+                of the first thing that is wrong.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise _in_one_line(error) from None
+
+
+def _in_one_line(error: ValidationError) -> InputError:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = "".join(f"/{step}" for step in first["loc"])
+    said = first["msg"].removeprefix("Value error, ")
+    return InputError(
+        " ".join(filter(None, ["not an answer to a what-if:", place, said])),
+        remedy="write one with `attnlens whatif --format json`",
+    )
