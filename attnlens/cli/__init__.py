@@ -40,6 +40,7 @@ def build_parser() -> Parser:
         simulate,
         train,
         view,
+        whatif,
     )
 
     parser = Parser(
@@ -53,6 +54,7 @@ def build_parser() -> Parser:
         explain,
         predict,
         match,
+        whatif,
         train,
         ratings,
         evaluate,
