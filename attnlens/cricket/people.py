@@ -118,7 +118,7 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
     own = innings.batting_team if option == "--batter" else innings.bowling_team
     teams = sides_of(match, player)
     if teams and own not in teams:
-        does = "bats" if option == "--batter" else "bowls"
+        does = "bat" if option == "--batter" else "bowl"
         raise InputError(
             f"{player} plays for {' and '.join(sorted(teams))}, and {own} {does} in innings "
             f"{innings.number}",

@@ -27,6 +27,10 @@ PATHS: Final[Mapping[str, str]] = {
 }
 
 
+ALWAYS: Final = ("attention", "scoreboard")
+"""The ways that are told where they gave nothing, too."""
+
+
 def points(value: float) -> str:
     """``+4.9``, ``-3.6``, and ``0.0`` for what rounds to it."""
     text = f"{value:+.1f}"
@@ -40,7 +44,7 @@ def narrate_what_if(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         ``[{"text": sentence, "facts": [{"text": "17%", "pointer": "/outcomes/4/before"}]}]``;
         every number and name in a sentence is inside a fact, in the order of reading.
     """
-    if all(change["before"] == change["after"] for change in data["changes"]):
+    if not data["effect_nats"] and not any(map(_differs, data["changes"])):
         return [_sentence(["That is how it was: nothing is different, and nothing changes."])]
     ranked = sorted(
         range(len(data["outcomes"])), key=lambda at: -abs(data["outcomes"][at]["points"])
@@ -76,13 +80,21 @@ def _sentence(pieces: list[Piece]) -> dict[str, Any]:
 
 def _main(data: Mapping[str, Any], place: int) -> dict[str, Any]:
     clauses: list[Piece] = []
+    alike = not any(map(_differs, data["changes"]))
+    faced = [change["before"] for change in data["changes"] if change["kind"] == "batter"]
     for at, change in enumerate(data["changes"]):
-        if change["before"] == change["after"]:
+        swapped = change["kind"] == "non_striker" and change["after"] in faced
+        # Two people may have one name.
+        if swapped or not (_differs(change) or alike):
             continue
         if clauses:
             clauses.append(", so " if change["follows"] else ", and ")
         clauses.append(_fact(data, f"/changes/{at}/text"))
     return _sentence(["Suppose ", *clauses, ": ", *_moved(data, place), "."])
+
+
+def _differs(change: Mapping[str, Any]) -> bool:
+    return bool(change["before"] != change["after"])
 
 
 def _moved(data: Mapping[str, Any], place: int) -> list[Piece]:
@@ -116,10 +128,15 @@ def _paths(data: Mapping[str, Any], place: int) -> dict[str, Any]:
         _fact(data, f"/outcomes/{place}/points", points),
         " points, ",
     ]
-    told = [name for name in PATHS if data["parts"][name] is not None]
+    told = [name for name in PATHS if name in ALWAYS or _felt(data, name, place)]
     for number, name in enumerate(told):
         if number:
             pieces.append(" and " if number == len(told) - 1 else ", ")
         part = _fact(data, f"/parts/{name}/points/{place}/points", points)
         pieces += [part, " came " if not number else " ", PATHS[name]]
     return _sentence([*pieces, "."])
+
+
+def _felt(data: Mapping[str, Any], name: str, place: int) -> bool:
+    part = data["parts"][name]
+    return part is not None and abs(part["points"][place]["points"]) >= FELT

@@ -1,0 +1,479 @@
+"""What the model would have expected: against independent computations of each world."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_predictors import arrays_of, probabilities, small_predictor, with_delivery
+
+from attnlens.cricket.batch import window_batch
+from attnlens.cricket.match import Facts, Match, Player
+from attnlens.cricket.naming import BallReference, find_ball
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.people import person_called
+from attnlens.cricket.question import Question
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.retelling import possible, retold
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.what_if import what_if
+from attnlens.errors import BallNotFoundError, InputError
+from attnlens.explanation.narrative import resolve
+from attnlens.explanation.what_if_types import WhatIf
+from attnlens.render.canvas import display_width
+from attnlens.render.what_if import render_what_if
+
+MATCH = simulate_match(4)
+CLOSE = 2e-6
+"""Figures have six decimals."""
+
+
+@pytest.fixture(scope="module")
+def predictor() -> TrainedPredictor:
+    return small_predictor(matches=2)
+
+
+def ask(predictor: TrainedPredictor, ball: int | str, match: Match = MATCH, **asked: Any) -> Any:
+    """An answer, checked as a document on the way."""
+    if "changes" in asked:
+        asked["balls"] = tuple((str(k), str(v)) for k, v in asked.pop("changes").items())
+    data = what_if(match, find_ball(match, ball), predictor, Question(**asked))
+    answer = WhatIf.from_dict(data)
+    assert answer.to_dict() == data
+    assert WhatIf.from_json(answer.to_json()) == answer
+    check_words(data)
+    return data
+
+
+def check_words(data: dict[str, Any]) -> None:
+    """Every fact stands in its sentence, and no figure stands outside a fact."""
+    for sentence in data["narrative"]:
+        rest = sentence["text"]
+        for fact in sentence["facts"]:
+            resolve(data, fact["pointer"])
+            assert fact["text"] in rest
+            rest = rest.replace(fact["text"], "", 1)
+        assert re.search(r"[0-9]", rest) is None
+
+
+def expected(predictor: TrainedPredictor, match: Match, innings: int, index: int) -> Any:
+    """The prediction for a ball of a match as it stands, ``(11,)``."""
+    arrays = arrays_of(predictor, match, innings)
+    return probabilities(predictor.model, window_batch(arrays, index - 1))[0, 0]
+
+
+def column(data: dict[str, Any], name: str) -> Any:
+    return np.array([entry[name] for entry in data["outcomes"]])
+
+
+def points(part: dict[str, Any]) -> Any:
+    return np.array([entry["points"] for entry in part["points"]])
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.sampled_from([1, 2]), st.data())
+def test_the_outcome_a_ball_had_changes_no_bit(
+    predictor: TrainedPredictor, number: int, data: st.DataObject
+) -> None:
+    innings = MATCH.innings[number - 1]
+    index = data.draw(st.integers(2, len(innings.deliveries)))
+    places = data.draw(st.sets(st.integers(1, index - 1), min_size=1, max_size=3))
+    same = {place: innings.deliveries[place - 1].outcome for place in places}
+    answer = ask(predictor, f"{number}:{index}", changes=same)
+    assert answer["parts"] is None
+    assert answer["before"] == answer["after"]
+    assert (column(answer, "before") == column(answer, "after")).all()
+    assert (column(answer, "points") == 0).all()
+    assert answer["effect_nats"] == 0
+    true = expected(predictor, MATCH, number, index)
+    assert column(answer, "before") == pytest.approx(true, abs=CLOSE)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.sampled_from([1, 2]), st.data())
+def test_each_part_is_what_its_own_match_says(
+    predictor: TrainedPredictor, number: int, data: st.DataObject
+) -> None:
+    innings = MATCH.innings[number - 1]
+    index = data.draw(st.integers(8, len(innings.deliveries)))
+    place = data.draw(st.integers(max(1, index - 12), index - 2))
+    ball, current = innings.deliveries[place - 1], innings.deliveries[index - 1]
+    # A no-ball gives a free hit, and a wide moves later balls: both are tested elsewhere.
+    choices = [o for o in possible(innings, current, ball) if o not in ("wd", "nb")]
+    choices = choices if ball.is_legal and ball.outcome != "W" else []
+    if not choices:
+        return
+    outcome = data.draw(st.sampled_from(choices))
+    now = retold(ball, outcome)
+    runs = now.runs_total - ball.runs_total
+    if innings.target is not None and current.score_before + runs >= innings.target:
+        return
+    answer = ask(predictor, f"{number}:{index}", changes={place: outcome})
+    told = {
+        "outcome": outcome,
+        "runs_batter": now.runs_batter,
+        "runs_extras": now.runs_extras,
+        "runs_total": now.runs_total,
+        "extras": now.extras,
+        "non_boundary": False,
+    }
+    score = current.score_before + runs
+    # The score before the ball asked about is all of the scoreboard that it can see.
+    only_told = with_delivery(MATCH, number, place, **told)
+    only_scored = with_delivery(MATCH, number, index, score_before=score)
+    both = with_delivery(only_told, number, index, score_before=score)
+    was = expected(predictor, MATCH, number, index)
+    attention = expected(predictor, only_told, number, index)
+    scoreboard = expected(predictor, only_scored, number, index)
+    after = expected(predictor, both, number, index)
+    parts = answer["parts"]
+    assert parts["balls"] == [place]
+    assert parts["others"] is None
+    assert points(parts["attention"]) == pytest.approx(100 * (attention - was), abs=100 * CLOSE)
+    assert points(parts["scoreboard"]) == pytest.approx(100 * (scoreboard - was), abs=100 * CLOSE)
+    assert column(answer, "after") == pytest.approx(after, abs=CLOSE)
+    nats = float((was * np.log(was / attention)).sum())
+    assert parts["attention"]["effect_nats"] == pytest.approx(nats, abs=1e-8)
+    total = sum(points(parts[name]) for name in ("attention", "scoreboard", "together"))
+    assert total == pytest.approx(column(answer, "points"), abs=5e-6)
+    assert np.abs(points(parts["attention"])).max() > 0
+
+
+def test_a_whole_edited_match_gives_the_same_answer(predictor: TrainedPredictor) -> None:
+    """Wicket, new batter and another bowler at once, against a match rebuilt ball by ball."""
+    innings = MATCH.innings[0]
+    current = next(
+        ball
+        for ball in innings.deliveries[30:]
+        if innings.deliveries[ball.index - 2].over == ball.over
+        and innings.deliveries[ball.index - 2].outcome == "0"
+    )
+    last = innings.deliveries[current.index - 2]
+    bowler = next(
+        ball.bowler for ball in innings.deliveries if ball.bowler.key != current.bowler.key
+    )
+    answer = ask(
+        predictor,
+        current.index,
+        changes={"last": "W"},
+        batter="A Newcomer",
+        bowler=bowler.name,
+        unseen=True,
+    )
+    out = retold(last, "W")
+    match = with_delivery(MATCH, 1, last.index, outcome="W", wickets=out.wickets)
+    match = with_delivery(
+        match,
+        1,
+        current.index,
+        batter=Player("A Newcomer"),
+        bowler=bowler,
+        wickets_before=current.wickets_before + 1,
+    )
+    assert column(answer, "after") == pytest.approx(
+        expected(predictor, match, 1, current.index), abs=CLOSE
+    )
+    others = with_delivery(MATCH, 1, current.index, batter=Player("A Newcomer"), bowler=bowler)
+    step = expected(predictor, others, 1, current.index) - expected(
+        predictor, MATCH, 1, current.index
+    )
+    assert points(answer["parts"]["others"]) == pytest.approx(100 * step, abs=100 * CLOSE)
+    parts = ("others", "attention", "scoreboard", "together")
+    total = sum(points(answer["parts"][name]) for name in parts)
+    assert total == pytest.approx(column(answer, "points"), abs=6e-6)
+    assert (answer["after"]["batter"], answer["after"]["wickets"]) == (
+        "A Newcomer",
+        current.wickets_before + 1,
+    )
+    assert [change["kind"] for change in answer["changes"]] == ["ball", "bowler", "batter"]
+
+
+def test_a_bowler_brings_his_earlier_balls(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+    current = innings.deliveries[59]
+    bowler = next(
+        ball.bowler for ball in innings.deliveries[:30] if ball.bowler.key != current.bowler.key
+    )
+    answer = ask(predictor, 60, bowler=bowler.name)
+    stranger = ask(predictor, 60, bowler="Nobody Known", unseen=True)
+    same = with_delivery(MATCH, 1, 60, bowler=bowler)
+    assert column(answer, "after") == pytest.approx(expected(predictor, same, 1, 60), abs=CLOSE)
+    # Without the earlier balls the same record says something else.
+    namesake = Player("A Namesake", predictor.ratings.player_key(bowler))
+    alone = with_delivery(MATCH, 1, 60, bowler=namesake)
+    for ball in innings.deliveries[:59]:
+        if ball.bowler.key == bowler.key:
+            alone = with_delivery(alone, 1, ball.index, bowler=Player("Another"))
+    assert not np.allclose(column(answer, "after"), expected(predictor, alone, 1, 60), atol=1e-4)
+    flags = {flag["flag"] for flag in stranger["flags"]}
+    assert {"not_in_match", "unseen_bowler"} <= flags
+
+
+def test_a_wide_in_this_over_takes_a_legal_ball_back(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+    current = next(
+        ball
+        for ball in innings.deliveries[25:]
+        if innings.deliveries[ball.index - 3].over == ball.over
+        and innings.deliveries[ball.index - 3].outcome == "0"
+    )
+    place = current.index - 2
+    answer = ask(predictor, current.index, changes={place: "wd"})
+    before, after = answer["before"], answer["after"]
+    assert after["score"] == before["score"] + 1
+    assert after["legal_balls"] == before["legal_balls"] - 1
+    assert after["balls_left"] == before["balls_left"] + 1
+    noball = ask(predictor, current.index, changes={"last": "nb"})
+    assert (noball["before"]["free_hit"], noball["after"]["free_hit"]) == (False, True)
+
+
+def test_a_target_moves_the_chase(predictor: TrainedPredictor) -> None:
+    chase = MATCH.innings[1]
+    assert chase.target is not None
+    answer = ask(predictor, "2:30", target=chase.target + 20)
+    assert answer["after"]["runs_required"] == answer["before"]["runs_required"] + 20
+    assert answer["after"]["required_rate"] == pytest.approx(
+        6 * answer["after"]["runs_required"] / answer["after"]["balls_left"], abs=CLOSE
+    )
+    moved = replace(MATCH, innings=(MATCH.innings[0], replace(chase, target=chase.target + 20)))
+    assert column(answer, "after") == pytest.approx(expected(predictor, moved, 2, 30), abs=CLOSE)
+    assert answer["parts"] is None
+    with pytest.raises(InputError, match="chases nothing"):
+        ask(predictor, 30, target=100)
+    with pytest.raises(InputError, match="the target was reached"):
+        ask(predictor, "2:60", target=5)
+    far = {flag["flag"] for flag in ask(predictor, "2:60", target=900)["flags"]}
+    assert {"target_outside", "rate_outside"} <= far
+
+
+def test_a_change_that_ends_the_innings_is_refused(predictor: TrainedPredictor) -> None:
+    chase = MATCH.innings[1]
+    last = chase.deliveries[-1]
+    near = replace(chase, target=last.score_before + 1)
+    match = replace(MATCH, innings=(MATCH.innings[0], near))
+    ball = next(
+        ball
+        for ball in reversed(chase.deliveries[:-2])
+        if any(o in ("4", "6") for o in possible(near, last, ball)) and ball.runs_total < 4
+    )
+    outcome = next(o for o in ("6", "4") if o in possible(near, last, ball))
+    with pytest.raises(InputError, match="the target was reached"):
+        ask(predictor, "2:last", match=match, changes={ball.index: outcome})
+
+
+def test_questions_outside_the_rules_are_flagged(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+
+    def flags(ball: int, **asked: Any) -> set[str]:
+        return {flag["flag"] for flag in ask(predictor, ball, **asked)["flags"]}
+
+    first = next(ball for ball in innings.deliveries if ball.over == 10)
+    again = innings.deliveries[first.index - 2].bowler
+    assert "bowled_last_over" in flags(first.index, bowler=again.name)
+    assert "bowler_mid_over" not in flags(first.index, bowler=again.name)
+    second = innings.deliveries[first.index]
+    assert "bowler_mid_over" in flags(second.index, bowler=again.name)
+    last = innings.deliveries[-1]
+    done = next(
+        ball.bowler
+        for ball in innings.deliveries
+        if ball.bowler.key != last.bowler.key
+        and sum(b.is_legal for b in innings.deliveries if b.bowler.key == ball.bowler.key) >= 24
+    )
+    assert "bowler_quota" in flags(last.index, bowler=done.name)
+    assert "bowler_quota" not in flags(2, bowler=done.name)
+    fallen = next(ball for ball in innings.deliveries if ball.outcome == "W")
+    out = next(wicket.player_out for wicket in fallen.wickets)
+    assert "already_out" in flags(fallen.index + 6, batter=out.name)
+
+
+def test_the_first_ball_a_super_over_and_the_next_ball(predictor: TrainedPredictor) -> None:
+    bowler = MATCH.innings[0].deliveries[20].bowler.name
+    answer = ask(predictor, 1, bowler=bowler)
+    assert "no_history" in {flag["flag"] for flag in answer["flags"]}
+    with pytest.raises(BallNotFoundError, match="no ball was bowled before"):
+        ask(predictor, 1, changes={"last": "4"})
+
+    side = replace(
+        MATCH.innings[0],
+        number=3,
+        super_over=True,
+        deliveries=MATCH.innings[0].deliveries[:4],
+        target=None,
+    )
+    tied = replace(MATCH, innings=(*MATCH.innings, side))
+    over = ask(predictor, "3:next", match=tied, bowler=bowler)
+    assert over["ball"] == {
+        "innings": 3,
+        "index": 5,
+        "label": "0.5",
+        "super_over": True,
+        "actual": None,
+    }
+    assert "super_over" in {flag["flag"] for flag in over["flags"]}
+
+    short = replace(MATCH.innings[0], deliveries=MATCH.innings[0].deliveries[:40])
+    ends = next(
+        i for i in range(30, 40) if short.deliveries[i].over != short.deliveries[i - 1].over
+    )
+    cut = replace(MATCH, innings=(replace(short, deliveries=short.deliveries[:ends]),))
+    unnamed = ask(predictor, "next", match=cut, bowler=bowler)
+    assert unnamed["before"]["bowler"] == "an unnamed bowler"
+    assert unnamed["after"]["bowler"] == bowler
+    assert "unnamed_bowler" in {flag["flag"] for flag in unnamed["flags"]}
+    wicket = ask(predictor, "next", match=cut, changes={"last": "W"}, bowler=bowler)
+    assert wicket["after"]["wickets"] == wicket["before"]["wickets"] + 1
+
+
+def test_who_is_meant(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+    bowler = innings.deliveries[0].bowler
+
+    def who(name: str, **options: Any) -> Player:
+        return person_called(name, MATCH, predictor, "--bowler", **options)
+
+    assert who(f"  {bowler.name.upper()} ") == bowler
+    if bowler.id:
+        assert who(bowler.id) == bowler
+    here = {p.key for side in MATCH.innings for b in side.deliveries for p in (b.batter, b.bowler)}
+    name, key = next(
+        (name, key)
+        for name, key in predictor.ratings.aliases.items()
+        if key not in here and predictor.ratings.tables["bowler"].keys.get(key) is not None
+    )
+    assert who(name) == Player(name, key)
+    assert who("Never Heard Of", unseen=True) == Player("Never Heard Of")
+    with pytest.raises(InputError, match="names nobody"):
+        who(" ")
+    misspelt = bowler.name[:-1] + ("x" if bowler.name[-1] != "x" else "y")
+    with pytest.raises(InputError, match=f"nearest known names are .*{bowler.name}.*--unseen"):
+        who(misspelt)
+    with pytest.raises(InputError, match="write the whole name"):
+        who("a")
+    batter = innings.deliveries[0].batter
+    with pytest.raises(InputError, match="plays for"):
+        ask(predictor, 20, bowler=batter.name)
+    with pytest.raises(InputError, match="plays for"):
+        ask(predictor, 20, batter=bowler.name)
+
+
+def test_two_people_of_one_name_are_told_apart(predictor: TrainedPredictor) -> None:
+    one, two = Player("S Same", "11111111"), Player("S Same", "22222222")
+    match = with_delivery(MATCH, 1, 3, bowler=one)
+    match = with_delivery(match, 1, 9, bowler=two)
+    with pytest.raises(InputError, match=r"11111111.*22222222"):
+        person_called("S Same", match, predictor, "--bowler")
+    assert person_called("22222222", match, predictor, "--bowler") == two
+
+
+def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+    current = next(
+        ball
+        for ball in innings.deliveries[20:]
+        if innings.deliveries[ball.index - 2].over != ball.over
+        and innings.deliveries[ball.index - 2].outcome == "0"
+    )
+    last = innings.deliveries[current.index - 2]
+    answer = ask(predictor, current.index, changes={"last": "W"})
+    assert (answer["after"]["batter"], answer["after"]["non_striker"]) == (
+        last.non_striker.name,
+        "a new batter",
+    )
+    named = ask(predictor, current.index, changes={"last": "W"}, batter="Someone New", unseen=True)
+    assert named["after"]["non_striker"] == "Someone New"
+    for player in (last.batter, last.non_striker):
+        with pytest.raises(InputError, match="cannot come in"):
+            ask(predictor, current.index, changes={"last": "W"}, batter=player.name)
+    single = ask(predictor, current.index, changes={"last": "1"})
+    assert single["after"]["batter"] == last.batter.name
+    assert [c["follows"] for c in single["changes"]] == [False, True, True]
+    with pytest.raises(InputError, match="is at the other end"):
+        ask(predictor, current.index, changes={"last": "1"}, batter=last.non_striker.name)
+
+
+@pytest.mark.parametrize("width", [40, 61, 100, 200])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_the_page_keeps_its_width_and_shows_no_escape(
+    predictor: TrainedPredictor, width: int, unicode: bool
+) -> None:
+    data = ask(predictor, 60, changes={"last": "W"}, batter="Ev\x1b[31mil \u202eName", unseen=True)
+    page = render_what_if(data, width=width, color=False, unicode=unicode)
+    assert max(display_width(line) for line in page.splitlines()) <= min(width, 100)
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert unicode or page.isascii()
+    assert page.startswith("innings 1, delivery 60 of")
+    assert "what if" in page
+    for heading in ("expected", "came", "attention", "scoreboard"):
+        assert heading in page
+    coloured = render_what_if(data, width=width, color=True, unicode=unicode)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == page
+
+
+def test_an_answer_is_closed_and_checked(predictor: TrainedPredictor) -> None:
+    data = ask(predictor, 30, changes={"last": MATCH.innings[0].deliveries[28].outcome})
+    with pytest.raises(InputError, match="/extra"):
+        WhatIf.from_dict({**data, "extra": 1})
+    with pytest.raises(InputError, match="outcomes"):
+        WhatIf.from_dict({**data, "outcomes": data["outcomes"][:-1]})
+    with pytest.raises(InputError, match="not an answer"):
+        WhatIf.from_json("{")
+    assert [entry["outcome"] for entry in data["outcomes"]] == list(OUTCOMES)
+
+
+def test_penalty_runs_stay(predictor: TrainedPredictor) -> None:
+    ball = MATCH.innings[0].deliveries[28]
+    awarded = replace(ball, extras=Facts({**ball.extras.plain(), "penalty": 5}))
+    assert retold(awarded, "6" if ball.outcome != "6" else "4").extras["penalty"] == 5
+    assert predictor.card
+
+
+@pytest.mark.parametrize("name", ["1216517", "1150537"])
+def test_real_matches(predictor: TrainedPredictor, shared_data: Path, name: str) -> None:
+    folder = {"1216517": "ipl", "1150537": "t20i_women"}[name]
+    match = read_match(shared_data / "formats" / "json" / folder / f"{name}.json")
+    for innings in match.innings:
+        last = len(innings.deliveries)
+        for index in {1, 2, last // 2 + 1, last}:
+            current = innings.deliveries[index - 1]
+            bowler = next(
+                (b.bowler.name for b in innings.deliveries if b.bowler.key != current.bowler.key),
+                None,
+            )
+            asked: dict[str, Any] = {"bowler": bowler or "An Other", "unseen": True}
+            if index > 1:
+                found = possible(innings, current, innings.deliveries[index - 2])
+                if found:
+                    asked["changes"] = {"last": found[0]}
+            answer = ask(predictor, f"{innings.number}:{index}", match=match, **asked)
+            assert column(answer, "after").sum() == pytest.approx(1, abs=1e-5)
+            assert column(answer, "points") == pytest.approx(
+                100 * (column(answer, "after") - column(answer, "before")), abs=2e-4
+            )
+
+
+def test_no_real_ball_asks_for_more_than_a_refusal(
+    predictor: TrainedPredictor, shared_data: Path
+) -> None:
+    """Odd matches: five-ball overs, one-day and first-class cricket, damaged files."""
+    asked = 0
+    for match in read_matches(shared_data / "formats" / "json" / "misc_torture"):
+        innings = next((side for side in match.innings if len(side.deliveries) > 30), None)
+        if innings is None:
+            continue
+        reference = BallReference(innings.number, 30)
+        for outcome in OUTCOMES:
+            try:
+                what_if(match, reference, predictor, Question(balls=(("last", outcome),)))
+                asked += 1
+            except InputError:
+                continue
+    assert asked > 10

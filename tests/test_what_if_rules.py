@@ -1,0 +1,321 @@
+"""Which past balls may be told otherwise, against a replay of the innings and edited files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlens.cricket.json_writer import json_text
+from attnlens.cricket.match import Delivery, Innings, Match
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.question import Question, question_of
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.retelling import (
+    PLAIN,
+    balls_with,
+    crease_after,
+    possible,
+    retold,
+    retold_balls,
+    scored_again,
+)
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import BallNotFoundError, InputError
+
+MATCH = simulate_match(4)
+INNINGS = st.sampled_from([1, 2])
+
+
+def ends_after(striker: str, other: str, outcome: str, ends_over: bool) -> tuple[str, str]:
+    """Who faces and who does not after a plain ball, worked out here on its own."""
+    if outcome in ("1", "3", "5", "bye"):
+        striker, other = other, striker
+    return (other, striker) if ends_over else (striker, other)
+
+
+def replay_allows(innings: Innings, ball: Delivery, outcome: str, current: Delivery) -> bool:
+    """Whether the batters recorded since could have faced, had the ball gone so.
+
+    For an innings in which every ball follows the rules, and a ball without a wicket.
+    """
+    legal = outcome not in ("wd", "nb")
+    counts: dict[int, int] = {}
+    for one in innings.deliveries[: current.index - 1]:
+        is_legal = legal if one is ball else one.is_legal
+        counts[one.over] = counts.get(one.over, 0) + is_legal
+    if any(balls != 6 for over, balls in counts.items() if over < current.over):
+        return False
+    if counts.get(current.over, 0) >= 6:
+        return False
+    if ball.index == current.index - 1:
+        return True
+    since = innings.deliveries[ball.index : current.index - 1]
+    if outcome == "nb":
+        # A free hit lasts until a legal ball: nobody can be bowled or caught on it.
+        for one in since:
+            if any(wicket.kind != "run out" for wicket in one.wickets):
+                return False
+            if one.is_legal:
+                break
+    if outcome == "W":
+        return False
+    follower = innings.deliveries[ball.index]
+    pair = ends_after(ball.batter.name, ball.non_striker.name, outcome, follower.over != ball.over)
+    return pair == (follower.batter.name, follower.non_striker.name)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_may_change_is_what_a_replay_allows(number: int) -> None:
+    innings = MATCH.innings[number - 1]
+    seen = {True: 0, False: 0}
+    for current in innings.deliveries[12:90:7]:
+        for ball in innings.deliveries[max(current.index - 10, 0) : current.index - 1]:
+            if ball.wickets:
+                continue
+            found = possible(innings, current, ball)
+            for outcome in OUTCOMES:
+                if outcome != ball.outcome:
+                    allowed = replay_allows(innings, ball, outcome, current)
+                    assert (outcome in found) == allowed, (current.index, ball, outcome)
+                    seen[allowed] += 1
+    assert min(seen.values()) > 100
+
+
+@settings(deadline=None, max_examples=50)
+@given(INNINGS, st.data())
+def test_the_outcome_a_ball_had_is_no_change(number: int, data: st.DataObject) -> None:
+    innings = MATCH.innings[number - 1]
+    index = data.draw(st.integers(2, len(innings.deliveries)))
+    place = data.draw(st.integers(1, index - 1))
+    ball = innings.deliveries[place - 1]
+    (one,) = retold_balls(MATCH, number, index, [(str(place), ball.outcome)])
+    assert one.after is one.before is ball
+    assert balls_with(innings.deliveries, [one]) == innings.deliveries
+    assert scored_again(innings.deliveries, {place: one.after}) == innings.deliveries
+
+
+@settings(deadline=None, max_examples=50)
+@given(INNINGS, st.data(), st.sampled_from(OUTCOMES))
+def test_what_was_not_bowled_yet_cannot_change(
+    number: int, data: st.DataObject, outcome: str
+) -> None:
+    count = len(MATCH.innings[number - 1].deliveries)
+    index = data.draw(st.integers(1, count))
+    place = data.draw(st.integers(index, count))
+    with pytest.raises(InputError, match=r"comes after it|is the ball asked about"):
+        retold_balls(MATCH, number, index, [(str(place), outcome)])
+
+
+def edited(match: Match, innings: int, place: int, now: Delivery) -> dict[str, Any]:
+    """The match as a JSON document, one delivery's row written by hand."""
+    document: dict[str, Any] = json.loads(json_text(match))
+    rows = [row for over in document["innings"][innings - 1]["overs"] for row in over["deliveries"]]
+    bat, extras = PLAIN[now.outcome]
+    extra = sum(extras.values())
+    row = rows[place - 1]
+    for key in ("extras", "wickets"):
+        row.pop(key, None)
+    row["runs"] = {"batter": bat, "extras": extra, "total": bat + extra}
+    if extras:
+        row["extras"] = extras
+    if now.outcome == "W":
+        row["wickets"] = [{"kind": "bowled", "player_out": row["batter"]}]
+    return document
+
+
+def board(ball: Delivery) -> tuple[Any, ...]:
+    return (
+        ball.index,
+        ball.outcome,
+        ball.is_legal,
+        ball.runs_total,
+        ball.actual_delivery,
+        ball.score_before,
+        ball.wickets_before,
+        ball.legal_balls_before,
+    )
+
+
+@settings(deadline=None, max_examples=25)
+@given(INNINGS, st.data())
+def test_the_score_is_that_of_a_file_that_says_so(
+    tmp_path_factory: pytest.TempPathFactory, number: int, data: st.DataObject
+) -> None:
+    innings = MATCH.innings[number - 1]
+    index = data.draw(st.integers(2, len(innings.deliveries)))
+    place = data.draw(st.integers(max(1, index - 6), index - 1))
+    current, ball = innings.deliveries[index - 1], innings.deliveries[place - 1]
+    choices = possible(innings, current, ball)
+    if not choices:
+        return
+    outcome = data.draw(st.sampled_from(choices))
+    told = retold_balls(MATCH, number, index, [(str(place), outcome)])
+    followed = scored_again(innings.deliveries, {place: told[0].after})
+    path = tmp_path_factory.mktemp("edited") / f"{MATCH.match_id}.json"
+    path.write_text(json.dumps(edited(MATCH, number, place, told[0].after)), encoding="utf-8")
+    read = read_match(path).innings[number - 1].deliveries
+    for j in range(index):
+        made = (
+            followed[j]
+            if j != place - 1
+            else replace(told[0].after, actual_delivery=followed[j].actual_delivery)
+        )
+        assert board(made) == board(read[j])
+
+
+def with_last(current: Delivery, ball: Delivery, outcome: str) -> tuple[str | None, str | None]:
+    innings = MATCH.innings[0]
+    told = retold_balls(MATCH, 1, current.index, [("last", outcome)])
+    assert told[0].before is ball
+    found = crease_after(innings.deliveries[current.index - 1], told)
+    return (
+        None if found.striker is None else found.striker.name,
+        None if found.other is None else found.other.name,
+    )
+
+
+def test_after_the_last_ball_who_faces_follows() -> None:
+    deliveries = MATCH.innings[0].deliveries
+    seen = set()
+    for ball, current in pairwise(deliveries):
+        ends_over = ball.over != current.over
+        batter, other = ball.batter.name, ball.non_striker.name
+        for outcome in possible(MATCH.innings[0], current, ball):
+            expected: tuple[str | None, str | None]
+            if outcome == "W":
+                expected = (other, None) if ends_over else (None, other)
+            else:
+                expected = ends_after(batter, other, outcome, ends_over)
+            assert with_last(current, ball, outcome) == expected, (ball.index, outcome)
+            seen.add((ball.outcome == "W", outcome == "W", ends_over))
+    assert len(seen) >= 5
+
+
+def test_a_refusal_says_why_and_what_is_possible() -> None:
+    innings = MATCH.innings[0]
+    dot = next(
+        ball
+        for ball in innings.deliveries[20:]
+        if ball.outcome == "0" and innings.deliveries[ball.index].over == ball.over
+    )
+    current = dot.index + 2
+    with pytest.raises(InputError, match=r"at each other's ends.*may become 2 4 6") as caught:
+        retold_balls(MATCH, 1, current, [(dot.label, "1")])
+    assert innings.deliveries[dot.index].batter.name in str(caught.value)
+    with pytest.raises(InputError, match="would be out"):
+        retold_balls(MATCH, 1, current, [(str(dot.index), "W")])
+    with pytest.raises(InputError, match=rf"over {dot.over} is finished"):
+        retold_balls(MATCH, 1, dot.index + 14, [(str(dot.index), "wd")])
+    out = next(ball for ball in innings.deliveries if ball.outcome == "W")
+    with pytest.raises(InputError, match="would not be out"):
+        retold_balls(MATCH, 1, out.index + 3, [(str(out.index), "0")])
+    with pytest.raises(InputError, match="no outcome"):
+        retold_balls(MATCH, 1, current, [(str(dot.index), "7")])
+    with pytest.raises(InputError, match="in innings 2"):
+        retold_balls(MATCH, 1, current, [("2:3", "0")])
+    with pytest.raises(InputError, match=r"changed to 2 and to 4"):
+        retold_balls(MATCH, 1, current, [(str(dot.index), "2"), (dot.label, "4")])
+    with pytest.raises(BallNotFoundError, match="no ball was bowled before the first"):
+        retold_balls(MATCH, 1, 1, [("last", "W")])
+
+
+def with_balls(match: Match, changes: dict[int, dict[str, Any]]) -> Match:
+    side = match.innings[0]
+    balls = tuple(
+        replace(ball, **changes[ball.index]) if ball.index in changes else ball
+        for ball in side.deliveries
+    )
+    return replace(match, innings=(replace(side, deliveries=balls), *match.innings[1:]))
+
+
+def test_a_free_hit_cannot_be_put_before_a_catch(tmp_path: Path) -> None:
+    innings = MATCH.innings[0]
+    caught = next(
+        ball
+        for ball in innings.deliveries
+        if any(wicket.kind in ("bowled", "caught", "lbw") for wicket in ball.wickets)
+        and innings.deliveries[ball.index - 2].over == ball.over
+        and innings.deliveries[ball.index].over == ball.over
+    )
+    before = innings.deliveries[caught.index - 2]
+    wide = retold(before, "wd")
+    document = edited(MATCH, 1, before.index, wide)
+    path = tmp_path / "free.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    match = read_match(path)
+    current = caught.index + 1
+    with pytest.raises(InputError, match="would be a free hit"):
+        retold_balls(match, 1, current, [(str(before.index), "nb")])
+
+
+def test_wide_and_no_ball_in_this_over_but_not_past_its_end() -> None:
+    innings = MATCH.innings[0]
+    wide = next(
+        ball for ball in innings.deliveries if ball.outcome == "wd" and ball.runs_total == 1
+    )
+    over = [ball for ball in innings.deliveries if ball.over == wide.over]
+    last = over[-1]
+    assert last is not wide
+    with pytest.raises(InputError, match="would have ended before"):
+        retold_balls(MATCH, 1, last.index, [(str(wide.index), "0")])
+
+
+def test_questions_as_they_are_written() -> None:
+    nothing: dict[str, Any] = {
+        "bowler": None,
+        "batter": None,
+        "target": None,
+        "changes": [],
+        "wicket_last_ball": False,
+        "settings": [],
+        "unseen": False,
+    }
+
+    def asked(**given: Any) -> Question:
+        return question_of(**{**nothing, **given})
+
+    plain = asked(bowler="X", target=5, changes=["7.1=W"], wicket_last_ball=True)
+    assert plain == Question("X", None, 5, (("7.1", "W"), ("last", "W")))
+    assert plain == asked(settings=["bowler=X", "target=5", "ball:7.1=W", "last=W"])
+    assert asked(changes=["c7.1=wd"]).balls == (("c7.1", "wd"),)
+    refused: Sequence[tuple[str, dict[str, Any]]] = (
+        ("nothing is asked", {}),
+        ("no change of a ball", {"changes": ["43"]}),
+        ("no change of a ball", {"changes": ["=4"]}),
+        ("is given twice", {"bowler": "X", "settings": ["bowler=Y"]}),
+        ("not understood", {"settings": ["keeper=Y"]}),
+        ("not understood", {"settings": ["bowler"]}),
+        ("no whole number", {"settings": ["target=many"]}),
+        ("no number of runs", {"settings": ["target=-3"]}),
+    )
+    for words, given_ in refused:
+        with pytest.raises(InputError, match=words):
+            asked(**given_)
+
+
+def test_every_ball_of_real_matches_has_rules_that_hold(shared_data: Path) -> None:
+    """A change that is possible gives an innings in which balls follow as the file says."""
+    count = 0
+    for match in read_matches(shared_data / "formats" / "json" / "wpl"):
+        for innings in match.innings:
+            for current in innings.deliveries[1::23]:
+                for ball in innings.deliveries[max(current.index - 5, 0) : current.index - 1]:
+                    for outcome in possible(innings, current, ball):
+                        (one,) = retold_balls(
+                            match, innings.number, current.index, [(str(ball.index), outcome)]
+                        )
+                        assert one.after.outcome == outcome
+                        scores = scored_again(innings.deliveries, {ball.index: one.after})
+                        changed = one.after.runs_total - ball.runs_total
+                        now = scores[current.index - 1]
+                        assert now.score_before == current.score_before + changed
+                        count += 1
+    assert count > 500

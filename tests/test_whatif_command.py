@@ -1,0 +1,198 @@
+"""The whatif command as people type it, and `attnlens.what_if` beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import REPOSITORY, Here, run_process
+
+import attnlens
+from attnlens.cricket.json_writer import write_json
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import AttnlensError
+
+ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
+
+
+def answered(here: Here, match: Path | str, *arguments: str | Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(here.good("whatif", match, "--json", *arguments))
+    return data
+
+
+def test_a_process_prints_what_python_says(tmp_path: Path, sample_match_path: Path) -> None:
+    asked = ("whatif", sample_match_path, "--ball", "47", "--change", "45=2", "--json")
+    first = run_process(tmp_path, *asked, PYTHONHASHSEED="1")
+    second = run_process(tmp_path, *asked, PYTHONHASHSEED="2")
+    assert first == second
+    assert (first.status, first.err) == (0, "")
+    answer = attnlens.what_if(sample_match_path, ball=47, changes={45: 2})
+    assert json.loads(first.out) == answer.to_dict()
+    assert attnlens.WhatIf.from_json(first.out) == answer
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_before_is_what_explain_and_predict_say(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    data = answered(
+        attnlens_here, sample_match_path, "--ball", "47", "--target", "120", "--innings", "2"
+    )
+    told = attnlens.explain(sample_match_path, ball="2:47", evidence=False).to_dict()
+    assert data["before"]["echo"] == told["ball"]["echo"]
+    for name in ("batter", "non_striker", "bowler", "score", "wickets", "target", "balls_left"):
+        assert data["before"][name] == told["ball"][name]
+    for now, then in zip(data["outcomes"], told["prediction"]["outcomes"], strict=True):
+        assert now["before"] == pytest.approx(then["probability"], abs=2e-6)
+
+
+def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
+    asked = ("whatif", sample_match_path, "--ball", "47", "--wicket-last-ball", "--batter")
+    page = attnlens_here.good(*asked, "Teodor Brannoch")
+    assert " ".join(page.split()).startswith(ECHO)
+    assert "52/1 after 43 legal balls → 52/2 after 43 legal balls" in page
+    assert "Teodor Brannoch faced, not Anselm Duvivier-Oke" in page
+    assert "attention" in page
+    assert "\x1b" not in page
+    attnlens_here.patch.setenv("COLUMNS", "44")
+    narrow = attnlens_here.good(*asked, "Teodor Brannoch")
+    assert max(map(len, narrow.splitlines())) <= 44
+
+
+def test_set_says_the_same_as_the_options(attnlens_here: Here, sample_match_path: Path) -> None:
+    options = ("--bowler", "Velladurai", "--change", "45=0", "--wicket-last-ball")
+    settings = ("bowler=Velladurai", "ball:45=0", "last=W")
+    same = [word for setting in settings for word in ("--set", setting)]
+    one = answered(attnlens_here, sample_match_path, "--ball", "47", *options)
+    two = answered(attnlens_here, sample_match_path, "--ball", "47", *same)
+    assert one == two
+    assert one["parts"]["balls"] == [45, 46]
+
+
+def test_settings_may_hold_a_change(attnlens_here: Here, sample_match_path: Path) -> None:
+    attnlens_here.patch.setenv("ATTNLENS_CHANGE", "45=2")
+    data = answered(attnlens_here, sample_match_path, "--ball", "47")
+    assert data["parts"]["balls"] == [45]
+    data = answered(attnlens_here, sample_match_path, "--ball", "47", "--change", "46=2")
+    assert data["parts"]["balls"] == [46]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((), "say which ball"),
+        (("--ball", "47"), "nothing is asked to be different; give --bowler"),
+        (("--ball", "470", "--target", "9"), "there is no delivery 470"),
+        (("--ball", "47", "--change", "45=9"), "'9' is no outcome"),
+        (("--ball", "47", "--change", "45"), "no change of a ball; write BALL=OUTCOME"),
+        (("--ball", "47", "--change", "45=1"), "would be at each other's ends"),
+        (("--ball", "47", "--change", "50=1"), "comes after it"),
+        (("--ball", "47", "--change", "500=1"), "there is no delivery 500"),
+        (("--ball", "47", "--target", "150"), "innings 1 chases nothing"),
+        (("--ball", "47", "--bowler", "No Such Man"), "--unseen"),
+        (("--ball", "47", "--bowler", "Anselm Duvivier-Oke"), "plays for Copperfield Comets"),
+        (("--ball", "47", "--set", "umpire=X"), "is not understood"),
+        (("--ball", "1", "--wicket-last-ball"), "no ball was bowled before the first"),
+        (("--ball", "2:60", "--target", "3"), "the target was reached"),
+        (("--ball", "47", "--target", "9", "--out", "none/here"), "its folder does not exist"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_line(
+    attnlens_here: Here, sample_match_path: Path, asked: tuple[str, ...], said: str
+) -> None:
+    answer = attnlens_here("whatif", sample_match_path, *asked)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("attnlens: ")
+    assert answer.err.count("\n") == 1
+    assert said in answer.err
+    assert attnlens_here.files() == []
+
+
+def test_python_refuses_the_same(sample_match_path: Path) -> None:
+    with pytest.raises(AttnlensError, match="nothing is asked"):
+        attnlens.what_if(sample_match_path, ball=47)
+    with pytest.raises(AttnlensError, match="each other's ends"):
+        attnlens.what_if(sample_match_path, ball=47, changes={"6.6": 1, 44: 1})
+
+
+def test_out_is_written_whole(attnlens_here: Here, sample_match_path: Path) -> None:
+    asked = ("whatif", sample_match_path, "--ball", "47", "--change", "last=4", "--json")
+    said = attnlens_here.good(*asked, "--out", "answer.json")
+    assert said == ""
+    assert attnlens_here.files() == ["answer.json"]
+    text = (attnlens_here.folder / "answer.json").read_text(encoding="utf-8")
+    assert text == attnlens_here.good(*asked)
+
+
+def test_a_label_that_television_counts_otherwise_is_pointed_out(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    match = attnlens.read_match(sample_match_path)
+    label, index = next(
+        (ball.label, ball.index)
+        for ball in match.innings[0].deliveries
+        if ball.is_legal and ball.label != ball.actual_delivery and ball.outcome in "0246"
+    )
+    answer = attnlens_here(
+        "whatif", sample_match_path, "--ball", index + 1, "--change", f"{label}=2", "--json"
+    )
+    assert answer.status == 0
+    assert f"attnlens: {label} is the file's label, delivery {index}" in answer.err
+
+
+def test_other_checkpoints_and_ratings_of_the_day(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    asked = ("--ball", "47", "--bowler", "Velladurai")
+    measured = answered(attnlens_here, sample_match_path, *asked, "--model", "measured")
+    assert measured["model"]["name"] == "measured"
+    history = attnlens_here.folder / "history"
+    history.mkdir()
+    for seed in (1, 2, 3):
+        write_json(simulate_match(seed), history / f"{seed}.json")
+    later = simulate_match(4)
+    path = f"{later.match_id}.json"
+    write_json(later, path)
+    bowler = later.innings[0].deliveries[0].bowler.name
+    asked = ("--ball", "20", "--bowler", bowler)
+    plain = answered(attnlens_here, path, *asked)
+    dated = answered(attnlens_here, path, *asked, "--history", history)
+    flags = [{flag["flag"] for flag in data["flags"]} for data in (plain, dated)]
+    assert "ratings_from_later" in flags[0] - flags[1]
+    assert dated["model"]["ratings_until"] != plain["model"]["ratings_until"]
+    there = attnlens.what_if(
+        later, ball=20, bowler=bowler, history=attnlens.read_matches(str(history))
+    )
+    assert there.to_dict() == dated
+
+
+def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
+    text = (REPOSITORY / "docs" / "whatif.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    lines = block[1].splitlines()
+    assert len(lines) >= 5
+    attnlens_here.patch.chdir(REPOSITORY)
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "attnlens"
+        assert attnlens_here.good(*words)
+    python = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert python is not None
+    exec(compile(python[1], "docs/whatif.md", "exec"), {"attnlens": attnlens})
+
+
+def test_the_document_names_every_key_and_flag() -> None:
+    text = (REPOSITORY / "docs" / "whatif.md").read_text(encoding="utf-8")
+    schema = attnlens.WhatIf.model_json_schema()
+    assert [key for key in schema["properties"] if f"`{key}`" not in text] == []
+    explained = set(
+        attnlens.Explanation.model_json_schema()["$defs"]["Caution"]["properties"]["flag"]["enum"]
+    )
+    flags = schema["$defs"]["WhatIfCaution"]["properties"]["flag"]
+    named = {name for part in flags.get("anyOf", [flags]) for name in part["enum"]}
+    assert sorted(name for name in named - explained if f"`{name}`" not in text) == []
