@@ -104,7 +104,8 @@ def changed_ends(ball: Delivery) -> bool:
     run = ball.runs_batter if not ball.boundary else 0
     run += ball.extras.get("byes", 0) + ball.extras.get("legbyes", 0)
     run += max(ball.extras.get("wides", 0) - 1, 0)
-    return run % 2 == 1
+    crossed: bool = run % 2 == 1
+    return crossed
 
 
 def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
