@@ -37,6 +37,7 @@ def explain(
     model: str | os.PathLike[str] | None = None,
     evidence: bool = True,
     history: Iterable[Match] | None = None,
+    outcome: str | None = None,
     batter: str | None = None,
     bowler: str | None = None,
 ) -> Explanation:
@@ -50,6 +51,8 @@ def explain(
         model: a checkpoint, or ``bundled`` (the default) or ``measured``.
         evidence: run the interventions; without them attention is shown, not tested.
         history: matches to bring the ratings to the match's date with.
+        outcome: explain this outcome, such as ``"4"``: effects and verdicts are about its
+            chance alone.
         batter, bowler: who faces and who bowls ``"next"``, where the file cannot tell.
 
     Raises:
@@ -67,7 +70,14 @@ def explain(
         from attnlens.cricket.timeline import Timeline
 
         predictor = Timeline(predictor, history).predictor_for(match)
-    data = explain_ball(match, reference, predictor, evidence=evidence, history=history is not None)
+    data = explain_ball(
+        match,
+        reference,
+        predictor,
+        evidence=evidence,
+        history=history is not None,
+        outcome=outcome,
+    )
     return Explanation.from_dict(data)
 
 

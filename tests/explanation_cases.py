@@ -253,6 +253,14 @@ def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
                 "control_median_nats": 0.000231,
                 "p": None if q is None or few else round(q / 2, 6),
                 "q": None if few else q,
+                "replaced": {
+                    "effect_nats": 0.002104,
+                    "draws": 16,
+                    "control_nats": 0.000817,
+                    "controls": 24,
+                }
+                if verdict == "supported" and not few
+                else None,
                 "verdict": None if few else verdict,
                 "reason": "too few other sets of balls to compare with (12)" if few else reason,
             }
@@ -283,8 +291,12 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
         {
             "group": group,
             "points": points({name: value * part for name, value in total.items()}),
+            "when": "before the match" if at < 3 else "in the match",
+            "balls": [{"index": past[-1]["index"], "points": points({"4": 0.3, "0": -0.3})}]
+            if past and group == "this over"
+            else [],
         }
-        for group, part in zip(GROUPS, [*cut, 0.0, 0.0], strict=True)
+        for at, (group, part) in enumerate(zip(GROUPS, [*cut, 0.0, 0.0], strict=True))
     ]
     maps = {scale: heat_map(scale, now, past) for scale in SCALES}
     evidence = options.get("evidence", True)
@@ -382,6 +394,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
                 for name, p, b in zip(OUTCOMES, probability, baseline, strict=True)
             ],
             "top": OUTCOMES[probability.index(max(probability))],
+            "explained": None,
             "actual": actual,
             "surprise_bits": None
             if actual is None

@@ -122,7 +122,10 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
         (["--ball", "1:47", "--innings", "2"], "names innings 1, and innings is 2"),
         ([], "say which ball; give --ball 47"),
         (["--all", "--ball", "47"], "--all is every ball, --ball is one; give one of the two"),
-        (["--ball", "47", "--json", "--outcome", "4"], "--outcome shapes the page"),
+        (
+            ["--ball", "47", "--format", "summary", "--outcome", "4"],
+            "is the same for every outcome",
+        ),
         (["--all", "--format", "summary"], "--all writes whole explanations as JSON lines"),
         (["--ball", "47", "--colour"], "unrecognized arguments: --colour; see `attnlens --help`"),
         (["--ball", "47", "--innings", "one"], "argument --innings: invalid int value: 'one'"),

@@ -74,6 +74,23 @@ def test_the_whole_story_of_a_ball() -> None:
     ]
 
 
+def test_an_explained_outcome_is_the_one_the_story_is_about() -> None:
+    data = explanation_cases.explanation(47)
+    data["prediction"]["explained"] = "6"
+    told = check(data)
+    assert "; asked about is a six at 5%, against 4% for a ball" in told[0]
+    assert "adds most to a six is" in told[3]
+    data["prediction"]["explained"] = data["prediction"]["top"]
+    assert "likeliest outcome is a single at 34%, against 33% for a ball" in check(data)[0]
+
+
+def test_what_the_whole_model_lost_is_told_before_what_one_head_lost() -> None:
+    data = explanation_cases.explanation(47)
+    first = data["evidence"][0]
+    data["evidence"].insert(0, first | {"removed_from": "head", "effect_nats": 9.0})
+    assert "hiding them from the whole model" in check(data)[1]
+
+
 @given(
     ball=st.integers(1, 60),
     evidence=st.booleans(),

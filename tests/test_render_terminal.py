@@ -31,8 +31,8 @@ def columns(line: str) -> int:
     return len(line) + wide - sum(unicodedata.combining(c) != 0 for c in line)
 
 
-def page(ball: int = 47, *, width: int = 100, **options: Any) -> list[str]:
-    data = explanation_cases.explanation(ball)
+def page(ball: int = 47, *, width: int = 100, evidence: bool = True, **options: Any) -> list[str]:
+    data = explanation_cases.explanation(ball, evidence=evidence)
     return render_terminal(data, width=width, **{"color": False, **options}).splitlines()
 
 
@@ -84,6 +84,55 @@ def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
         "  the rest 3 <1%   5 <1%   wide 1%   no-ball <1%   byes <1%",
         "  ● it was a four, to which the model had given 17% (2.6 bits of surprise)",
     ]
+
+
+def test_what_was_known_before_the_match_is_told_apart() -> None:
+    data = explanation_cases.explanation(47)
+    sums = dict.fromkeys(("before the match", "in the match"), 0.0)
+    for group in data["contributions"]:
+        sums[group["when"]] += next(p["points"] for p in group["points"] if p["outcome"] == "4")
+    told = page()[11]
+    assert told == (
+        f"  points known   before the match {sums['before the match']:+.1f}   "
+        f"in the match {sums['in the match']:+.1f}   the most by one ball: 7.2 +0.3"
+    ).replace("-", "−")
+    assert not any("points known" in line for line in page(evidence=False))
+
+
+def test_an_explained_outcome_is_what_the_verdicts_are_about() -> None:
+    data = explanation_cases.explanation(47)
+    data["prediction"]["explained"] = "6"
+    lines = render_terminal(data, width=100, color=False, outcome="6").splitlines()
+    end = " ".join(line.strip() for line in lines[-3:])
+    assert end.endswith("Effects and verdicts are about P(6) alone.")
+
+
+def test_what_was_known_is_told_with_its_verdict_where_it_has_one() -> None:
+    data = explanation_cases.explanation(47)
+    known = data["evidence"][0] | {"head": None, "scale": None, "removed": []}
+    data["evidence"] += [
+        known | {"kind": "the chase", "claim": "the chase (9 more to win)"},
+        known | {"kind": "venue and teams", "claim": "what is known of X", "verdict": None},
+    ]
+    lines = render_terminal(data, width=100, color=False).splitlines()
+    at = lines.index("  what it knew beside them")
+    assert lines[at + 1].startswith("  chase        the chase (9 more to win)   ")
+    assert lines[at + 1].endswith("P(4) 17 → 14%   0.02 ✓ supported")
+    assert not any("ground, sides" in line or "what is known of X" in line for line in lines)
+
+
+def test_one_head_alone_is_a_remark_where_it_does_little() -> None:
+    data = explanation_cases.explanation(47)
+    first = data["evidence"][0]
+    for verdict, reason in (
+        ("not better than chance", "too small to matter"),
+        ("contradicted", "other balls do more"),
+    ):
+        alone = first | {"removed_from": "head", "verdict": verdict, "reason": reason}
+        told = data | {"evidence": [*data["evidence"], alone]}
+        lines = render_terminal(told, width=100, color=False).splitlines()
+        assert lines.count(f"    hidden from this head alone: {reason}") == 1
+        assert sum("✓ supported" in line for line in lines) == 1
 
 
 def test_a_narrow_page_has_the_contributions_below() -> None:
@@ -172,7 +221,7 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
 
 def test_another_scale_can_stand_in_full() -> None:
     lines = page(scale="long")
-    assert "  what it looked at (long scale, 44 past balls)" in lines[12]
+    assert "  what it looked at (long scale, 44 past balls)" in lines[13]
     assert sum(line.startswith("  medium   ") or line.startswith("  medium  ") for line in lines)
     with pytest.raises(InputError, match="no scale 'wide'; choose one of micro short medium long"):
         page(scale="wide")

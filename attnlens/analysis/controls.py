@@ -91,12 +91,11 @@ def draw(
             tuple(sorted(itertools.chain.from_iterable(parts)))
             for parts in itertools.product(*choices)
         ]
-    chosen = []
-    for _ in range(controls):
-        parts: list[int] = []
-        for stratum, count in zip(pool.strata, pool.take, strict=True):
-            if count:
-                picks = generator.permutation(len(stratum))[:count]
-                parts.extend(stratum[pick] for pick in picks)
-        chosen.append(tuple(sorted(parts)))
-    return chosen
+    picks = []
+    for stratum, count in zip(pool.strata, pool.take, strict=True):
+        if count:
+            # The first few of a random order of each stratum, a row per set.
+            order = generator.random((controls, len(stratum))).argsort(1)[:, :count]
+            picks.append(np.asarray(stratum)[order])
+    rows = np.sort(np.concatenate(picks, axis=1), axis=1)
+    return [tuple(row) for row in rows.tolist()]

@@ -1,4 +1,11 @@
-"""From effects to verdicts: is what a head points at more than chance?"""
+"""From effects to verdicts: is what a head points at more than chance?
+
+A claim is *supported* where hiding its items does more than hiding others like them (q at
+most `Q_LEVEL`), where it matters, where it goes the way its sentence says, and where a second
+way of taking the items away agrees. It is *contradicted* where other items do more, or where
+hiding its items matters, is more than chance, and goes against its sentence. All else is *not
+better than chance*.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +29,9 @@ LOW_PERCENTILE: Final = 5.0
 TOO_SMALL: Final = "too small to matter"
 CHANCE: Final = "controls do as much"
 TOO_FEW: Final = "too few other balls to compare with"
+DISAGREE: Final = "operators disagree"
+OTHERS: Final = "other balls do more"
+OPPOSITE: Final = "hiding them raises what they are said to raise"
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
@@ -31,6 +41,12 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
     """
     nats: Floats = (full * (np.log(full) - np.log(ablated))).sum(-1)
     return np.maximum(nats, 0.0)
+
+
+def about_one(probabilities: Floats, outcome: int) -> Floats:
+    """Probabilities ``(..., outcome)`` as those of one outcome and of any other, ``(..., 2)``."""
+    one = probabilities[..., outcome]
+    return np.stack([one, 1 - one], -1)
 
 
 def p_value(effect: float, controls: Floats) -> float:
@@ -66,18 +82,38 @@ def comparable(sets: int) -> bool:
     return sets >= FEWEST
 
 
-def judge(effect: float, points: Floats, controls: Floats, q: float) -> Judged:
-    """The verdict on one claim.
+def judge(
+    effect: float, points: Floats, controls: Floats, q: float, *, against: bool = False
+) -> Judged:
+    """The verdict on one claim, as far as hiding its items tells.
 
     Args:
         effect: nats.
-        points: change of each outcome, percentage points.
+        points: change of each outcome the claim is about, percentage points.
         controls: the controls' effects, nats.
         q: the claim's q-value among all claims on its ball.
+        against: whether the change goes against what the claim's sentence says.
     """
     matters = effect >= ENOUGH_NATS or float(np.abs(points).max()) >= ENOUGH_POINTS
     if q <= Q_LEVEL:
-        return Judged("supported", None) if matters else Judged("not better than chance", TOO_SMALL)
+        if not matters:
+            return Judged("not better than chance", TOO_SMALL)
+        return Judged("contradicted", OPPOSITE) if against else Judged("supported", None)
     if effect < float(np.percentile(controls, LOW_PERCENTILE)):
-        return Judged("contradicted", "other balls do more")
+        return Judged("contradicted", OTHERS)
     return Judged("not better than chance", CHANCE)
+
+
+def agreed(judged: Judged, replaced: Floats, controls: Floats) -> Judged:
+    """The verdict after the second operator: each item replaced by one like it.
+
+    A supported claim stands where replacing its items does more, on average over draws, than
+    replacing the items of its control sets does on average. Any other verdict stays.
+
+    Args:
+        replaced: nats of each draw for the claim's items ``(draw,)``.
+        controls: nats of one draw for each control set ``(set,)``.
+    """
+    if judged.verdict != "supported" or replaced.mean() > controls.mean():
+        return judged
+    return Judged("not better than chance", DISAGREE)

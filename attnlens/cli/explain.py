@@ -55,7 +55,10 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
     )
     parser.add_argument(
-        "--outcome", choices=OUTCOMES, help="explain this outcome (text; default the most moved)"
+        "--outcome",
+        choices=OUTCOMES,
+        help="explain this outcome: effects and verdicts are about its chance alone (default the "
+        "whole distribution)",
     )
     parser.add_argument(
         "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
@@ -73,10 +76,11 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
     if not options.all and options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
-    if options.outcome is not None and (options.all or options.format != "text"):
+    if options.outcome is not None and options.format in ("heatmap", "summary"):
         raise InputError(
-            "--outcome shapes the page for a terminal; the data hold every outcome",
-            remedy="leave it out, or use --format text",
+            f"--format {options.format} tells where attention went, which is the same for every "
+            "outcome",
+            remedy="leave --outcome out, or use --format text or json",
         )
     if options.all and options.format in ("heatmap", "summary"):
         raise InputError(
@@ -124,7 +128,12 @@ def _explainer(
     if dated:
         predictor = timeline(predictor, options.history).predictor_for(match)
     return lambda reference: explain_ball(
-        match, reference, predictor, evidence=not options.no_evidence, history=dated
+        match,
+        reference,
+        predictor,
+        evidence=not options.no_evidence,
+        history=dated,
+        outcome=options.outcome,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from attnlens.cricket.evidence import (
     RECENT,
@@ -10,6 +10,7 @@ from attnlens.cricket.evidence import (
     Tested,
     baseline_only,
     gather_evidence,
+    groups_of,
 )
 from attnlens.cricket.flags import flags_of
 from attnlens.cricket.match import Match
@@ -21,11 +22,15 @@ from attnlens.cricket.results import result_sentence
 from attnlens.cricket.tensors import NODES, free_hits
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow, one_thread, window_for
+from attnlens.errors import InputError
 from attnlens.explanation import build
 from attnlens.explanation.heatmap import heat_map, rounded
 from attnlens.explanation.narrative import narrate
 from attnlens.explanation.summary import summarize_temporal_attention
 from attnlens.models.predictor import FUSED, SLOTS
+
+GREATEST: Final = 3
+"""How many of a group's balls are told by themselves."""
 
 
 @one_thread()
@@ -36,16 +41,26 @@ def explain_ball(
     *,
     evidence: bool = True,
     history: bool = False,
+    outcome: str | None = None,
 ) -> dict[str, Any]:
     """The explanation of one ball as plain data (see `attnlens.explanation.types`).
 
     Args:
         evidence: run the interventions; without them attention is shown and not tested.
         history: whether the predictor's ratings are those of the match's date.
+        outcome: the outcome to explain: effects, p and verdicts are then about its chance
+            against that of any other. Without, about the whole distribution.
+
+    Raises:
+        InputError: no such outcome.
     """
+    if outcome is not None and outcome not in OUTCOMES:
+        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {' '.join(OUTCOMES)}")
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
-    tested = gather_evidence(predictor, window, reading.scales) if evidence else None
+    tested = None
+    if evidence:
+        tested = gather_evidence(predictor, window, reading.scales, outcome=outcome)
     full = reading.probabilities if tested is None else tested.full
     baseline = baseline_only(predictor, window) if tested is None else tested.baseline
 
@@ -67,11 +82,13 @@ def explain_ball(
         "match": _match(window),
         "ball": _ball(window, reference),
         "prediction": build.prediction(
-            OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome or None
+            OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome or None, outcome
         ),
         "contributions": []
         if tested is None
-        else build.contributions(OUTCOMES, tested.groups, tested.contributions.tolist()),
+        else build.contributions(
+            OUTCOMES, tested.groups, tested.contributions.tolist(), _greatest(window, tested)
+        ),
         "within_ball": _within_ball(reading),
         "across_balls": across_balls,
         "fusion_weights": {
@@ -81,7 +98,7 @@ def explain_ball(
         "history": history_rows,
         "evidence": []
         if tested is None
-        else [_claim(one, tested.full.tolist()) for one in tested.tested],
+        else [_claim(one, tested.full.tolist(), outcome) for one in tested.tested],
         "flags": flags_of(window, predictor, evidence=evidence, history=history),
         "summary": summarize_temporal_attention(across_balls["medium"], by_index),
     }
@@ -202,7 +219,22 @@ def _history(
     return rows
 
 
-def _claim(one: Tested, full: list[float]) -> dict[str, Any]:
+def _greatest(window: BallWindow, tested: Evidence) -> dict[str, list[tuple[int, list[float]]]]:
+    """The balls of each group that do most by themselves, with the points that each adds."""
+    told = {}
+    for group, places in groups_of(window).items():
+        balls = sorted(
+            (window.past[place].index for place in places),
+            key=lambda index: (-tested.effects[index], -index),
+        )
+        told[group] = [
+            (index, (100 * (tested.full - tested.singles[index])).tolist())
+            for index in balls[:GREATEST]
+        ]
+    return told
+
+
+def _claim(one: Tested, full: list[float], outcome: str | None) -> dict[str, Any]:
     claim = one.claim
     middle = None
     if len(one.controls):
@@ -215,17 +247,38 @@ def _claim(one: Tested, full: list[float]) -> dict[str, Any]:
         "head": claim.head,
         "kind": claim.kind,
         "removed": list(claim.removed),
-        "removed_from": "model",
+        "removed_from": one.removed_from,
         "effect_nats": rounded(one.effect, build.NATS_DIGITS),
         "changes": build.outcome_points(OUTCOMES, one.points.tolist()),
-        "top_change": build.top_change(OUTCOMES, full, one.probabilities.tolist()),
-        "control": "random sets with the same distances"
-        if one.matched
-        else "random sets of the same size",
+        "top_change": build.top_change(OUTCOMES, full, one.probabilities.tolist(), outcome),
+        "control": _control(one),
         "controls": len(one.controls),
         "control_median_nats": None if middle is None else rounded(middle, build.NATS_DIGITS),
         "p": None if one.p is None else rounded(one.p),
         "q": None if one.q is None else rounded(one.q),
+        "replaced": _second_operator(one),
         "verdict": one.judged.verdict,
         "reason": one.judged.reason,
+    }
+
+
+def _control(one: Tested) -> str | None:
+    """What a claim is compared with."""
+    if one.claim.kind in ("striker's record", "bowler's record"):
+        return "records of other players"
+    if one.claim.kind in ("the scoreboard", "the chase"):
+        return "scoreboards of earlier balls"
+    if one.claim.kind == "venue and teams":
+        return None
+    return "random sets with the same distances" if one.matched else "random sets of the same size"
+
+
+def _second_operator(one: Tested) -> dict[str, Any] | None:
+    if one.replaced is None or one.replaced_controls is None:
+        return None
+    return {
+        "effect_nats": rounded(float(one.replaced.mean()), build.NATS_DIGITS),
+        "draws": len(one.replaced),
+        "control_nats": rounded(float(one.replaced_controls.mean()), build.NATS_DIGITS),
+        "controls": len(one.replaced_controls),
     }

@@ -10,6 +10,8 @@ from attnlens.explanation.heatmap import PastBall, rounded
 
 SCHEMA_VERSION: Final = "1.0"
 NATS_DIGITS: Final = 9
+BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
+"""The groups of contributions that were known before the first ball of the match."""
 
 
 def outcome_points(outcomes: Sequence[str], points: Sequence[float]) -> list[dict[str, Any]]:
@@ -25,6 +27,7 @@ def prediction(
     full: Sequence[float],
     baseline: Sequence[float],
     actual: str | None,
+    explained: str | None = None,
 ) -> dict[str, Any]:
     """What is expected, beside the baseline, and how surprising what happened was."""
     chances = dict(zip(outcomes, full, strict=True))
@@ -38,27 +41,48 @@ def prediction(
             for outcome, now, base in zip(outcomes, full, baseline, strict=True)
         ],
         "top": max(outcomes, key=lambda outcome: chances[outcome]),
+        "explained": explained,
         "actual": actual,
         "surprise_bits": None if actual is None else rounded(-math.log2(chances[actual])),
     }
 
 
 def contributions(
-    outcomes: Sequence[str], groups: Sequence[str], parts: Sequence[Sequence[float]]
+    outcomes: Sequence[str],
+    groups: Sequence[str],
+    parts: Sequence[Sequence[float]],
+    balls: Mapping[str, Sequence[tuple[int, Sequence[float]]]],
 ) -> list[dict[str, Any]]:
-    """Each group's part, in percentage points; ``parts`` are probabilities."""
+    """Each group's part, in percentage points; ``parts`` are probabilities.
+
+    Args:
+        balls: group to its balls that do most, each with the points that it adds.
+    """
     return [
-        {"group": group, "points": outcome_points(outcomes, [100 * float(v) for v in row])}
+        {
+            "group": group,
+            "points": outcome_points(outcomes, [100 * float(v) for v in row]),
+            "when": "before the match" if group in BEFORE_THE_MATCH else "in the match",
+            "balls": [
+                {"index": index, "points": outcome_points(outcomes, points)}
+                for index, points in balls.get(group, ())
+            ],
+        }
         for group, row in zip(groups, parts, strict=True)
     ]
 
 
 def top_change(
-    outcomes: Sequence[str], before: Sequence[float], after: Sequence[float]
+    outcomes: Sequence[str],
+    before: Sequence[float],
+    after: Sequence[float],
+    explained: str | None = None,
 ) -> dict[str, Any]:
-    """The outcome that moves most when something is hidden."""
+    """The outcome that is explained, else that which moves most when something is hidden."""
     moves = [float(b) - float(a) for a, b in zip(before, after, strict=True)]
     most = max(range(len(moves)), key=lambda place: abs(moves[place]))
+    if explained is not None:
+        most = list(outcomes).index(explained)
     return {
         "outcome": outcomes[most],
         "points": rounded(100 * moves[most]),

@@ -163,6 +163,9 @@ def _change(source: _Source, before: str, after: str) -> tuple[_Fact, _Fact]:
 
 
 def _most_moved(data: Mapping[str, Any]) -> int:
+    """The outcome that is explained, else the one that is furthest from its baseline."""
+    if data["prediction"]["explained"] is not None:
+        return _place(data, data["prediction"]["explained"])
     entries = data["prediction"]["outcomes"]
     moves = [abs(entry["probability"] - entry["baseline"]) for entry in entries]
     return moves.index(max(moves))
@@ -188,10 +191,11 @@ def _expectation(source: _Source) -> Sentence:
     if top == moved:
         end: list[Part] = [" at ", now, ", against ", base]
     else:
+        asked = source.data["prediction"]["explained"] is not None
         end = [
             " at ",
             source.quote(f"{top}/probability", percent),
-            "; what stands out is ",
+            "; asked about is " if asked else "; what stands out is ",
             source.quote(f"{moved}/outcome", outcome_words),
             " at ",
             now,
@@ -224,9 +228,11 @@ def _focus(source: _Source) -> list[Sentence]:
     return [_claim(source, at) for at in chosen]
 
 
-def _rank(claim: Mapping[str, Any]) -> tuple[int, float]:
+def _rank(claim: Mapping[str, Any]) -> tuple[int, bool, float]:
+    """By verdict; what was hidden from the whole model before what one head alone lost."""
     order = ("supported", "not better than chance", "contradicted", None)
-    return order.index(claim["verdict"]), -abs(claim["effect_nats"])
+    one_head = claim["removed_from"] == "head"
+    return order.index(claim["verdict"]), one_head, -abs(claim["effect_nats"])
 
 
 def _picture(source: _Source) -> Sentence:

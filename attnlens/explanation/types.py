@@ -121,19 +121,36 @@ EveryOutcomeOrNone = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_ord
 
 
 class Prediction(Plain):
-    """What the model expects, beside the baseline that knows nothing of this ball."""
+    """What the model expects, beside the baseline that knows nothing of this ball.
+
+    ``explained`` is the outcome that was asked about; without, the whole distribution is.
+    """
 
     outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(_in_order)]
     top: Outcome
+    explained: Outcome | None
     actual: Outcome | None
     surprise_bits: Positive | None
 
 
+class BallContribution(Plain):
+    """What one past ball adds to each outcome: the prediction minus that without it."""
+
+    index: Ball
+    points: EveryOutcome
+
+
 class Contribution(Plain):
-    """What one group of inputs adds to each outcome (Shapley values)."""
+    """What one group of inputs adds to each outcome (Shapley values).
+
+    ``when`` it was known. ``balls``: the group's balls that do most by themselves, the
+    greatest first. Each is taken away alone, so they need not sum to the group's points.
+    """
 
     group: Text
     points: EveryOutcome
+    when: Literal["before the match", "in the match"]
+    balls: Annotated[tuple[BallContribution, ...], Field(max_length=3)]
 
 
 class PastBall(Plain):
@@ -155,7 +172,7 @@ class PastBall(Plain):
 
 
 class TopChange(Plain):
-    """The outcome that moves most: points, and its probability before and after."""
+    """The outcome that is explained, else that which moves most: before, after, points."""
 
     outcome: Outcome
     points: Finite
@@ -163,23 +180,57 @@ class TopChange(Plain):
     after: Share
 
 
+class SecondOperator(Plain):
+    """The same balls replaced by balls of similar situations instead of hidden.
+
+    Nats, each a mean: of draws for the claim's balls, of control sets drawn once each.
+    """
+
+    effect_nats: Finite
+    draws: Count
+    control_nats: Finite
+    controls: Count
+
+
 class Evidence(Plain):
-    """A claim, the intervention that tests it, and the verdict."""
+    """A claim, the intervention that tests it, and the verdict.
+
+    ``removed`` is empty where the claim is about what was known, not about past balls.
+    ``replaced`` is null where the second operator was not tried: it checks supported claims.
+    """
 
     claim: Text
     scale: Scale | None
     head: HeadKey | None
-    kind: Literal["head", "this over", "boundaries"]
+    kind: Literal[
+        "head",
+        "this over",
+        "boundaries",
+        "the scoreboard",
+        "the chase",
+        "striker's record",
+        "bowler's record",
+        "venue and teams",
+    ]
     removed: tuple[Ball, ...]
     removed_from: Literal["model", "head"]
     effect_nats: Finite
     changes: EveryOutcome
     top_change: TopChange
-    control: Literal["random sets of the same size", "random sets with the same distances"]
+    control: (
+        Literal[
+            "random sets of the same size",
+            "random sets with the same distances",
+            "records of other players",
+            "scoreboards of earlier balls",
+        ]
+        | None
+    )
     controls: Count
     control_median_nats: Finite | None
     p: Share | None
     q: Share | None
+    replaced: SecondOperator | None
     verdict: Literal["supported", "not better than chance", "contradicted"] | None
     reason: Text | None
 

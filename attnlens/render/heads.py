@@ -19,6 +19,15 @@ MARKS: Mapping[str, str] = {
     "not better than chance": "chance",
     "contradicted": "contradicted",
 }
+KNOWN: Mapping[str, str] = {
+    "the scoreboard": "scoreboard",
+    "the chase": "chase",
+    "striker's record": "striker",
+    "bowler's record": "bowler",
+    "venue and teams": "ground, sides",
+}
+"""Short names of what was known beside past balls, by the kind of the claim."""
+
 SIGNS: Mapping[str, str] = {"W": "W", "wd": "w", "nb": "n", "bye": "b"}
 
 
@@ -110,7 +119,13 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
         titled = bool(claims) and title_room(page) > len(f"{asks}{share}") + 3
         words = f"{asks} {page.glyphs.dot} {share}" if titled else asks
         _add_title(page, head_name(key, head), words, claims[:1], test)
-        for claim in claims[1:]:
+        # A second test that found nothing is a remark, one that found something a row.
+        quiet = [
+            claim
+            for claim in claims[1:]
+            if claim["removed_from"] == "head" and claim["verdict"] != "supported"
+        ]
+        for claim in [claim for claim in claims[1:] if claim not in quiet]:
             _add_title(
                 page,
                 "",
@@ -118,8 +133,11 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
                 [claim],
                 test,
             )
-        _add_balls(page, head, claims, balls, "" if titled else share)
+        _add_balls(page, head, claims[:1], balls, "" if titled else share)
+        _add_remarks(page, *map(_alone, quiet))
     for claim in data["evidence"]:
+        if claim["kind"] in KNOWN:
+            continue
         if claim["head"] is None and claim["scale"] in (scale, None):
             _add_title(page, claim["kind"], "", [claim], test)
             told = [balls.told(index, None, page.glyphs) for index in claim["removed"][:6]]
@@ -127,7 +145,26 @@ def add_heads(page: Page, data: Mapping[str, Any], outcome: str, scale: str, bal
             told += [[(f"and {more} more", "quiet")]] if more else []
             page.flow(told, indent=4, gap=3)
             _add_remarks(page, _unusual(claim))
+    _add_known(page, data, test)
     page.blank()
+
+
+def _add_known(page: Page, data: Mapping[str, Any], test: _Test) -> None:
+    """What was known beside past balls, where it could be compared with anything."""
+    claims = [c for c in data["evidence"] if c["kind"] in KNOWN and c["verdict"] is not None]
+    if not claims:
+        return
+    page.paragraph("what it knew beside them", "heading")
+    for claim in claims:
+        _add_title(page, KNOWN[claim["kind"]], claim["claim"], [claim], test)
+        _add_remarks(page, _unusual(claim))
+
+
+def _alone(claim: Mapping[str, Any]) -> str | None:
+    """What hiding a head's balls from that head alone says, where it says anything."""
+    if claim["verdict"] is None:
+        return None
+    return f"hidden from this head alone: {claim['reason'] or claim['verdict']}"
 
 
 def covered(head: Mapping[str, Any]) -> str:

@@ -73,6 +73,7 @@ def add_prediction(page: Page, data: Mapping[str, Any], outcome: str) -> None:
         page.blank()
         for line in moves:
             page.add(*line)
+    _add_when(page, data, outcome)
     page.blank()
 
 
@@ -165,6 +166,29 @@ def _contributions(
         total = sum(points for _, points in rest)
         lines.append(_move(f"{len(rest)} {others}", total, most, width, glyphs))
     return lines
+
+
+def points_of(entry: Mapping[str, Any], outcome: str) -> float:
+    """An entry's points for one outcome."""
+    return next(float(p["points"]) for p in entry["points"] if p["outcome"] == outcome)
+
+
+def _add_when(page: Page, data: Mapping[str, Any], outcome: str) -> None:
+    """What was known before the match against what came in it, and the ball that does most."""
+    groups = data["contributions"]
+    if not groups:
+        return
+    items: list[Line] = []
+    for when in ("before the match", "in the match"):
+        total = sum(points_of(group, outcome) for group in groups if group["when"] == when)
+        items.append([(f"{when} ", ""), (signed(total, page.glyphs), "name")])
+    labels = {entry["index"]: entry["label"] for entry in data["history"]}
+    balls = [ball for group in groups for ball in group["balls"] if ball["index"] in labels]
+    if balls:
+        most = max(balls, key=lambda ball: abs(points_of(ball, outcome)))
+        told = signed(points_of(most, outcome), page.glyphs)
+        items.append([(f"the most by one ball: {labels[most['index']]} ", ""), (told, "name")])
+    page.flow(items, indent=4, gap=3, lead=[("  points known   ", "quiet")])
 
 
 def _move(group: str, points: float, most: float, width: int, glyphs: Glyphs) -> Line:

@@ -90,9 +90,11 @@ def _add_close(page: Page, data: Mapping[str, Any]) -> None:
         page.blank()
     if data["summary"]:
         _add_parts(page, data["summary"], 2)
+    explained = data["prediction"]["explained"]
+    about = "" if explained is None else f" Effects and verdicts are about P({explained}) alone."
     page.paragraph(
         "A weight says where the model looked, not that it mattered. Hiding balls takes them out "
         "of its attention; the scoreboard stays. Small q: chance seldom does as much. base: with "
-        "nothing known.",
+        f"nothing known.{about}",
         "quiet",
     )
