@@ -5,7 +5,8 @@ Three kinds of claims go through the whole procedure of `attnlens.cricket.eviden
 - own: what the model's heads say. In matches played by rules it is known which of their balls
   truly matter.
 - random sets: each head's list replaced by one set drawn as the head's controls are drawn, so
-  that nothing sets it apart from them.
+  that nothing sets it apart from them. On the long scale, where a list is an over, it is one
+  over of those it sees, drawn at random.
 - uniform attention: what the heads of the same model say once every query, key and built-in
   bias is zero, so that all of a head's weights are equal and its focus means nothing.
 """
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnlens.analysis.claims import MODEL
 from attnlens.analysis.controls import draw, pool_for
 from attnlens.cricket.evidence import RELATION_HEADS, Tested, claims_of, gather_evidence
 from attnlens.cricket.planted import RuledInnings, sample, told
@@ -43,9 +45,6 @@ SUPPORTED: Final = "supported"
 MOST: Final = 0.05
 """The largest share of false alarms that the verdict promises."""
 
-ELSEWHERE: Final = -1
-"""The over of balls that are listed as one on the long scale."""
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -53,6 +52,7 @@ class Sentence:
 
     Attributes:
         source: of `SOURCES`.
+        removed_from: ``model`` or ``head``.
         matched: whether its controls had its distances.
         planted: whether one of its balls is truly a cause.
         verdict: ``None`` where there was too little to compare with.
@@ -89,11 +89,7 @@ def frozen_uniform(predictor: TrainedPredictor) -> TrainedPredictor:
 def random_focus(
     window: BallWindow, scales: dict[str, ScaleAttention], generator: np.random.Generator
 ) -> dict[str, ScaleAttention]:
-    """Attention with each head's list replaced by a random set like its controls.
-
-    A head whose list cannot be told in this way looks at nothing: on the long scale, where
-    a list is an over, all heads but the first.
-    """
+    """Attention with each head's list replaced by a random set like its controls."""
     current = window.delivery.index
     drawn: dict[tuple[str, str], tuple[int, ...]] = {}
     for claim in claims_of(window, scales):
@@ -104,15 +100,17 @@ def random_focus(
         drawn[claim.scale, claim.head] = draw(pool, generator, 1)[0]
     found = {}
     for scale, attention in scales.items():
-        sets = [
-            drawn.get((scale, head_key(number, pattern)), ())
-            for number, pattern in enumerate(attention.patterns)
-        ]
-        if scale == "long":
-            sets = [one if not number else () for number, one in enumerate(sets)]
+        overs = sorted({ball.over for ball in attention.balls})
+        sets = []
+        for number, pattern in enumerate(attention.patterns):
+            one = drawn.get((scale, head_key(number, pattern)), ())
+            if scale == "long" and overs:
+                over = overs[generator.integers(len(overs))]
+                one = tuple(ball.index for ball in attention.balls if ball.over == over)
+            sets.append(one)
         found[scale] = replace(
             attention,
-            balls=[_told_as(ball, attention, sets) for ball in attention.balls],
+            balls=[_told_as(ball, attention.patterns, sets) for ball in attention.balls],
             rows=[
                 [float(ball.index in one) / max(len(one), 1) for ball in attention.balls]
                 for one in sets
@@ -122,19 +120,16 @@ def random_focus(
 
 
 def _told_as(
-    ball: PastBall, attention: ScaleAttention, sets: Sequence[tuple[int, ...]]
+    ball: PastBall, patterns: Sequence[str | None], sets: Sequence[tuple[int, ...]]
 ) -> PastBall:
     """The ball as the drawn sets need it: related where its head's set has it, else not."""
     relations = set(ball.relations)
-    for pattern, one in zip(attention.patterns, sets, strict=True):
+    for pattern, one in zip(patterns, sets, strict=True):
         if pattern in RELATION_HEADS:
             relations.discard(pattern)
             if ball.index in one:
                 relations.add(pattern)
-    over = ball.over
-    if attention.scale == "long":
-        over = ELSEWHERE if ball.index in sets[0] else ball.over
-    return replace(ball, relations=frozenset(relations), over=over)
+    return replace(ball, relations=frozenset(relations))
 
 
 def sentences(
@@ -146,7 +141,7 @@ def sentences(
             match_id=match_id,
             source=source,
             scale=one.claim.scale,
-            removed_from=getattr(one, "removed_from", None) or "model",
+            removed_from="model" if one.place == MODEL else "head",
             matched=one.matched,
             planted=bool(truth.planted & set(one.claim.removed)),
             true_effect=truth.effect(frozenset(one.claim.removed)),
@@ -208,8 +203,10 @@ def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
     for source in (RANDOM_SETS, UNIFORM):
         told_apart[source] = {
             "all": share(of(source)),
-            "matched": share(of(source), lambda one: one.matched),
-            "unmatched": share(of(source), lambda one: not one.matched),
+            "removed from the model": share(of(source), lambda one: one.removed_from == "model"),
+            "removed from the head": share(of(source), lambda one: one.removed_from == "head"),
+            "matched by distance": share(of(source), lambda one: one.matched),
+            "not matched": share(of(source), lambda one: not one.matched),
             **{
                 scale: share(of(source), lambda one, scale=scale: one.scale == scale)
                 for scale in dict.fromkeys(one.scale for one in found)

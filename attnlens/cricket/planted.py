@@ -18,18 +18,21 @@ from numpy.typing import NDArray
 
 from attnlens.analysis.discrimination import auc
 from attnlens.analysis.faithfulness import group_interval, removed_alone, spearman
+from attnlens.analysis.verdicts import divergence
 from attnlens.cricket.ablation import under_masks
 from attnlens.cricket.attribution import METHODS, attributions
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.evidence import baseline_and_contributions, groups_of
 from attnlens.cricket.match import Innings, Match
+from attnlens.cricket.one_head import OneBall
 from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.replacement import Replacement
 from attnlens.cricket.simulate import Simulated
 from attnlens.cricket.simulated_rules import RuledBall
 from attnlens.cricket.tensors import BaseModel, InningsArrays, encode_innings
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import cut_window, one_thread
-from attnlens.models.predictor import KNOWLEDGE
+from attnlens.models.predictor import KNOWLEDGE, FullModel
 from attnlens.models.temporal import SCALES
 
 Floats = NDArray[np.float64]
@@ -39,11 +42,13 @@ BEFORE: Final = SCALES["medium"]
 RECENT: Final = SCALES["medium"] - 1
 
 HIDING: Final = "hiding"
+REPLACING: Final = "replacing"
 CONTRIBUTIONS: Final = "contributions"
 RANDOM: Final = "random"
 POINTERS: Final[tuple[str, ...]] = (
     "attention",
     HIDING,
+    REPLACING,
     CONTRIBUTIONS,
     *(name for name in METHODS if name not in ("attention", "recency", "uniform")),
     "recency",
@@ -51,6 +56,9 @@ POINTERS: Final[tuple[str, ...]] = (
     RANDOM,
 )
 """Every method that is asked, in the order of a table; the last three are controls."""
+
+DRAWS: Final = 6
+"""How often each past ball is replaced by another; the effect is the mean."""
 
 MATTERS: Final = 0.0005
 """Effects below this, in nats, are told apart from larger ones: see `Pointed`."""
@@ -192,9 +200,11 @@ def point(
     for name, places in members.items():
         if places:
             spread[places] = np.abs(rows[name]).sum() / len(places)
+    seed = int(generator.integers(2**31))
     scores = {
         **attributions(predictor.model, window.batch),
         HIDING: alone.effects,
+        REPLACING: replaced_alone(predictor.model, window.batch, position, seed),
         CONTRIBUTIONS: spread,
         RANDOM: generator.random(position),
     }
@@ -225,6 +235,16 @@ def point(
         true_groups=100 * (full - np.array(away)),
         groups=100 * np.array([rows[name] for name in filled]),
     )
+
+
+def replaced_alone(model: FullModel, batch: dict[str, Any], past: int, seed: int) -> Floats:
+    """What replacing each past ball by another costs, mean over `DRAWS`, nats ``(past,)``."""
+    one = OneBall(model, batch)
+    sets = [(index,) for index in range(1, past + 1) for _ in range(DRAWS)]
+    found = Replacement(one, seed).everywhere(sets)
+    full = one.logits.double().softmax(-1).numpy()
+    effects: Floats = divergence(full, found).reshape(past, DRAWS).mean(1)
+    return effects
 
 
 def _kinds(
@@ -261,7 +281,8 @@ def pointing(
             generator = np.random.default_rng([seed, number])
             found.append(point(predictor, innings[place], position, generator))
     matches = [ball.match_id for ball in found]
-    columns = dict.fromkeys(column for ball in found for column in ball.aucs[RANDOM])
+    names = [rule.name for rule in innings[0].ruled[0].rules]
+    columns = ["all", "last36", *(f"{name}{kind}" for name in names for kind in ("", "_decoys"))]
     methods = {
         method: {
             column: _mean([ball.aucs[method].get(column) for ball in found], matches, seed)

@@ -88,10 +88,7 @@ def _pointing(data: Mapping[str, Any]) -> str:
 def _by_rule(data: Mapping[str, Any]) -> str:
     methods = data["pointing"]["methods"]
     names = [
-        column
-        for rule in data["rules"]
-        for column in (rule["name"], f"{rule['name']}_decoys")
-        if column in next(iter(methods.values()))
+        column for rule in data["rules"] for column in (rule["name"], f"{rule['name']}_decoys")
     ]
     rows = []
     for method, columns in methods.items():

@@ -1,0 +1,403 @@
+"""Matches played by rules tell their causes exactly, and what is asked of a model is sound."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from command_line import Here, run_process
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+from small_predictors import small_model
+
+from attnlens.analysis.discrimination import auc
+from attnlens.cricket.evidence import claims_of
+from attnlens.cricket.false_alarms import (
+    RANDOM_SETS,
+    Sentence,
+    all_sentences,
+    frozen_uniform,
+    random_focus,
+    supported_share,
+    verdict_shares,
+)
+from attnlens.cricket.match import Delivery, Facts
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.planted import RuledInnings, learnt, point, pointing, ruled_innings, sample
+from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.reading import read_ball
+from attnlens.cricket.simulate import Simulated, simulate
+from attnlens.cricket.simulated_rules import RULES, RuledBall, ruled_ball, rules_times
+from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.window import BallWindow, cut_window
+from attnlens.training.dataset import fit_base
+
+FROM = "removed from the "
+BY_NAME = {rule.name: rule for rule in RULES}
+
+
+@cache
+def ruled(seed: int) -> Simulated:
+    return simulate(seed, rules=RULES)
+
+
+def pairs(made: Simulated) -> list[tuple[RuledBall, tuple[Delivery, ...], Delivery]]:
+    """Each ball's truth, the deliveries before it, and itself."""
+    balls = [
+        (side.deliveries[: ball.index - 1], ball)
+        for side in made.match.innings
+        for ball in side.deliveries
+    ]
+    return [(truth, past, ball) for truth, (past, ball) in zip(made.ruled, balls, strict=True)]
+
+
+def lines_of(path: str) -> list[Any]:
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def told_as_a_single(ball: Delivery) -> Delivery:
+    """The ball, with nothing on it that a rule counts."""
+    return dataclasses.replace(
+        ball, runs_batter=1, runs_extras=0, runs_total=1, extras=Facts(), wickets=(), outcome="1"
+    )
+
+
+@pytest.fixture(scope="module")
+def predictor() -> TrainedPredictor:
+    """Never trained, with nothing at zero; its base knows the league."""
+    base = fit_base([ruled(seed).match for seed in range(4)], seed=3)
+    return TrainedPredictor("small", "", small_model(12), base, Ratings(), {"epochs": []})
+
+
+@pytest.fixture(scope="module")
+def innings(predictor: TrainedPredictor) -> list[RuledInnings]:
+    return ruled_innings([ruled(seed) for seed in range(3)], predictor.base)
+
+
+@pytest.fixture(scope="module")
+def asked(innings: list[RuledInnings]) -> tuple[BallWindow, RuledBall]:
+    place, position = sample(innings, 1, 2)[0]
+    one = innings[place]
+    return cut_window(one.match, one.side, one.arrays, position + 1), one.ruled[position]
+
+
+# The truth
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 3), st.integers(1, 239), st.data())
+def test_only_a_planted_ball_changes_the_true_probabilities(
+    seed: int, number: int, data: st.DataObject
+) -> None:
+    every = pairs(ruled(seed))
+    truth, past, ball = every[min(number, len(every) - 1)]
+    if not past:
+        return
+    planted = sorted(truth.planted)
+    others = sorted(set(range(1, len(past) + 1)) - truth.planted)
+    if others:
+        some = frozenset(data.draw(st.sets(st.sampled_from(others), min_size=1)))
+        assert truth.probabilities(some) == truth.probabilities()
+        assert truth.effect(some) == 0.0
+    for one in planted:
+        assert truth.probabilities(frozenset((one,))) != truth.probabilities()
+        assert truth.effects()[one] > 0
+    # Not by the bookkeeping of the truth, but by playing the ball again after another past.
+    changed = data.draw(st.sets(st.sampled_from(range(1, len(past) + 1)), max_size=6))
+    told = [told_as_a_single(b) if b.index in changed else b for b in past]
+    again = ruled_ball(truth.innings, told, ball.batter, ball.bowler, truth.without_rules)
+    assert again.probabilities() == pytest.approx(
+        truth.probabilities(frozenset(changed)), abs=1e-12
+    )
+    assert set(truth.effects()) == truth.planted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rules_count_what_their_texts_say(seed: int) -> None:
+    seen = dict.fromkeys(BY_NAME, 0)
+    for truth, past, ball in pairs(ruled(seed)):
+        mine = [b for b in past if b.bowler == ball.bowler]
+        expected = {
+            "has_hit": [
+                b.index for b in mine if b.batter == ball.batter and b.runs_batter in (4, 6)
+            ],
+            "two_dots": [b.index for b in mine[-2:]]
+            if len(mine) > 1 and {b.outcome for b in mine[-2:]} == {"0"}
+            else [],
+            "wicket": [b.index for b in past[-6:] if b.wickets],
+        }
+        assert {name: list(balls) for name, balls in truth.balls.items()} == {
+            name: balls for name, balls in expected.items() if balls
+        }
+        for name in truth.balls:
+            seen[name] += 1
+        logs = dict(zip(OUTCOMES, np.log(truth.without_rules), strict=True))
+        units = {
+            "has_hit": sum(0.5**k for k in range(len(expected["has_hit"]))),
+            "two_dots": len(expected["two_dots"]) / 2,
+            "wicket": sum(0.5**k for k in range(len(expected["wicket"]))),
+        }
+        for name, rule in BY_NAME.items():
+            for outcome in rule.moves:
+                logs[outcome] += rule.strength * (units[name] - rule.ordinary)
+        shares = np.exp(list(logs.values()))
+        assert truth.probabilities() == pytest.approx(shares / shares.sum(), abs=1e-12)
+    assert min(seen.values()) > 5
+
+
+def test_what_happens_is_drawn_from_the_true_probabilities() -> None:
+    every = [pair for seed in range(25) for pair in pairs(ruled(seed))]
+    for name, rule in BY_NAME.items():
+        active = [(truth, ball) for truth, _, ball in every if name in truth.balls]
+        shares = [sum(truth.probabilities()[OUTCOMES.index(o)] for o in rule.moves)
+                  for truth, _ in active]  # fmt: skip
+        came = sum(ball.outcome in rule.moves for _, ball in active)
+        spread = math.sqrt(sum(share * (1 - share) for share in shares))
+        assert abs(came - sum(shares)) < 4 * spread
+        # And not from those without the rules: they are far off.
+        plain = sum(truth.without_rules[OUTCOMES.index(o)] for truth, _ in active
+                    for o in rule.moves)  # fmt: skip
+        assert abs(sum(shares) - plain) > 2 * spread
+
+
+def test_all_else_in_the_league_is_alike() -> None:
+    known: dict[tuple[int, int, int], tuple[float, ...]] = {}
+    for seed in range(3):
+        for truth, past, ball in pairs(ruled(seed)):
+            if truth.innings != 1:
+                continue
+            # Over and wickets down: the causes of the scoreboard that a first innings has.
+            key = (ball.over, ball.wickets_before, 1)
+            assert known.setdefault(key, truth.without_rules) == pytest.approx(truth.without_rules)
+            assert len(past) == ball.index - 1
+    assert len(known) > 30
+
+
+def test_no_rules_are_the_same_league_as_ever() -> None:
+    assert simulate(5).ruled == ()
+    assert simulate(5).match == simulate(5, rules=()).match
+    assert ruled(1) == simulate(1, rules=RULES)
+    assert [rule.strength for rule in rules_times(2)] == [2 * rule.strength for rule in RULES]
+
+
+def test_the_truth_file_holds_the_truth(attnlens_here: Here) -> None:
+    attnlens_here.good("simulate", "--rules", "--seed", 3, "--out", "m.json")
+    assert attnlens_here.files() == ["m.json", "m_planted.csv", "m_rules.jsonl"]
+    rows = lines_of("m_rules.jsonl")
+    match = read_match("m.json")
+    truth = ruled(3).ruled
+    assert len(rows) == len(truth) == sum(len(side.deliveries) for side in match.innings)
+    for row, ball in zip(rows, truth, strict=True):
+        assert (row["match_id"], row["innings"], row["index"]) == ("m", ball.innings, ball.index)
+        assert tuple(row["probabilities"].values()) == ball.probabilities()
+        assert {int(k): v for k, v in row["effects"].items()} == ball.effects()
+        named = {index for balls in row["rules"].values() for index in balls}
+        assert named == set(ball.effects())
+        for index, nats in ball.effects().items():
+            p, q = map(np.array, (ball.probabilities(), ball.probabilities(frozenset((index,)))))
+            assert nats == pytest.approx(float((p * np.log(p / q)).sum()), abs=1e-12)
+
+
+def test_many_ruled_matches_and_stronger_rules(attnlens_here: Here) -> None:
+    attnlens_here.good("simulate", "--rules", "--matches", 2, "--out", "league")
+    attnlens_here.good("simulate", "--rules", "2", "--matches", 2, "--out", "strong.zip")
+    assert {"league_rules.jsonl", "strong_rules.jsonl"} <= set(attnlens_here.files())
+    rows = {name: lines_of(f"{name}_rules.jsonl") for name in ("league", "strong")}
+    assert {row["match_id"] for row in rows["league"]} == {"simulated-0", "simulated-1"}
+    mean = {name: np.mean([v for r in found for v in r["effects"].values()])
+            for name, found in rows.items()}  # fmt: skip
+    assert mean["strong"] > 1.5 * mean["league"]
+    # The reader of the folder's parent passes the truth over.
+    assert "simulated-1" in attnlens_here.good("match", "league/simulated-1.csv", "--json")
+    answer = attnlens_here("simulate", "--rules", "x", "--out", "m.json")
+    assert (answer.status, "number from 0 to 10" in answer.err) == (2, True)
+
+
+# The area under the curve
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=40))
+def test_the_area_is_that_of_scikit_learn(rows: list[tuple[int, bool]]) -> None:
+    scores = np.array([score for score, _ in rows], float)
+    hits = np.array([hit for _, hit in rows])
+    found = auc(scores, hits)
+    if hits.all() or not hits.any():
+        assert found is None
+    else:
+        assert found == pytest.approx(roc_auc_score(hits, scores), abs=1e-12)
+
+
+# What is asked of a model
+
+
+def test_every_method_is_asked_and_the_truth_itself_points_best(
+    predictor: TrainedPredictor, innings: list[RuledInnings]
+) -> None:
+    for place, position in sample(innings, 2, 1):
+        one = innings[place]
+        found = point(predictor, one, position, np.random.default_rng(1))
+        planted = found.true_effects > 0
+        assert {n + 1 for n in np.flatnonzero(planted)} == one.ruled[position].planted
+        assert auc(found.true_effects, planted) == 1.0
+        recency = np.arange(position, dtype=float)
+        assert found.aucs["recency"]["all"] == pytest.approx(roc_auc_score(planted, recency))
+        assert found.aucs["hiding"]["all"] == pytest.approx(roc_auc_score(planted, found.effects))
+        late = slice(-35, None)
+        if planted[late].any():
+            assert found.aucs["recency"]["last36"] == pytest.approx(
+                roc_auc_score(planted[late], recency[late])
+            )
+
+
+def test_a_model_that_is_the_scoreboard_has_learnt_nothing(
+    predictor: TrainedPredictor, innings: list[RuledInnings]
+) -> None:
+    found = learnt(predictor, innings, 5)
+    losses = found["expected_log_loss"]
+    every = [ball for one in innings for ball in one.ruled]
+    entropy = [-sum(p * math.log(p) for p in ball.probabilities()) for ball in every]
+    assert losses["truth"]["mean"] == pytest.approx(np.mean(entropy), abs=1e-9)
+    assert found["balls"] == len(every)
+    # Nothing is below the entropy (Gibbs).
+    assert min(losses[name]["mean"] for name in losses) == losses["truth"]["mean"]
+
+
+def test_uniform_attention_is_uniform_everywhere(
+    predictor: TrainedPredictor, asked: tuple[BallWindow, RuledBall]
+) -> None:
+    before = {name: value.clone() for name, value in predictor.model.state_dict().items()}
+    uniform = frozen_uniform(predictor)
+    with torch.no_grad():
+        found = uniform.model.predict(asked[0].batch)
+    for weights in (*found.scales.values(), found.slots):
+        for row in weights[0, :, 0].numpy():
+            assert len(np.unique(row[row > 0].round(6))) <= 1
+    after = predictor.model.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+
+
+def test_random_sets_are_submitted_as_they_were_drawn(
+    predictor: TrainedPredictor, asked: tuple[BallWindow, RuledBall]
+) -> None:
+    window, _ = asked
+    scales = read_ball(predictor, window).scales
+    own = {(c.scale, c.head): c for c in claims_of(window, scales) if c.head}
+    seen = set()
+    for seed in range(6):
+        fake = random_focus(window, scales, np.random.default_rng(seed))
+        for claim in claims_of(window, fake):
+            if claim.head is None:
+                continue
+            mine = own[claim.scale, claim.head]
+            if claim.scale == "long":
+                assert len({window.past[index - 1].over for index in claim.removed}) == 1
+            else:
+                assert len(set(claim.removed)) == len(mine.removed)
+            assert set(claim.removed) <= set(mine.window)
+            assert claim.window == mine.window
+            assert claim.matched == mine.matched
+            seen.add((claim.scale, claim.head, frozenset(claim.removed)))
+    # Drawn anew each time, and not what attention would have listed.
+    assert len(seen) > 3 * len(own)
+
+
+def test_claims_drawn_as_controls_are_seldom_supported(
+    predictor: TrainedPredictor, innings: list[RuledInnings]
+) -> None:
+    found = all_sentences(predictor, innings, balls=4, seed=4)
+    sets = [one for one in found if one.source == RANDOM_SETS and one.verdict is not None]
+    assert len(sets) > 15
+    # 5% of some 25 is 1.25; even with the dependence within a ball 6 would be a rare accident.
+    assert sum(one.verdict == "supported" for one in sets) <= 6
+    shares = verdict_shares(found, 5)
+    assert shares["random_sets"]["all"]["claims"] == len(sets)
+    told = shares["random_sets"]
+    for parts in (("matched by distance", "not matched"), (FROM + "model", FROM + "head")):
+        assert sum(told[part]["claims"] for part in parts) == len(sets)
+
+
+def test_a_share_of_none_has_an_interval() -> None:
+    def said(match: int, verdict: str) -> Sentence:
+        return Sentence(str(match), "own", "short", "model", False, False, 0.0, verdict)
+
+    none = supported_share([said(n, "contradicted") for n in range(40)], 5)
+    assert (none["share"], none["supported"], none["ci"][0]) == (0.0, 0, 0.0)
+    assert 0.05 < none["ci"][1] < 0.12
+    some = supported_share(
+        [said(n, "supported" if n % 4 else "contradicted") for n in range(40)], 5
+    )
+    assert some["ci"][0] < some["share"] == 0.75 < some["ci"][1]
+
+
+# The command
+
+SMALL = ("--quick", "--matches", "3", "--epochs", "1", "--balls", "2", "--claims", "1")
+
+
+def test_the_command_runs_from_end_to_end_and_goes_on(attnlens_here: Here) -> None:
+    answer = attnlens_here("planted", *SMALL, "--keep", "kept", "--out", "planted.json")
+    assert answer.status == 0, answer.err
+    data = json.loads(Path("planted.json").read_text(encoding="utf-8"))
+    assert data["plan"]["matches"] == 3
+    assert [rule["name"] for rule in data["rules"]] == list(BY_NAME)
+    assert data["pointing"]["balls"] == 2
+    assert set(data["verdicts"]) == {"most", "own", "random_sets", "uniform_attention"}
+    for words in ("attention, all paths", "has hit, decoys", "False alarms, at most 5% wanted"):
+        assert words in answer.out
+    for line in answer.out.splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|")
+    again = attnlens_here("planted", *SMALL, "--keep", "kept", "--json")
+    assert again.status == 0
+    assert "epoch" not in again.err
+    assert json.loads(again.out) == data
+    other = attnlens_here("planted", *SMALL, "--keep", "kept", "--epochs", "2")
+    assert other.status == 2
+    assert other.err.splitlines()[-1].startswith("attnlens: kept: another plan was begun here; ")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--balls", "0"), "'0' is not a number from 1 to 999999"),
+        (("--seed", "-1"), "--seed -1 is negative; give 0 or more"),
+        (("--out", "nowhere/p.json"), "its folder does not exist"),
+        (("--keep", "a/b"), "cannot be made"),
+    ],
+)
+def test_bad_values_are_said_at_once(
+    attnlens_here: Here, words: tuple[str, ...], complaint: str
+) -> None:
+    answer = attnlens_here("planted", *words)
+    assert answer.status == 2
+    assert complaint in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert attnlens_here.files() == []
+
+
+def test_a_process_of_its_own_says_what_it_is_for(tmp_path: Path) -> None:
+    answer = run_process(tmp_path, "planted", "--help")
+    assert answer.status == 0
+    assert "which past balls each ball depends on" in " ".join(answer.out.split())
+
+
+def test_a_sample_has_what_it_asks_for(
+    predictor: TrainedPredictor, innings: list[RuledInnings]
+) -> None:
+    chosen = sample(innings, 50, 7)
+    assert chosen == sample(innings, 50, 7)
+    assert len(set(chosen)) == 50
+    assert all(position >= 36 and innings[p].ruled[position].planted for p, position in chosen)
+    found = pointing(predictor, innings, balls=2, seed=7)
+    assert found["balls"] == 2
+    assert 0 <= found["methods"]["random"]["all"]["mean"] <= 1
