@@ -1,0 +1,100 @@
+"""What all the evidence for one ball costs, in bare forward passes of one ball.
+
+::
+
+    python benchmarks/evidence_cost.py [--match MATCH] [--ball 47] [--innings 1] [--rounds 7]
+
+Each round times the bare forward pass (a batch of them, for one is soon over) and then all the
+evidence for the same ball: contributions, single balls, every claim on the model and on its
+head, their controls, and the second operator. The ratio is taken within the round; the table
+gives the median and the range. CPU of this process, one thread. Exit 1 where the median is
+over 150 or the ball needs more than 6,000 masks of the whole model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnlens.cricket.evidence import MASKS, gather_evidence
+from attnlens.cricket.naming import find_ball
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.reading import read_ball
+from attnlens.cricket.trained import load_predictor
+from attnlens.cricket.window import one_thread, window_for
+
+SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
+BUDGET = 150
+PASSES = 20
+
+
+def cpu_seconds(work: Callable[[], Any]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+@one_thread()
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--match", default=str(SAMPLE), metavar="MATCH")
+    parser.add_argument("--ball", default="47", metavar="BALL")
+    parser.add_argument("--innings", type=int, default=1, metavar="N")
+    parser.add_argument("--model", default=None, metavar="PATH")
+    parser.add_argument("--outcome", default=None, metavar="OUTCOME")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="at least 5")
+    options = parser.parse_args()
+    if options.rounds < 5:
+        parser.error("fewer than 5 rounds tell nothing")
+    predictor = load_predictor(options.model)
+    match = read_match(options.match)
+    window = window_for(match, find_ball(match, options.ball, options.innings), predictor)
+    scales = read_ball(predictor, window).scales
+
+    def bare() -> None:
+        with torch.no_grad():
+            for _ in range(PASSES):
+                predictor.model(window.batch)
+
+    bare()
+    found = gather_evidence(predictor, window, scales, outcome=options.outcome)
+    passes, whole = [], []
+    for _ in range(options.rounds):
+        passes.append(cpu_seconds(bare) / PASSES)
+        whole.append(
+            cpu_seconds(lambda: gather_evidence(predictor, window, scales, outcome=options.outcome))
+        )
+    ratios = [all_of_it / one for one, all_of_it in zip(passes, whole, strict=True)]
+    of_heads = sum(count for name, count in found.spent.items() if "/" in name)
+    masks = sum(found.spent.values()) - of_heads
+    middle = statistics.median(ratios)
+    print(
+        f"ball {window.delivery.index} of innings {window.innings.number}, {len(window.past)} past "
+        f"balls, {len(found.tested)} claims tested; {options.rounds} rounds, "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
+    for name, taken in (("bare forward", passes), ("all evidence", whole)):
+        low, high = 1000 * min(taken), 1000 * max(taken)
+        print(f"  {name:<16}{1000 * statistics.median(taken):9.1f} ms CPU ({low:.1f}-{high:.1f})")
+    right_masks, right_cost = masks <= MASKS, middle <= BUDGET
+    print(
+        f"  masks of the whole model {masks}  budget {MASKS}  "
+        f"{'pass' if right_masks else 'FAIL'}  (masks of one head's edges: {of_heads})"
+    )
+    print(
+        f"  {middle:.0f} x the bare forward ({min(ratios):.0f}-{max(ratios):.0f})  budget "
+        f"{BUDGET} x  {'pass' if right_cost else 'FAIL'}"
+    )
+    return 0 if right_masks and right_cost else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,326 @@
+"""One head changed, balls replaced, and what was known exchanged: each against the plain way."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_predictors import probabilities, small_predictor
+
+from attnlens.analysis.claims import ROUNDS, Place, Trial
+from attnlens.analysis.verdicts import divergence
+from attnlens.cricket.ablation import under_knowledge
+from attnlens.cricket.batch import window_batch
+from attnlens.cricket.claims import Claim
+from attnlens.cricket.knowledge import (
+    MOST,
+    NEVER_MET,
+    NO_OTHERS,
+    ONE_GROUND,
+    Known,
+    _controls,
+    knowledge_claims,
+    measure_knowledge,
+)
+from attnlens.cricket.match import Player
+from attnlens.cricket.naming import find_ball
+from attnlens.cricket.one_head import OneBall
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.reading import SITES
+from attnlens.cricket.replacement import Replacement, told_of
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.tensors import SCOREBOARD_NODES, encode_innings
+from attnlens.cricket.window import BallWindow, window_for
+from attnlens.models.predictor import KNOWLEDGE
+
+PREDICTOR = small_predictor(seed=8)
+MATCH = simulate_match(40)
+SEED = 11
+
+
+def window_of(innings: int, ball: int) -> BallWindow:
+    return window_for(MATCH, find_ball(MATCH, ball, innings), PREDICTOR)
+
+
+WINDOW = window_of(2, 60)
+BALL = OneBall(PREDICTOR.model, WINDOW.batch)
+FULL = probabilities(PREDICTOR.model, WINDOW.batch)[0, 0]
+HEADS = [(scale, head) for scale, heads in PREDICTOR.model.sizes.heads.items()
+         for head in range(heads)]  # fmt: skip
+
+
+def hidden_from(scale: str, head: int, keys: list[int]) -> np.ndarray[Any, Any]:
+    """The whole model run with one head's edges masked before its softmax."""
+    attention = PREDICTOR.model.get_submodule(SITES[scale])
+
+    def mask(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        query, key, relations, hidden, distance = inputs
+        count = PREDICTOR.model.sizes.heads[scale]
+        every = hidden.expand(query.shape[0], count, query.shape[1], key.shape[1]).clone()
+        every[:, head, :, keys] = True
+        return query, key, relations, every, distance
+
+    handle = attention.register_forward_pre_hook(mask)
+    try:
+        result: np.ndarray[Any, Any] = probabilities(PREDICTOR.model, WINDOW.batch)[0, 0]
+    finally:
+        handle.remove()
+    return result
+
+
+@settings(max_examples=30, deadline=None)
+@given(which=st.sampled_from(HEADS), data=st.data())
+def test_hiding_keys_from_one_head_is_masking_its_edges(
+    which: tuple[str, int], data: st.DataObject
+) -> None:
+    scale, head = which
+    keys = BALL.scales[scale].keys
+    chosen = data.draw(st.sets(st.integers(0, keys - 1)))
+    kept = np.ones((2, keys), bool)
+    kept[1, list(chosen)] = False
+    found = BALL.under_masks(scale, head, kept)
+    np.testing.assert_allclose(found[0], FULL, atol=1e-6)
+    np.testing.assert_allclose(found[1], hidden_from(scale, head, list(chosen)), atol=1e-6)
+
+
+def test_a_head_with_everything_hidden_still_sees_the_ball_itself() -> None:
+    for scale, head in HEADS:
+        found = BALL.under_masks(scale, head, np.zeros((1, BALL.scales[scale].keys), bool))
+        assert np.isfinite(found).all()
+        assert found.sum() == pytest.approx(1)
+
+
+def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
+    arrays = WINDOW.arrays
+    deliveries = WINDOW.innings.deliveries
+    usual = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
+    seen = set()
+    for row, ball in enumerate(deliveries):
+        runs = usual.get(ball.outcome, ball.runs_batter)
+        if ball.runs_total == runs and "penalty" not in ball.extras:
+            np.testing.assert_array_equal(told_of(ball.outcome), arrays.happened[row])
+            seen.add(ball.outcome)
+    assert {"0", "1", "4", "W"} <= seen
+
+
+def told_anew(places: list[int], classes: list[int]) -> dict[str, Any]:
+    """The batch of an innings whose past balls brought these outcomes, scoreboards as they were."""
+    arrays = WINDOW.arrays
+    happened = arrays.happened.copy()
+    flags = {name: getattr(arrays, name).copy() for name in ("wicket", "boundary", "dot")}
+    for place, number in zip(places, classes, strict=True):
+        outcome = OUTCOMES[number]
+        happened[place] = told_of(outcome)
+        flags["wicket"][place] = outcome == "W"
+        flags["boundary"][place] = outcome in ("4", "6")
+        flags["dot"][place] = outcome == "0"
+    changed = dataclasses.replace(arrays, happened=happened, **flags)
+    return window_batch(changed, WINDOW.delivery.index - 1)
+
+
+def test_a_replaced_ball_is_one_that_brought_something_else() -> None:
+    swap = Replacement(BALL, SEED)
+    sets = [(59, 58, 40), (12,), (), (59, 58, 40)]
+    found = swap.everywhere(sets)
+    np.testing.assert_allclose(found[2], FULL, atol=1e-6)
+    times = {}
+    for row, one in enumerate(sets):
+        places = [index - 1 for index in sorted(one)]
+        times[one] = times.get(one, -1) + 1
+        batch = told_anew(places, swap.drawn(places, times[one]).tolist())
+        expected = probabilities(PREDICTOR.model, batch)[0, 0]
+        np.testing.assert_allclose(found[row], expected, atol=1e-6)
+    # The second draw of a set is another, and the first does not depend on the others.
+    assert swap.drawn([39, 57, 58], 0).tolist() != swap.drawn([39, 57, 58], 1).tolist()
+    np.testing.assert_allclose(swap.everywhere(sets[1:2])[0], found[1], atol=1e-7)
+
+
+def test_replacing_for_one_head_changes_what_that_head_reads_only() -> None:
+    swap = Replacement(BALL, SEED)
+    one = (59, 58, 40)
+    places = [39, 57, 58]
+    batch = told_anew(places, swap.drawn(places, 0).tolist())
+    other = OneBall(PREDICTOR.model, batch)
+    for scale, head in (("medium", 1), ("medium", 4), ("short", 2), ("micro", 0)):
+        np.testing.assert_allclose(swap.for_head(scale, head, [()])[0], FULL, atol=1e-6)
+        found = swap.for_head(scale, head, [one])[0]
+        # The same keys and built-in biases, asked with the intact ball's question.
+        attention = PREDICTOR.model.get_submodule(SITES[scale])
+        query, _, _, hidden, distance = BALL.scales[scale].asked
+        _, key, relations, _, _ = other.scales[scale].asked
+        heard: list[tuple[torch.Tensor, ...]] = []
+
+        def listen(
+            _: torch.nn.Module, inputs: tuple[torch.Tensor, ...], heard: Any = heard
+        ) -> None:
+            heard.append(inputs)
+
+        handle = attention.to_output.register_forward_pre_hook(listen)
+        with torch.no_grad():
+            attention(query, key, relations, hidden, distance)
+        handle.remove()
+        width = heard[0][0].shape[-1] // PREDICTOR.model.sizes.heads[scale]
+        read = heard[0][0][0, :, head * width : (head + 1) * width]
+        np.testing.assert_allclose(found, BALL.with_head(scale, head, read)[0], atol=1e-6)
+        assert divergence(FULL, found) > 0
+
+
+def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
+    swap = Replacement(BALL, SEED)
+    place = 30
+    drawn = np.array([swap.drawn([place], number)[0] for number in range(4000)])
+    over = WINDOW.past[place].over
+    expected = np.exp(PREDICTOR.base.prior[1, over].astype(float))
+    share = np.bincount(drawn, minlength=len(OUTCOMES)) / len(drawn)
+    error = np.sqrt(expected * (1 - expected) / len(drawn))
+    assert (np.abs(share - expected) <= 4 * error + 1e-4).all()
+
+
+def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
+    found = Known(PREDICTOR, WINDOW).without()
+    visible = np.ones((1, len(WINDOW.past)), bool)
+    for number, group in enumerate(KNOWLEDGE):
+        if group not in ("venue and teams", "scoreboard"):
+            continue  # a record is taken from past balls too where contributions are worked out
+        known = {name: np.array([name != group]) for name in KNOWLEDGE}
+        expected = under_knowledge(PREDICTOR.model, WINDOW.batch, visible, known)[0]
+        np.testing.assert_allclose(found[number], expected, atol=1e-6)
+
+
+def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
+    known = Known(PREDICTOR, WINDOW)
+    for group, role in (("striker's record", "batter"), ("bowler's record", "bowler")):
+        kind = "striker" if role == "batter" else "bowler"
+        table = PREDICTOR.ratings.tables[kind]
+        own = table.row(PREDICTOR.ratings.player_key(getattr(WINDOW.delivery, role)))
+        assert own >= 0
+        np.testing.assert_allclose(known.instead(group, np.array([own]))[0], FULL, atol=1e-6)
+        others = known.others(group, np.random.default_rng(1))
+        assert own not in others
+        assert len(set(others.tolist())) == len(others) <= MOST
+        ratio = table.balls[others] / table.balls[own]
+        assert ((ratio >= 0.5) & (ratio <= 2)).all()
+        # The same match with another player on this ball, encoded from the start.
+        keys = list(table.keys)
+        stranger = next(
+            keys[other]
+            for other in others
+            if all(keys[other] not in (b.batter.key, b.bowler.key, b.non_striker.key)
+                   for b in WINDOW.innings.deliveries)
+        )  # fmt: skip
+        place = WINDOW.delivery.index - 1
+        balls = list(WINDOW.innings.deliveries)
+        balls[place] = dataclasses.replace(
+            balls[place], **{role: dataclasses.replace(getattr(balls[place], role),
+                                                       id=stranger, name=stranger)}
+        )  # fmt: skip
+        side = dataclasses.replace(WINDOW.innings, deliveries=tuple(balls))
+        arrays = encode_innings(MATCH, side, PREDICTOR.ratings, PREDICTOR.base)
+        node = "batsman_identity" if role == "batter" else "bowler_identity"
+        graph: dict[str, Any] = {
+            "nodes": {node: torch.zeros(1, 1, arrays.nodes[node].shape[1])},
+            "ratings": {},
+        }
+        graph["nodes"][node] = torch.from_numpy(WINDOW.arrays.nodes[node][place])[None, None]
+        known._swap_player(group, np.array([table.row(stranger)]), graph)
+        swapped = graph["nodes"][node][0, 0].numpy().copy()
+        expected = arrays.nodes[node][place].copy()
+        if role == "batter":  # the place in the order is the striker's, whoever it is
+            expected[-2] = swapped[-2]
+        np.testing.assert_allclose(swapped, expected, atol=1e-6)
+        np.testing.assert_allclose(
+            graph["ratings"][kind][0, 0].numpy(), arrays.ratings[kind][place], atol=1e-6
+        )
+
+
+def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
+    known = Known(PREDICTOR, WINDOW)
+    places = known.others("scoreboard", np.random.default_rng(2))
+    assert sorted(places.tolist()) == list(range(len(WINDOW.past)))
+    own = WINDOW.delivery.index - 1
+    np.testing.assert_allclose(known.instead("scoreboard", np.array([own]))[0], FULL, atol=1e-6)
+    batch = window_batch(WINDOW.arrays, own)
+    for node in SCOREBOARD_NODES:
+        batch["graph_data"]["nodes"][node] = torch.from_numpy(
+            WINDOW.arrays.nodes[node][20:21][None]
+        )
+    batch["graph_data"]["base"] = torch.from_numpy(WINDOW.arrays.base[20:21][None])
+    expected = probabilities(PREDICTOR.model, batch)[0, 0]
+    np.testing.assert_allclose(known.instead("scoreboard", np.array([20]))[0], expected, atol=1e-6)
+
+
+def empty_trial() -> Trial[Claim]:
+    nowhere = Place(lambda masks: np.zeros((len(masks), len(OUTCOMES))), ())
+    return Trial({"model": nowhere}, seed=SEED)
+
+
+def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
+    measured, masks = measure_knowledge(PREDICTOR, WINDOW, FULL, empty_trial())
+    found = {one.claim.kind: one for one in measured}
+    assert list(found) == ["venue and teams", "striker's record", "bowler's record", "the chase"]
+    without = Known(PREDICTOR, WINDOW).without()
+    for number, one in enumerate(measured):
+        assert one.effect == pytest.approx(float(divergence(FULL, without[number])))
+        np.testing.assert_allclose(one.points, 100 * (without[number] - FULL))
+    chase = found["the chase"]
+    assert len(chase.controls) == len(WINDOW.past)
+    known = Known(PREDICTOR, WINDOW)
+    every = divergence(known.instead("scoreboard", np.arange(len(WINDOW.past))), without[3])
+    np.testing.assert_allclose(np.sort(chase.controls), np.sort(every), atol=1e-9)
+    ground = found["venue and teams"]
+    assert (len(ground.controls), ground.reason) == (0, ONE_GROUND)
+    assert masks >= 4 + len(chase.controls)
+    for kind in ("striker's record", "bowler's record"):
+        # The league has fewer players than that: there is nothing to compare with.
+        assert len(found[kind].controls) in (0, *range(40, MOST + 1))
+        assert found[kind].reason == NO_OTHERS
+
+
+def test_many_alternatives_are_tried_only_where_there_is_doubt() -> None:
+    asked: list[int] = []
+
+    class Counted(Known):
+        def instead(self, group: str, others: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            asked.append(len(others))
+            return super().instead(group, others)
+
+    known = Counted(PREDICTOR, WINDOW)
+    after = known.without()[3]
+    others = np.zeros(MOST, np.int64)
+    for effect, rounds in ((0.0, [ROUNDS]), (99.0, [ROUNDS, MOST - ROUNDS])):
+        asked.clear()
+        found = _controls("scoreboard", known, others, after, effect, divergence)
+        assert len(found) == sum(rounds)
+        assert asked == rounds
+
+
+def test_a_player_never_met_has_no_record_to_take_away() -> None:
+    place = WINDOW.delivery.index - 1
+    balls = list(MATCH.innings[1].deliveries)
+    balls[place] = dataclasses.replace(balls[place], batter=Player("A Stranger", "nobody-1"))
+    side = dataclasses.replace(MATCH.innings[1], deliveries=tuple(balls))
+    match = dataclasses.replace(MATCH, innings=(MATCH.innings[0], side))
+    window = window_for(match, find_ball(match, place + 1, 2), PREDICTOR)
+    full = probabilities(PREDICTOR.model, window.batch)[0, 0]
+    measured, _ = measure_knowledge(PREDICTOR, window, full, empty_trial())
+    striker = next(one for one in measured if one.claim.kind == "striker's record")
+    assert (len(striker.controls), striker.reason) == (0, NEVER_MET)
+
+
+def test_the_scoreboard_is_the_chase_where_there_is_a_target() -> None:
+    first, second = (knowledge_claims(window_of(innings, 50)) for innings in (1, 2))
+    assert first["scoreboard"].kind == "the scoreboard"
+    ball = MATCH.innings[1].deliveries[49]
+    target = MATCH.innings[1].target
+    assert target is not None
+    assert second["scoreboard"].kind == "the chase"
+    assert second["scoreboard"].text == (
+        f"the chase ({target - ball.score_before} more to win, {ball.wickets_before} down, "
+        f"over {ball.over})"
+    )
+    assert all(not claim.removed for claim in first.values())
