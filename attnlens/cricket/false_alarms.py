@@ -194,6 +194,9 @@ def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
     def of(source: str) -> Callable[[Sentence], bool]:
         return lambda one: one.source == source
 
+    def on(scale: str) -> Callable[[Sentence], bool]:
+        return lambda one: one.scale == scale
+
     told_apart: dict[str, Any] = {
         OWN: {
             "planted": share(of(OWN), lambda one: one.planted),
@@ -208,7 +211,7 @@ def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
             "matched by distance": share(of(source), lambda one: one.matched),
             "not matched": share(of(source), lambda one: not one.matched),
             **{
-                scale: share(of(source), lambda one, scale=scale: one.scale == scale)
+                scale: share(of(source), on(scale))
                 for scale in dict.fromkeys(one.scale for one in found)
             },
         }
