@@ -4,8 +4,9 @@
         --history t20s_male_json.zip --balls 100
 
 For every kind of claim: how many were tested, the median effect and largest change, and the
-share of each verdict. The sample is balls with at least 36 before them, drawn with a fixed
-seed; a claim with too few controls to compare with is counted apart.
+share of each verdict; a head's claim is tested on the model and on that head alone. The sample
+is balls with at least 36 before them, drawn with a fixed seed; a claim with too few controls to
+compare with is counted apart.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def name_of(tested: Tested) -> str:
     claim = tested.claim
     if claim.scale is None or claim.head is None:
         return claim.kind
-    pattern = claim.head.split("_", 2)[2]
-    return f"{claim.scale}: {pattern.replace('_', ' ')}"
+    pattern = claim.head.split("_", 2)[2].replace("_", " ")
+    alone = "" if tested.removed_from == "model" else ", that head alone"
+    return f"{claim.scale}: {pattern}{alone}"
 
 
 def sample(

@@ -241,7 +241,10 @@ def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
 def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
     known = Known(PREDICTOR, WINDOW)
     places = known.others("scoreboard", np.random.default_rng(2))
-    assert sorted(places.tolist()) == list(range(len(WINDOW.past)))
+    assert sorted(places.tolist()) == list(range(len(WINDOW.past)))[-60:]
+    assert len(WINDOW.past) < 60 < len(window_of(2, 90).past)
+    late = Known(PREDICTOR, window_of(2, 90)).others("scoreboard", np.random.default_rng(2))
+    assert sorted(late.tolist()) == list(range(29, 89))
     own = WINDOW.delivery.index - 1
     np.testing.assert_allclose(known.instead("scoreboard", np.array([own]))[0], FULL, atol=1e-6)
     batch = window_batch(WINDOW.arrays, own)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from attnlens.analysis import claims, evidence
 from attnlens.analysis.claims import MODEL, Place, Trial
 from attnlens.analysis.contributions import Contributions, contributions
-from attnlens.analysis.verdicts import OTHERS
+from attnlens.analysis.verdicts import CHANCE, OTHERS, Judged
 from attnlens.cricket.ablation import under_knowledge, under_masks
 from attnlens.cricket.claims import RECENT, RELATION_HEADS, UNSPECIALISED, Claim, claims_of
 from attnlens.cricket.knowledge import measure_knowledge
@@ -52,8 +52,6 @@ Evidence: TypeAlias = evidence.Evidence[Claim]
 
 MASKS: Final = 6000
 """Masks of the whole model that may be asked about for one ball."""
-
-ALIKE: Final = "others like it do more"
 
 RESERVED: Final = 450
 """Of those, what is kept for the second operator."""
@@ -165,10 +163,10 @@ def gather_evidence(
 
 
 def _worded(one: Tested) -> Tested:
-    """The verdict's reason without balls, where the claim is not about balls."""
+    """A claim about what was known is not contradicted by another's mattering more."""
     if one.claim.removed or one.judged.reason != OTHERS:
         return one
-    return replace(one, judged=replace(one.judged, reason=ALIKE))
+    return replace(one, judged=Judged("not better than chance", CHANCE))
 
 
 def _place_of(scale: str, head: str) -> str:

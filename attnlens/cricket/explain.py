@@ -74,7 +74,13 @@ def explain_ball(
         )
         for scale, attention in reading.scales.items()
     }
-    history_rows = _history(window, reading, tested, across_balls)
+    contributions = []
+    if tested is not None:
+        contributions = build.contributions(
+            OUTCOMES, tested.groups, tested.contributions.tolist(), _greatest(window, tested)
+        )
+    greatest = {ball["index"] for group in contributions for ball in group["balls"]}
+    history_rows = _history(window, reading, tested, build.mentioned(across_balls, greatest))
     by_index = {row["index"]: row for row in history_rows}
     data = {
         "schema_version": build.SCHEMA_VERSION,
@@ -84,11 +90,7 @@ def explain_ball(
         "prediction": build.prediction(
             OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome or None, outcome
         ),
-        "contributions": []
-        if tested is None
-        else build.contributions(
-            OUTCOMES, tested.groups, tested.contributions.tolist(), _greatest(window, tested)
-        ),
+        "contributions": contributions,
         "within_ball": _within_ball(reading),
         "across_balls": across_balls,
         "fusion_weights": {
@@ -200,10 +202,10 @@ def _history(
     window: BallWindow,
     reading: Reading,
     tested: Evidence | None,
-    across_balls: dict[str, Any],
+    named: set[int],
 ) -> list[dict[str, Any]]:
-    recent = [ball.index for ball in window.past[-(RECENT - 1) :]]
-    wanted = build.mentioned(across_balls, recent)
+    """The recent balls and those that are named."""
+    wanted = {ball.index for ball in window.past[-(RECENT - 1) :]} | named
     if tested is not None:
         wanted.update(index for one in tested.tested for index in one.claim.removed)
     rows = []

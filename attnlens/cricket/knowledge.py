@@ -3,8 +3,8 @@
 The effect is KL(full ‖ with that knowledge at its null), the past as it was: a player's record
 is taken from this ball, not from the past balls that player played in. The controls put
 another of its kind in its place and take that away: the records of other players of whom the
-ratings have seen half to twice as many balls, or the scoreboards of earlier balls of the
-innings. So the question is whether *this* record, or scoreboard, says more than another would.
+ratings have seen half to twice as many balls, or the scoreboards of the `BOARDS` balls before.
+So the question is whether *this* record, or scoreboard, says more than another would.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ Graph = dict[str, Any]
 
 MOST: Final = 499
 """Alternatives tried at most."""
+
+BOARDS: Final = 60
+"""How far back a scoreboard still is one of a similar situation."""
 
 NO_OTHERS: Final = "too few others like it to compare with"
 ONE_GROUND: Final = "no other ground and teams were tried"
@@ -91,7 +94,8 @@ class Known:
     def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
         """The alternatives for a group, in the order in which they are tried."""
         if group == "scoreboard":
-            return generator.permutation(len(self.window.past))
+            past = len(self.window.past)
+            return generator.permutation(np.arange(max(0, past - BOARDS), past))
         if group not in PLAYERS:
             return np.zeros(0, np.int64)
         table = self.predictor.ratings.tables[PLAYERS[group][0]]

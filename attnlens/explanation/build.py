@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attnlens.explanation.heatmap import PastBall, rounded
@@ -115,9 +115,9 @@ def past_ball(
     }
 
 
-def mentioned(across_balls: Mapping[str, Any], recent: Sequence[int]) -> set[int]:
-    """Every ball that an explanation names, and the recent ones."""
-    found = set(recent)
+def mentioned(across_balls: Mapping[str, Any], others: Iterable[int]) -> set[int]:
+    """Every ball that a heat map names, and these others."""
+    found = set(others)
     for heat_map in across_balls.values():
         for head in heat_map["attention_by_head"].values():
             found.update(head["top_balls"], head["top_any"])

@@ -1,0 +1,174 @@
+"""Contributions to a ball: exact, told by time and by ball, and Captum's on the same game."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_predictors import probabilities, small_predictor, with_hidden
+
+from attnlens.cricket.ablation import under_knowledge
+from attnlens.cricket.evidence import baseline_and_contributions, baseline_only, groups_of
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.window import BallWindow, window_for
+from attnlens.explanation.build import BEFORE_THE_MATCH
+from attnlens.models.predictor import KNOWLEDGE
+
+Floats = NDArray[np.float64]
+PREDICTOR = small_predictor(seed=8)
+MATCHES = [simulate_match(seed) for seed in (40, 41)]
+LEFT_OUT = 3
+
+
+@settings(max_examples=5, deadline=None)
+@given(which=st.integers(0, 1), innings=st.integers(1, 2), place=st.floats(0, 1))
+def test_contributions_sum_to_what_changed(which: int, innings: int, place: float) -> None:
+    match = MATCHES[which]
+    count = len(match.innings[innings - 1].deliveries)
+    window = window_for(match, BallReference(innings, 1 + int(place * (count - 1))), PREDICTOR)
+    baseline, names, table = baseline_and_contributions(PREDICTOR, window)
+    full = probabilities(PREDICTOR.model, window.batch)[0, 0]
+    assert len(names) == len(table) == 10
+    np.testing.assert_allclose(table.sum(0), full - baseline, atol=1e-6)
+    np.testing.assert_allclose(table.sum(1), 0, atol=1e-6)
+    np.testing.assert_allclose(baseline, baseline_only(PREDICTOR, window), atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR)
+
+
+def test_groups_are_told_by_when_they_were_known(told: dict[str, Any]) -> None:
+    assert tuple(name for name in KNOWLEDGE if name != "scoreboard") == BEFORE_THE_MATCH
+    for group in told["contributions"]:
+        before = group["group"] in ("venue and teams", "striker's record", "bowler's record")
+        assert group["when"] == ("before the match" if before else "in the match")
+
+
+def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds(told: dict[str, Any]) -> None:
+    window = window_for(MATCHES[0], BallReference(2, 60), PREDICTOR)
+    full = probabilities(PREDICTOR.model, window.batch)[0, 0]
+    effects = {row["index"]: row["effect_nats"] for row in told["history"]}
+    members = {
+        name: [window.past[place].index for place in places]
+        for name, places in groups_of(window).items()
+    }
+    listed = 0
+    for group in told["contributions"]:
+        indices = [ball["index"] for ball in group["balls"]]
+        inside = members.get(group["group"], [])
+        assert len(indices) == min(LEFT_OUT, len(inside))
+        assert set(indices) <= set(inside)
+        ranked = sorted(inside, key=lambda index: -effects.get(index, 0.0))
+        known = [index for index in ranked if index in effects]
+        if known:
+            assert effects[indices[0]] == max(effects[index] for index in known)
+        for ball in group["balls"]:
+            listed += 1
+            without = probabilities(PREDICTOR.model, with_hidden(window.batch, [ball["index"] - 1]))
+            expected = 100 * (full - without[0, 0])
+            found = [entry["points"] for entry in ball["points"]]
+            np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert listed >= 6
+    assert set(itertools.chain.from_iterable(
+        [ball["index"] for ball in group["balls"]] for group in told["contributions"]
+    )) <= set(effects)  # fmt: skip
+
+
+def test_one_outcome_has_its_own_answer() -> None:
+    whole = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR)
+    four = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="4")
+    place = OUTCOMES.index("4")
+    assert (whole["prediction"]["explained"], four["prediction"]["explained"]) == (None, "4")
+    assert four["prediction"]["outcomes"] == whole["prediction"]["outcomes"]
+    before = four["prediction"]["outcomes"][place]["probability"]
+    for one, other in zip(four["evidence"], whole["evidence"], strict=True):
+        assert (one["claim"], one["removed"]) == (other["claim"], other["removed"])
+        assert one["changes"] == other["changes"]
+        top = one["top_change"]
+        assert (top["outcome"], top["before"]) == ("4", before)
+        after = top["after"]
+        nats = before * np.log(before / after) + (1 - before) * np.log((1 - before) / (1 - after))
+        assert one["effect_nats"] == pytest.approx(nats, abs=2e-7, rel=0.02)
+        assert one["effect_nats"] <= other["effect_nats"] + 1e-9
+        if one["verdict"] == "supported":
+            assert one["effect_nats"] >= 0.0005 or abs(one["changes"][place]["points"]) >= 0.5
+    groups = [(group["group"], group["points"]) for group in four["contributions"]]
+    assert groups == [(group["group"], group["points"]) for group in whole["contributions"]]
+
+
+def played(window: BallWindow) -> dict[str, list[int]]:
+    """The groups that have something in them; a knowledge group's item is its number."""
+    past = len(window.past)
+    groups = {name: [past + number] for number, name in enumerate(KNOWLEDGE)}
+    return {name: items for name, items in (groups | groups_of(window)).items() if items}
+
+
+def game_for_captum(window: BallWindow) -> Any:
+    """The game as a function of inputs ``(row, item)``, 1 where kept, and the mask of groups."""
+    past = len(window.past)
+
+    def forward(kept: torch.Tensor) -> torch.Tensor:
+        flags = kept.numpy() > 0.5
+        known = {name: flags[:, past + number] for number, name in enumerate(KNOWLEDGE)}
+        return torch.from_numpy(
+            under_knowledge(PREDICTOR.model, window.batch, flags[:, :past], known)
+        )
+
+    mask = torch.zeros(1, past + len(KNOWLEDGE), dtype=torch.long)
+    for number, items in enumerate(played(window).values()):
+        mask[0, items] = number
+    return forward, mask
+
+
+def remembered(forward: Any, mask: torch.Tensor) -> Any:
+    """The same function, asked about every set of groups once, beforehand."""
+    groups = int(mask.max()) + 1
+    sets = torch.tensor(list(itertools.product((0.0, 1.0), repeat=groups)))
+    worth = forward(sets[:, mask[0]])
+    places = 2 ** torch.arange(groups - 1, -1, -1)
+    firsts = [int((mask[0] == group).nonzero()[0]) for group in range(groups)]
+    return lambda kept: worth[(kept[:, firsts] * places).sum(1).long()]
+
+
+def test_captum_finds_the_same_shapley_values() -> None:
+    captum = pytest.importorskip("captum.attr", reason="captum is not installed")
+    window = window_for(MATCHES[0], BallReference(1, 8), PREDICTOR)
+    forward, mask = game_for_captum(window)
+    groups = played(window)
+    # Captum asks about every order of the groups, so a ball with few of them.
+    assert 5 <= len(groups) <= 6
+    _, names, table = baseline_and_contributions(PREDICTOR, window)
+    target = OUTCOMES.index("1")
+    theirs = captum.ShapleyValues(remembered(forward, mask)).attribute(
+        torch.ones(mask.shape), target=target, feature_mask=mask, perturbations_per_eval=6
+    )
+    for name, items in groups.items():
+        assert float(theirs[0, items[0]]) == pytest.approx(
+            table[names.index(name), target], abs=1e-6
+        )
+
+
+def test_captum_finds_the_same_ablations() -> None:
+    captum = pytest.importorskip("captum.attr", reason="captum is not installed")
+    window = window_for(MATCHES[0], BallReference(2, 47), PREDICTOR)
+    forward, mask = game_for_captum(window)
+    full = probabilities(PREDICTOR.model, window.batch)[0, 0]
+    target = OUTCOMES.index("4")
+    theirs = captum.FeatureAblation(forward).attribute(
+        torch.ones(mask.shape), target=target, perturbations_per_eval=16
+    )
+    for index in (1, 20, 46):
+        without = probabilities(PREDICTOR.model, with_hidden(window.batch, [index - 1]))[0, 0]
+        expected = full[target] - without[target]
+        assert float(theirs[0, index - 1]) == pytest.approx(expected, abs=1e-6)

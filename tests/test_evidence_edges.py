@@ -1,0 +1,173 @@
+"""Balls of which little or nothing can be claimed, and models of other shapes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from command_line import Here
+from small_predictors import small_predictor, stirred
+
+import attnlens
+from attnlens.analysis.verdicts import TOO_FEW
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.knowledge import NO_OTHERS
+from attnlens.cricket.match import Match
+from attnlens.cricket.naming import BallReference, find_ball
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import InputError
+from attnlens.models.predictor import FullModel
+from attnlens.training.fit import cricket_sizes
+
+PREDICTOR = small_predictor(seed=8)
+MATCH = simulate_match(40)
+
+
+def explained(match: Match, innings: int, ball: int, **options: Any) -> dict[str, Any]:
+    data = explain_ball(match, BallReference(innings, ball), PREDICTOR, **options)
+    attnlens.Explanation.model_validate(data)
+    json.dumps(data, allow_nan=False)
+    return data
+
+
+def about_balls(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in data["evidence"] if one["removed"]]
+
+
+def test_the_first_ball_has_nothing_to_look_at() -> None:
+    data = explained(MATCH, 1, 1)
+    assert about_balls(data) == []
+    assert [one["kind"] for one in data["evidence"]] == [
+        "venue and teams", "striker's record", "bowler's record", "the scoreboard"
+    ]  # fmt: skip
+    assert [one["verdict"] for one in data["evidence"]] == [None] * 4
+    assert data["evidence"][-1]["reason"] == NO_OTHERS
+    assert "no earlier ball of this innings" in data["narrative"][1]["text"]
+    assert all(not group["balls"] for group in data["contributions"])
+
+
+@pytest.mark.parametrize("ball", [2, 5])
+def test_a_short_past_gives_pictures_and_no_claims(ball: int) -> None:
+    data = explained(MATCH, 1, ball)
+    assert about_balls(data)
+    for one in about_balls(data):
+        assert (one["verdict"], one["p"], one["q"], one["controls"]) == (None, None, None, 0)
+        assert (one["reason"], one["replaced"]) == (TOO_FEW, None)
+    assert any("a picture and not a claim" in line["text"] for line in data["narrative"])
+
+
+def all_wides(count: int) -> Match:
+    """An innings in which every ball so far was a wide."""
+    first = MATCH.innings[0].deliveries[0]
+    balls = tuple(
+        dataclasses.replace(
+            first,
+            index=number,
+            label=f"0.{number}",
+            is_legal=False,
+            runs_batter=0,
+            runs_extras=1,
+            runs_total=1,
+            extras={"wides": 1},
+            wickets=(),
+            outcome="wd",
+            score_before=number - 1,
+            wickets_before=0,
+            legal_balls_before=0,
+            actual_delivery=first.actual_delivery,
+        )
+        for number in range(1, count + 1)
+    )
+    side = dataclasses.replace(MATCH.innings[0], deliveries=balls)
+    return dataclasses.replace(MATCH, innings=(side, *MATCH.innings[1:]))
+
+
+def test_an_innings_of_nothing_but_wides() -> None:
+    data = explained(all_wides(14), 1, 14)
+    assert data["ball"]["legal_number"] == 1
+    assert not [one for one in data["evidence"] if one["kind"] == "boundaries"]
+    this_over = [one for one in data["evidence"] if one["kind"] == "this over"]
+    assert [len(one["removed"]) for one in this_over] == [13]
+    # All of the past is this over: there is no other set as large.
+    assert this_over[0]["verdict"] is None
+    many = explained(all_wides(60), 1, 60)
+    judged = [one for one in about_balls(many) if one["verdict"] is not None]
+    assert judged
+    assert all(one["controls"] >= 39 for one in judged)
+
+
+def test_super_overs_are_explained_with_a_caution(shared_data: Path) -> None:
+    match = read_match(shared_data / "formats/json/ipl/1216517.json")
+    sides = [side for side in match.innings if side.super_over]
+    assert sides
+    for side in sides:
+        data = explained(match, side.number, len(side.deliveries))
+        assert "super_over" in {one["flag"] for one in data["flags"]}
+        assert data["evidence"]
+        assert {one["verdict"] for one in about_balls(data)} == {None}
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        {"micro": 1, "short": 1, "medium": 1, "long": 1},
+        {"micro": 4, "short": 2, "medium": 3, "long": 6},
+    ],
+)
+def test_a_model_with_another_number_of_heads(heads: dict[str, int]) -> None:
+    torch.manual_seed(2)
+    sizes = dataclasses.replace(cricket_sizes(12), heads=heads)
+    model = FullModel(sizes, torch.linspace(-3, -1, len(OUTCOMES)))
+    stirred(model, 2)
+    other = dataclasses.replace(PREDICTOR, model=model)
+    data = explain_ball(MATCH, BallReference(2, 47), other)
+    attnlens.Explanation.model_validate(data)
+    for scale, count in heads.items():
+        assert len(data["across_balls"][scale]["attention_by_head"]) == count
+    named = {(one["scale"], one["head"]) for one in data["evidence"] if one["kind"] == "head"}
+    assert {scale for scale, _ in named} == set(heads)
+    for scale, head in named:
+        places = [
+            one["removed_from"]
+            for one in data["evidence"]
+            if (one["scale"], one["head"]) == (scale, head)
+        ]
+        assert places == ["model", "head"]
+
+
+def test_without_evidence_nothing_is_tested_whatever_is_asked() -> None:
+    data = explained(MATCH, 2, 47, evidence=False, outcome="6")
+    assert (data["evidence"], data["contributions"]) == ([], [])
+    assert data["prediction"]["explained"] == "6"
+    assert "a six" in data["narrative"][0]["text"]
+    assert "not a reason" in data["narrative"][1]["text"]
+
+
+def test_no_such_outcome() -> None:
+    with pytest.raises(InputError, match="no outcome '7'; choose one of 0 1 2 3 4 5 6 W wd nb"):
+        explain_ball(MATCH, find_ball(MATCH, 3), PREDICTOR, outcome="7")
+
+
+def test_one_outcome_on_the_command_line(attnlens_here: Here, sample_match_path: Path) -> None:
+    asked = ("explain", sample_match_path, "--ball", "30", "--outcome", "4")
+    data = json.loads(attnlens_here.good(*asked, "--json"))
+    assert data["prediction"]["explained"] == "4"
+    assert {one["top_change"]["outcome"] for one in data["evidence"]} == {"4"}
+    page = " ".join(attnlens_here.good(*asked).split())
+    assert "what moves P(4)" in page
+    assert "Effects and verdicts are about P(4) alone." in page
+    for form in ("summary", "heatmap"):
+        answer = attnlens_here(*asked, "--format", form)
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err == (
+            f"attnlens: --format {form} tells where attention went, which is the same for every "
+            "outcome; leave --outcome out, or use --format text or json\n"
+        )
+    python = attnlens.explain(sample_match_path, ball=30, outcome="4")
+    assert python.to_dict() == data
