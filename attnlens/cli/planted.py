@@ -35,8 +35,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     for name, words in (
         ("--matches", "simulated matches to train on (default 300)"),
         ("--epochs", "passes over them (default 8)"),
-        ("--balls", "balls to ask every method about (default 300)"),
-        ("--claims", "balls to pass verdicts on (default 60)"),
+        ("--balls", "balls to ask every method about (default 200)"),
+        ("--claims", "balls to pass verdicts on (default 50)"),
     ):
         parser.add_argument(name, type=_count, metavar="N", help=words)
     parser.add_argument("--seed", type=int, metavar="N", help="of everything random (default 5)")

@@ -42,8 +42,8 @@ class PlantedPlan:
     epochs: int = 8
     innings: int = 8
     learning_rate: float = 3e-3
-    balls: int = 300
-    claims: int = 60
+    balls: int = 200
+    claims: int = 50
     seed: int = 5
 
 
