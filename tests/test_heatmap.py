@@ -276,11 +276,14 @@ def test_a_prediction_is_told_beside_its_baseline() -> None:
             {"outcome": "4", "probability": 0.75, "baseline": 0.5},
         ],
         "top": "4",
+        "explained": None,
         "actual": "0",
         "surprise_bits": 2.0,
     }
     next_ball = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), None)
     assert (next_ball["actual"], next_ball["surprise_bits"]) == (None, None)
+    asked = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), "0", "0")
+    assert asked == told | {"explained": "0"}
 
 
 def test_changes_are_in_points_and_name_the_outcome_that_moves_most() -> None:
@@ -290,9 +293,29 @@ def test_changes_are_in_points_and_name_the_outcome_that_moves_most() -> None:
         "before": 0.2,
         "after": 0.1,
     }
-    parts = build.contributions(("0", "4"), ("a", "b"), ((0.01, -0.01), (-1e-12, 0.0)))
+    told = build.top_change(("0", "4", "W"), (0.3, 0.2, 0.5), (0.32, 0.1, 0.58), "0")
+    assert told == {"outcome": "0", "points": 2.0, "before": 0.3, "after": 0.32}
+    groups = ("a", "bowler's record")
+    parts = build.contributions(
+        ("0", "4"), groups, ((0.01, -0.01), (-1e-12, 0.0)), {"a": [(7, (0.25, -0.25))]}
+    )
     assert parts == [
-        {"group": "a", "points": [{"outcome": "0", "points": 1.0}, {"outcome": "4", "points": -1}]},
-        {"group": "b", "points": [{"outcome": "0", "points": 0.0}, {"outcome": "4", "points": 0}]},
+        {
+            "group": "a",
+            "points": [{"outcome": "0", "points": 1.0}, {"outcome": "4", "points": -1}],
+            "when": "in the match",
+            "balls": [
+                {
+                    "index": 7,
+                    "points": [{"outcome": "0", "points": 0.25}, {"outcome": "4", "points": -0.25}],
+                }
+            ],
+        },
+        {
+            "group": "bowler's record",
+            "points": [{"outcome": "0", "points": 0.0}, {"outcome": "4", "points": 0}],
+            "when": "before the match",
+            "balls": [],
+        },
     ]
     assert math.copysign(1, parts[1]["points"][0]["points"]) == 1
