@@ -116,7 +116,7 @@ def test_what_was_known_is_told_with_its_verdict_where_it_has_one() -> None:
     ]
     lines = render_terminal(data, width=100, color=False).splitlines()
     at = lines.index("  what it knew beside them")
-    assert lines[at + 1].startswith("  chase        the chase (9 more to win)   ")
+    assert lines[at + 1].startswith("  chase        9 more to win   ")
     assert lines[at + 1].endswith("P(4) 17 → 14%   0.02 ✓ supported")
     assert not any("ground, sides" in line or "what is known of X" in line for line in lines)
 

@@ -62,9 +62,9 @@ def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
         "venue and teams": ("venue and teams", f"what is known of {where} and of the two sides"),
         "striker's record": (
             "striker's record",
-            f"what is known of {ball.batter.name} as a batter",
+            f"{ball.batter.name}'s record as a batter",
         ),
-        "bowler's record": ("bowler's record", f"what is known of {ball.bowler.name} as a bowler"),
+        "bowler's record": ("bowler's record", f"{ball.bowler.name}'s record as a bowler"),
         "scoreboard": (board, f"{told}, over {ball.over})"),
     }
     return {

@@ -156,7 +156,9 @@ def _add_known(page: Page, data: Mapping[str, Any], test: _Test) -> None:
         return
     page.paragraph("what it knew beside them", "heading")
     for claim in claims:
-        _add_title(page, KNOWN[claim["kind"]], claim["claim"], [claim], test)
+        # The name says what it is: the words are what the claim adds in brackets, if it does.
+        words = claim["claim"].partition("(")[2].rstrip(")") or claim["claim"]
+        _add_title(page, KNOWN[claim["kind"]], words, [claim], test)
         _add_remarks(page, _unusual(claim))
 
 
@@ -184,7 +186,8 @@ def _add_title(
     title: Span = (pad(f"  {name}", NAME, page.glyphs.ellipsis), "name")
     effect, chance, verdict = test(claims[0] if claims else None)
     if page.width >= COLUMNS:
-        line: Line = [title, (pad(asks, title_room(page), page.glyphs.ellipsis), "")]
+        words = pad(asks, title_room(page) - 1, page.glyphs.ellipsis)
+        line: Line = [title, (f"{words} ", "")]
         page.add(*line, effect, chance, verdict)
         return
     page.flow([[(word, "")] for word in asks.split()], indent=NAME, gap=1, lead=[title])
