@@ -22,12 +22,13 @@ if TYPE_CHECKING:
         SpecializedTemporalAttention,
         TemporalEncoder,
     )
-    from attnlens.recorder import record
+    from attnlens.recorder import Edges, intervene, record
     from attnlens.records import AttentionRecord, Recording, load_recording
 
 __all__ = [
     "AttentionRecord",
     "AttnlensError",
+    "Edges",
     "Explanation",
     "FullModel",
     "MultiScaleTemporalEncoder",
@@ -37,6 +38,7 @@ __all__ = [
     "TemporalEncoder",
     "__version__",
     "explain",
+    "intervene",
     "load_recording",
     "predict",
     "read_match",
@@ -48,6 +50,7 @@ __all__ = [
 _HOMES = {
     "AttentionRecord": "attnlens.records",
     "AttnlensError": "attnlens.errors",
+    "Edges": "attnlens.recorder",
     "Explanation": "attnlens.explanation.types",
     "FullModel": "attnlens.models.predictor",
     "MultiScaleTemporalEncoder": "attnlens.models.temporal",
@@ -56,6 +59,7 @@ _HOMES = {
     "SpecializedTemporalAttention": "attnlens.models.temporal",
     "TemporalEncoder": "attnlens.models.temporal",
     "explain": "attnlens.api",
+    "intervene": "attnlens.recorder",
     "load_recording": "attnlens.records",
     "predict": "attnlens.api",
     "read_match": "attnlens.api",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -138,15 +138,7 @@ def judge(
             that ran, or there are not as many records as expected.
     """
     wanted = [site for site in known.sites if listener.is_wanted(site)]
-    unseen = {
-        site: _why_unseen(site, known, model)
-        for site in (*known.eager, *known.scripts)
-        if known.ran.get(site)
-        and not _seen_within(site, listener)
-        and site not in recorded
-        and listener.is_wanted(site)
-        and _has_attention(known, site)
-    }
+    unseen = unseen_sites(listener, known, recorded, model)
     for site in sorted(listener.elsewhere - set(recorded)):
         if listener.is_wanted(site):
             unseen[site] = (
@@ -159,13 +151,13 @@ def judge(
     if unseen:
         raise IncompleteRecordingError(
             f"{_number(len(unseen), 'site')} ran and "
-            f"{'was' if len(unseen) == 1 else 'were'} not recorded: {_reasons(unseen)}"
+            f"{'was' if len(unseen) == 1 else 'were'} not recorded: {reasons_of(unseen)}"
         )
     for pattern in patterns:
         if not any(matches(site, pattern) for site in recorded):
             raise IncompleteRecordingError(
-                f"include: nothing that ran is called {pattern!r}; recorded: {_some(recorded)}"
-                + (f"; known but not run: {_some(idle)}" if idle else "")
+                f"include: nothing that ran is called {pattern!r}; recorded: {some_of(recorded)}"
+                + (f"; known but not run: {some_of(idle)}" if idle else "")
             )
     total = sum(recorded.values())
     if expected is not None and total != expected:
@@ -174,12 +166,27 @@ def judge(
         raise IncompleteRecordingError(
             f"{expected} records expected, {total} made: {counts}"
             + (", ..." if len(recorded) > _SHOWN else "")
-            + (f"; not run: {_some(idle)}" if idle else "")
-            + (f"; left out by include: {_some(left_out)}" if left_out else "")
+            + (f"; not run: {some_of(idle)}" if idle else "")
+            + (f"; left out by include: {some_of(left_out)}" if left_out else "")
         )
     if idle:
-        return f"did not run in the block, so nothing was recorded: {_some(idle)}"
+        return f"did not run in the block, so nothing was recorded: {some_of(idle)}"
     return None
+
+
+def unseen_sites(
+    listener: Listener, known: Known, seen: Container[str], model: nn.Module
+) -> dict[str, str]:
+    """Sites that ran in this thread and came through no way that is known, and why."""
+    return {
+        site: _why_unseen(site, known, model)
+        for site in (*known.eager, *known.scripts)
+        if known.ran.get(site)
+        and not _seen_within(site, listener)
+        and site not in seen
+        and listener.is_wanted(site)
+        and _has_attention(known, site)
+    }
 
 
 def _nothing(
@@ -192,16 +199,16 @@ def _nothing(
 ) -> str:
     name = type(model).__name__
     if unseen:
-        return f"nothing was recorded of {name}: {_reasons(unseen)}"
+        return f"nothing was recorded of {name}: {reasons_of(unseen)}"
     if filtered and (listener.seen or known.sites) and not wanted:
         ran = [*listener.seen] or known.sites
-        return f"include matched no attention of {name}; it has: {_some(ran)}"
+        return f"include matched no attention of {name}; it has: {some_of(ran)}"
     if wanted:
         only = set(wanted) <= set(known.probes)
         what = "attention probes" if only else "attention modules"
         return (
             f"none of the {len(wanted)} {what} ran; call the model inside the block"
-            f" ({_some(wanted)})"
+            f" ({some_of(wanted)})"
         )
     if any(isinstance(module, torch.fx.GraphModule) for module in listener.sites.modules.values()):
         return (
@@ -240,15 +247,16 @@ def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
     )
 
 
-def _reasons(unseen: dict[str, str]) -> str:
+def reasons_of(unseen: dict[str, str]) -> str:
     """Sites by reason, the reason told once."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)
-    return "; ".join(f"{_some(sites)}: {reason}" for reason, sites in by_reason.items())
+    return "; ".join(f"{some_of(sites)}: {reason}" for reason, sites in by_reason.items())
 
 
-def _some(sites: Sequence[str] | dict[str, Any]) -> str:
+def some_of(sites: Sequence[str] | dict[str, Any]) -> str:
+    """The first few names, and how many more there are."""
     names = list(sites)
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

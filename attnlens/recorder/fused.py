@@ -163,13 +163,11 @@ def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) ->
     def compute(call: AttentionCall | None) -> Tensor:
         if call is None:
             output = F.scaled_dot_product_attention(q, k, v, seen)
-            mask = seen
         else:
-            mask = call.mask
             output = computed(F.scaled_dot_product_attention, call)
-        if mask is not None and mask.dtype == torch.bool:
-            # Where every key is hidden the fused kernel gives NaN.
-            output = output.masked_fill(~mask.any(-1, keepdim=True), math.nan)
+        if seen is not None:
+            # Where the model's own mask hides every key the fused kernel gives NaN.
+            output = output.masked_fill(~seen.any(-1, keepdim=True), math.nan)
         return output
 
     output: Tensor = attend(told, parts, compute, lambda replaced: replaced)

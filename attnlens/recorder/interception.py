@@ -56,7 +56,8 @@ class AttentionCall:
         scale: what query times key is multiplied by.
         dropout: probability that the model drops a weight after softmax.
         gqa: whether heads may share keys.
-        weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``.
+        weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``;
+            of the others None, or what a handler puts in the place of softmax.
         modify: of kind ``"flex"``, what is done to scaled logits:
             ``modify(logits, first row of the batch, queries) -> logits``.
         loose: whether the output may be computed in another way, so that its last bits differ.
@@ -265,7 +266,7 @@ def attend(
             answer = handler.attention(call)
             if isinstance(answer, AttentionCall):
                 changed = answer
-                parts = {name: getattr(answer, name) for name in parts}
+                parts = {name: getattr(answer, name) for name in (*parts, "weights")}
             elif answer is not None and (output is None or handler.changes):
                 output = restore(answer)
                 if handler.changes:

@@ -123,6 +123,8 @@ UNCOMPILED: Final = (
 
 def computed(original: Original, call: AttentionCall) -> Tensor:
     """A call's output by torch's own kernel, which takes masks of two dimensions or more."""
+    if call.weights is not None:
+        return weighted(call)
     mask = call.mask
     output: Tensor = original(
         call.q,
@@ -135,6 +137,19 @@ def computed(original: Original, call: AttentionCall) -> Tensor:
         enable_gqa=call.gqa,
     )
     return output
+
+
+def weighted(call: AttentionCall) -> Tensor:
+    """A call's output from the weights that a handler gave it."""
+    assert call.weights is not None
+    assert call.v is not None
+    weights, v = call.weights, call.v
+    with torch.autocast(v.device.type, enabled=False):
+        if v.shape[1] != weights.shape[1]:
+            v = v.repeat_interleave(weights.shape[1] // v.shape[1], 1)
+        if call.dropout:
+            weights = F.dropout(weights, call.dropout)
+        return torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
 
 
 def _flash(
@@ -327,6 +342,8 @@ def flex(
     def compute(call: AttentionCall | None) -> Any:
         if call is None:
             return original(*args, **named)
+        if call.weights is not None:
+            return restore(weighted(call))
         changed = (call.q, call.k, call.v, score_mod, block_mask, call.scale)
         return original(*changed, *args[len(changed) :], **named)
 
