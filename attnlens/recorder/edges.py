@@ -57,7 +57,7 @@ class Edges:
                 object.__setattr__(self, field.name, positions(field.name, given))
         if any(place < 0 for place in _ends(self.call)):
             raise InterventionError(
-                f"call={self.call!r}; calls are counted from 0, and how many come is not known"
+                f"call={_told(self.call)}; calls are counted from 0, and how many come is not known"
             )
 
     def of_call(self, number: int) -> bool:
