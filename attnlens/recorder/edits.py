@@ -224,8 +224,8 @@ def axes_of(axes: Sequence[str], weights: Tensor, site: str) -> tuple[str, ...]:
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """The call that edits make of a call; None: none of them is for it.
 
-    Of ``F.scaled_dot_product_attention`` hidden keys become part of the mask, so its kernel
-    still computes the output, and no weights are formed; the other edits form them.
+    Where torch takes a mask hidden keys become part of it, so its kernel still computes the
+    output, and no weights are formed; the other edits form them.
 
     Raises:
         InterventionError: an edit does not fit the call.
@@ -238,7 +238,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
         chosen = edit.chosen(place)
         if chosen is None:
             continue
-        masked = call.kind == "sdpa" and call.weights is None and isinstance(edit, Hide)
+        masked = call.kind in _MASKED and call.weights is None and isinstance(edit, Hide)
         if masked and edit.renormalise:
             call = without(call, chosen)
             continue
@@ -249,6 +249,10 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     if call is before:
         return None
     return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, CHANGED))))
+
+
+_MASKED: Final = ("sdpa", "encoder")
+"""Kinds of calls that are computed with a mask."""
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
@@ -265,7 +269,8 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
         seen = torch.where(gone, -math.inf, mask)
-    return call.with_changes(mask=seen, causal=False, lse=None)
+    # Not loose: a row that is empty now is 0, and NaN only if the model made it so.
+    return call.with_changes(mask=seen, causal=False, lse=None, loose=False)
 
 
 def weights_of(call: AttentionCall) -> Tensor:
