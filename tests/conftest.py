@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from command_line import Here
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -29,6 +31,8 @@ def sample_match_path() -> Path:
 @pytest.fixture
 def attnlens_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
+) -> Iterator[Here]:
     """The command line in this process, working in an empty folder."""
-    return Here(tmp_path, monkeypatch, capsys)
+    threads = torch.get_num_threads()
+    yield Here(tmp_path, monkeypatch, capsys)
+    torch.set_num_threads(threads)  # train takes all cores

@@ -108,7 +108,7 @@ def test_the_model_is_left_as_it_was(model: Stack) -> None:
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-def test_given_tensors_give_the_same(model: Stack) -> None:
+def test_given_tensors_give_the_same() -> None:
     weights = torch.rand(2, 3, 5, 7, requires_grad=True)
     scale = torch.rand(2, 3, 5, 7)
     (gradient,) = torch.autograd.grad((weights**2 * scale).sum(), weights)

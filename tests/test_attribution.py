@@ -25,7 +25,7 @@ from attnlens.cricket.reading import SITES, SLOT_SITE, read_ball
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow, window_for
-from attnlens.models.predictor import SLOTS, Prediction
+from attnlens.models.predictor import SLOTS, FullModel, Prediction
 from attnlens.models.temporal import SCALES
 
 ATTENTION_BASED = ("attention", "content_only", "value_norm", "rollout", "uniform")
@@ -89,7 +89,9 @@ def test_rollout_is_a_product_of_attention_with_half_of_every_residual(
         answers.append(above)
     shares = prediction.within["layers"][0, 0].double().numpy()
     ball = shares @ np.stack(answers)
-    fused = paths.gates["within_ball"] * ball
+    # The readout adds what the slots read, each a seventh, to the ball's own vector.
+    told = (ball + np.mean(list(slots.values()), axis=0)) / 2
+    fused = paths.gates["within_ball"] * told
     over = window.batch["sequence"]["balls"].over[0].tolist()
     for scale in SCALES:
         weights = prediction.scales[scale][0, :, 0].double().mean(0).numpy()
@@ -106,11 +108,13 @@ def test_rollout_is_a_product_of_attention_with_half_of_every_residual(
     np.testing.assert_allclose(paths.rollout(), fused[:-1], atol=1e-9)
 
 
-def without_biases(model: nn.Module) -> Iterator[Tensor]:
+def without_biases(model: FullModel) -> Iterator[Tensor]:
     for site in (SLOT_SITE, *SITES.values()):
         bias = model.get_submodule(site).bias
         assert isinstance(bias, Tensor)
         yield bias
+    if model.slots.attention.null is not None:
+        yield model.slots.attention.null
 
 
 def test_content_only_is_attention_where_no_bias_is_built_in(window: BallWindow) -> None:
@@ -169,16 +173,15 @@ def test_value_norm_is_the_length_of_what_each_ball_adds(
     width = len(values) // len(SLOTS)
     for number, name in enumerate(SLOTS):
         project = model.slots.to_node[name].weight.detach().double()[:, :width]
+        columns = slice(number * width, (number + 1) * width)
+        assert model.readout is not None
+        direct = model.readout.weight.detach().double()[:, columns]
+        by_node = paths.shares[number] - 1 / len(SLOTS)
         for place in range(INDEX - 1):
-            vector = project @ (
-                values[number * width : (number + 1) * width] @ keys[SLOT_SITE][0, place].double()
-            )
-            expected[place] += (
-                paths.gates["within_ball"]
-                * paths.shares[number]
-                * paths.slots[number, place]
-                * float(vector.norm())
-            )
+            vector = values[columns] @ keys[SLOT_SITE][0, place].double()
+            length = by_node * float((project @ vector).norm())
+            length += float((direct @ vector).norm()) / len(SLOTS)
+            expected[place] += paths.gates["within_ball"] * paths.slots[number, place] * length
     found = attributions(model, batch, ["value_norm"])["value_norm"]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 

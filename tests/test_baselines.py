@@ -14,9 +14,8 @@ from small_predictors import with_delivery
 
 from attnlens.cricket.match import Delivery, Match
 from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.ratings import Ratings, softmax
 from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.tensors import expectation
 from attnlens.training.baselines import (
     TABLE_SMOOTHING,
     BaselineError,
@@ -216,7 +215,9 @@ def test_surprises_by_hand() -> None:
     innings = encoded(matches)
     table = feature_table(matches, innings)
     last = innings[-1].arrays
-    surprise = np.eye(len(OUTCOMES))[last.outcome] - expectation(last)
+    # Of the scoreboard and the ratings of earlier days; today's innings are features of their own.
+    logits = last.base + sum(rating for name, rating in last.ratings.items() if name != "today")
+    surprise = np.eye(len(OUTCOMES))[last.outcome] - softmax(logits)
     row = len(table) - len(last) + 50
     told = dict(zip(table.names, table.values[row].tolist(), strict=True))
     four = OUTCOME_INDEX["4"]

@@ -81,6 +81,8 @@ def test_an_interrupt_is_130_and_leaves_nothing(tmp_path: Path, sample_match_pat
         env=clean_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Who runs tests in the background has it ignored, and so would the child.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

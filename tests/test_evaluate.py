@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -18,7 +19,9 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
+from attnlens.cricket.evaluate import like_training
 from attnlens.cricket.readers import read_matches
+from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.simulated_files import save_simulated
 from attnlens.cricket.trained import load_predictor, save_predictor
 
@@ -283,15 +286,20 @@ def test_the_same_question_has_the_same_answer(sources: Path, attnlens_here: Her
 def test_the_page_fits_where_it_is_shown(
     sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for width in ("72", "100"):
+    for width in ("64", "80", "100"):
         monkeypatch.setenv("COLUMNS", width)
         page = attnlens_here.good(
             "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
             sources / "small.safetensors", "--baselines", "prior,state_table",
         )  # fmt: skip
         assert max(map(len, page.splitlines())) <= int(width)
+        assert "…" not in page
+        for words in ("model minus it", "Brier", "ECE", "top-1"):
+            assert words in page
         figures = re.findall(r"^  (model|prior|state table) +(\d\.\d{4})", page, re.MULTILINE)
         assert sorted(name for name, _ in figures) == ["model", "prior", "state table"]
+        gaps = re.findall(r"[+-]\d\.\d{4} \[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]", page)
+        assert len(gaps) == 2
         assert [loss for _, loss in figures] == sorted(loss for _, loss in figures)
 
 
@@ -302,7 +310,7 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
         (("--baselines", "trees"), "'trees' is no baseline; use prior, state_table"),
         (("--bootstrap", "0"), "'0' is not a number from 10"),
         (("--seed", "-1"), "is not a number"),
-        (("--plot", "bins.pdf"), "bins.pdf: is no name for a diagram; end it in .svg or .png"),
+        (("--plot", "bins.txt"), "bins.txt: cannot draw .txt; end it in .svg, .png, .pdf"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--plot", "no/where.svg"), "its folder does not exist"),
         (("--until", "2024-01-06"), "none of its 4 matches"),
@@ -319,3 +327,13 @@ def test_a_plot_without_matplotlib_is_refused_before_the_work(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     told = refused(attnlens_here, sources / "nowhere.zip", "--plot", "bins.svg")
     assert "matplotlib, which is not installed; pip install matplotlib" in told
+
+
+def test_matches_of_other_teams_are_counted_as_unlike() -> None:
+    predictor = small_predictor(matches=2)
+    match = simulate_match(3)
+    assert like_training(match, predictor)
+    told = dataclasses.replace(predictor, card={**predictor.card, "teams": ["Elsewhere"]})
+    assert not like_training(match, told)
+    known = dataclasses.replace(told, card={**told.card, "teams": [match.teams[1]]})
+    assert like_training(match, known)

@@ -164,9 +164,10 @@ def test_the_total_attention_of_a_ball_is_over_all_paths() -> None:
             item for item in PREDICTOR.model.within_ball.graph.items() if name in item[1]
         )
         share = layers[layer] * result.within[layer][0, 0, names.index(name)]
+        share = share + 1 / len(SLOTS)  # the readout
         expected += gates["within_ball"] * float(share * result.slots[0, slot, 0, place])
     assert reading.total[place] == pytest.approx(expected, rel=1e-5)
-    assert reading.recording[SLOT_SITE].axes[-1].labels == window.labels
+    assert reading.recording[SLOT_SITE].axes[-1].labels == (*window.labels, "nothing")
 
 
 def test_effects_are_what_hiding_the_balls_does() -> None:

@@ -237,6 +237,12 @@ def test_the_page_names_every_head(folder: Path, attnlens_here: Here) -> None:
         "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
     )
     assert max(map(len, lines)) <= 90
+    attnlens_here.patch.setenv("COLUMNS", "80")
+    others = ("--beside", folder / "two.safetensors", folder / "one.safetensors")
+    narrow = attnlens_here.good(*asked, "--until", "2024-01-09", *others)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "…" not in narrow
+    assert "reads this bowler's balls among the last 24" in narrow
     assert sum(line.endswith("rank") for line in lines) == 6
     for words in ("0 recency", "1 same bowler", "2 same batsman", "5 free", "pressure index"):
         assert words in page

@@ -171,7 +171,7 @@ def test_slots_share_among_the_balls_they_read() -> None:
 
 def test_a_slot_that_looks_at_nothing_shares_the_rest_among_its_balls() -> None:
     torch.manual_seed(2)
-    sizes = dataclasses.replace(PREDICTOR.model.sizes, null_key=1.5, slot_skip=True)
+    sizes = dataclasses.replace(PREDICTOR.model.sizes, null=0.5)
     model = stirred(FullModel(sizes, torch.linspace(-3, -1, 11)), 2)
     assert isinstance(model, FullModel)
     sample = batches_of(sample_balls(innings(), BALLS, SEED))
@@ -295,13 +295,24 @@ def test_a_slot_is_ablated_like_a_head() -> None:
         told[..., :-1] = mean
         return (told,)
 
+    def deaf_readout(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
+        told = inputs[0].clone()
+        told[..., columns] = mean
+        return (told,)
+
+    readout = PREDICTOR.model.readout
+    assert readout is not None
     nats = []
     for window in windows():
         with torch.no_grad():
             full = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
-            handle = node.register_forward_pre_hook(deaf)
+            handles = (
+                node.register_forward_pre_hook(deaf),
+                readout.register_forward_pre_hook(deaf_readout),
+            )
             without = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
-            handle.remove()
+            for handle in handles:
+                handle.remove()
         nats.append((full * np.log(full / without)).sum())
     found = study().importance(SLOT_SITE, number, len(SLOTS))
     assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)

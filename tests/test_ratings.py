@@ -336,3 +336,24 @@ def test_a_checkpoint_without_a_tensor_is_damaged(
         assert one_line(path).startswith("is damaged (")
     assert json.loads(json.dumps(checkpoint.about)) == checkpoint.about
     assert set(load_file(saved[0])) == set(checkpoint.tensors)
+
+
+def test_matches_of_teams_never_trained_on_are_flagged() -> None:
+    predictor = small_predictor()
+    match = simulate_match(3)
+
+    def flags(teams: list[str] | None) -> dict[str, str]:
+        card = dict(predictor.card) if teams is None else {**predictor.card, "teams": teams}
+        told = dataclasses.replace(predictor, card=card)
+        window = window_for(match, BallReference(1, 20), told)
+        return {one["flag"]: one["text"] for one in flags_of(window, told, evidence=True)}
+
+    first, second = match.teams
+    assert "other_teams" not in flags(None)
+    assert "other_teams" not in flags([second, "Elsewhere"])
+    assert "in_training" in flags([first, second])
+    said = flags(["Elsewhere"])
+    assert said["other_teams"] == (
+        f"trained on matches of neither {first} nor {second}: another competition"
+    )
+    assert "in_training" not in said

@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlens.analysis.scores import Bootstrap
 from attnlens.analysis.verdicts import divergence
 
 Floats = NDArray[np.float64]
@@ -276,13 +277,10 @@ def group_interval(
     Values of one group are not independent; treating them as if they were would make the
     interval too narrow. With one group there is nothing to resample and both ends are the mean.
     """
-    names, place = np.unique(np.asarray(groups), return_inverse=True)
-    sums = np.bincount(place, np.asarray(values, float), len(names))
-    counts = np.bincount(place, minlength=len(names)).astype(float)
-    picks = np.random.default_rng(seed).integers(len(names), size=(draws, len(names)))
-    means = sums[picks].sum(1) / counts[picks].sum(1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
+    place = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
+    told = np.asarray(values, float)
+    found = Bootstrap(place, draws=draws, seed=seed).interval(told)
+    return found or (float(told.mean()), float(told.mean()))
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:

@@ -15,11 +15,10 @@ from attnlens.cli.options import (
     report_skipped,
     utf8_stdout,
 )
+from attnlens.cli.pictures import check_picture
 from attnlens.cli.predict import date
-from attnlens.errors import InputError
 
 KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
-PLOTS = (".svg", ".png")
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -59,7 +58,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "--json", action="store_const", const="json", dest="format", help="short for --format json"
     )
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
-    parser.add_argument("--plot", metavar="FILE", help="a reliability diagram, .svg or .png")
+    parser.add_argument("--plot", metavar="FILE", help="a reliability diagram: .svg, .png or .pdf")
     parser.add_argument(
         "--bootstrap",
         type=_draws,
@@ -99,7 +98,11 @@ def _seed(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    _check_outputs(options)
+    from attnlens.files import check_writable, written_beside
+
+    if options.out is not None:
+        check_writable(options.out)  # before the work, not after it
+    picture = None if options.plot is None else check_picture(options.plot)
     from attnlens.cricket.evaluate import evaluation, judge
     from attnlens.cricket.held_out import held_out
     from attnlens.cricket.trained import load_predictor
@@ -135,37 +138,15 @@ def run(options: argparse.Namespace) -> int:
     )
     report_skipped(f"skipped {len(skipped)} files", skipped)
     _remarks(data, own_prior=compared.own_prior and "prior" in compared.chances)
-    if options.plot is not None:
-        from attnlens.files import written_beside
+    if picture is not None:
         from attnlens.render.reliability import save_diagram
 
         with written_beside(options.plot) as part:
-            save_diagram(data, part, options.plot.rpartition(".")[2].lower())
+            save_diagram(data, part, picture)
     if options.format == "json":
         utf8_stdout()
     emit(_told(data, options), options.out)
     return 0
-
-
-def _check_outputs(options: argparse.Namespace) -> None:
-    """Whatever is wrong with where the answer goes is said before the work."""
-    from attnlens.files import check_writable
-
-    if options.out is not None:
-        check_writable(options.out)
-    if options.plot is None:
-        return
-    if not options.plot.lower().endswith(PLOTS):
-        raise InputError(
-            "is no name for a diagram", path=options.plot, remedy="end it in .svg or .png"
-        )
-    import importlib.util
-
-    if importlib.util.find_spec("matplotlib") is None:
-        raise InputError(
-            "--plot needs matplotlib, which is not installed", remedy="pip install matplotlib"
-        )
-    check_writable(options.plot)
 
 
 def _remarks(data: dict[str, Any], *, own_prior: bool) -> None:

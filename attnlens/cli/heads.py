@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
@@ -17,6 +16,7 @@ from attnlens.cli.options import (
     report_skipped,
     utf8_stdout,
 )
+from attnlens.cli.pictures import check_picture
 from attnlens.cli.predict import date
 from attnlens.errors import InputError
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from attnlens.cricket.trained import TrainedPredictor
     from attnlens.errors import MatchFileError
 
-PICTURES = (".svg", ".png", ".pdf")
 CONTRIBUTION_BALLS = 200
 
 
@@ -71,11 +70,9 @@ def run(options: argparse.Namespace) -> int:
 
     if options.balls < 1:
         raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
-    for path in (options.out, options.plot):
-        if path is not None:
-            check_writable(path)  # before the work, not after it
-    if options.plot is not None:
-        _can_plot(options.plot)
+    if options.out is not None:
+        check_writable(options.out)  # before the work, not after it
+    picture = None if options.plot is None else check_picture(options.plot)
 
     if isinstance(options.beside, str):  # from the environment or attnlens.toml
         options.beside = options.beside.split()
@@ -89,12 +86,12 @@ def run(options: argparse.Namespace) -> int:
         data = _measured(options, predictors, skipped)
     progress("")
     report_skipped(f"skipped {len(skipped)} files", skipped)
-    if options.plot is not None:
+    if picture is not None:
         from attnlens.files import written_beside
         from attnlens.render.heads_plot import save_heads
 
         with written_beside(options.plot) as part:
-            save_heads(data, part, options.plot.rpartition(".")[2].lower())
+            save_heads(data, part, picture)
     if options.format == "json":
         utf8_stdout()
         emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), options.out)
@@ -111,22 +108,6 @@ def run(options: argparse.Namespace) -> int:
         options.out,
     )
     return 0
-
-
-def _can_plot(path: str) -> None:
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in PICTURES:
-        raise InputError(
-            f"cannot draw {suffix or 'a file without a suffix'}",
-            path=path,
-            remedy=f"end it in {', '.join(PICTURES)}",
-        )
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise InputError(
-            "--plot needs matplotlib, which is not installed", remedy="pip install matplotlib"
-        )
 
 
 def _held_out(

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from attnlens.cli.predict import date
+from attnlens.errors import InputError
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -30,6 +31,33 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="of everything random")
     parser.add_argument("--hidden-dim", type=int, metavar="N", help="width of the predictor")
     parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="any other number of the recipe or of the predictor's sizes, such as "
+        "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
+    )
+    parser.add_argument(
+        "--teacher",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="learn from its probabilities too: boosted_trees, or a checkpoint that was "
+        "trained on the same matches; with several, from their mean",
+    )
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda", "auto"),
+        default="cpu",
+        help="where to compute; torchrun starts several processes, each with a GPU of its own",
+    )
+    parser.add_argument(
+        "--curves",
+        metavar="FILE",
+        help="the loss of every epoch: a table (.csv) or a picture (.svg, .png)",
+    )
+    parser.add_argument(
         "--head-balls",
         type=int,
         metavar="N",
@@ -48,33 +76,49 @@ def run(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from attnlens.files import check_writable
-    from attnlens.training.fit import Recipe
+    from attnlens.training.curves import check_curves, write_curves
+    from attnlens.training.processes import processes
     from attnlens.training.run import Plan, train, use_threads
+    from attnlens.training.settings import recipe_and_sizes
 
-    use_threads(options.threads)
+    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
     check_writable(options.out)  # before the work, not after it
-    recipe = Recipe(**_given(epochs=options.epochs, seed=options.seed))
+    if options.state is not None:
+        check_writable(options.state)
+    if options.curves is not None:
+        check_curves(options.curves)
+    given = _given(epochs=options.epochs, seed=options.seed, hidden_dim=options.hidden_dim)
+    recipe, sizes = recipe_and_sizes(options.set, given)
     plan = Plan(
+        sizes=sizes,
+        teachers=tuple(options.teacher),
         **_given(
             train_until=options.train_until,
             validate_until=options.validate_until,
-            hidden_dim=options.hidden_dim,
             head_balls=options.head_balls,
-        )
+        ),
     )
     started = time.perf_counter()
 
     def report(text: str) -> None:
         print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
 
-    train(
+    among = processes(options.device)
+    use_threads(options.threads, among.count)
+    predictor = train(
         options.sources,
         options.out,
         plan,
         recipe,
         state=None if options.state is None else Path(options.state),
         report=report,
+        among=among,
     )
+    if options.curves is not None and among.first:
+        write_curves(options.curves, predictor.card["epochs"])
+    among.close()
     return 0
 
 

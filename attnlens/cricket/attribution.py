@@ -14,7 +14,8 @@ proof: `attnlens.cricket.faithfulness` compares them with what hiding balls does
   different paths are in the same width but pass different layers after.
 - rollout: attention followed to the inputs (Abnar & Zuidema 2020), half of every residual
   layer's output from its input: what a scale keeps of the current ball, or pays to it, goes
-  on to what the slots of the current ball read.
+  on to what the slots of the current ball read. The readout is such a layer, each slot a
+  seventh of what it adds.
 - gradient_x_input: the absolute value of the gradient of the log-odds of the likeliest
   outcome with respect to the past ball's vector, times that vector.
 - recency: minus the distance.
@@ -68,7 +69,8 @@ class Paths:
         own: weight of the current ball itself by scale ``(head,)``.
         slots: slot weights ``(slot, past)``.
         shares: what part of the ball's own vector each slot is, ``(slot,)``.
-        layers: the same inside the ball by rollout, ``(slot,)``.
+        layers: the same inside the ball by rollout, before the readout, ``(slot,)``.
+        readout: whether what the slots read is added to the ball's own vector too.
         homes: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
         visible: which past balls exist for the query ``(past,)``.
     """
@@ -79,6 +81,7 @@ class Paths:
     slots: Floats
     shares: Floats
     layers: Floats
+    readout: bool
     homes: NDArray[np.int64]
     visible: NDArray[np.bool_]
 
@@ -116,7 +119,8 @@ class Paths:
     def rollout(self) -> Floats:
         """Attention followed to the inputs through residual layers, half kept at each."""
         inside: Floats = self.layers @ self.slots
-        score: Floats = self.gates["within_ball"] * inside
+        told = 0.5 * inside + 0.5 * self.slots.mean(0) if self.readout else inside
+        score: Floats = self.gates["within_ball"] * told
         for scale, rows in self.scales.items():
             looked = self.over_balls(scale, rows.mean(0))
             stayed = 0.5 + 0.5 * float(self.own[scale].mean())
@@ -132,7 +136,8 @@ def paths_of(model: FullModel, batch: Mapping[str, Any], prediction: Prediction)
     rows = {scale: prediction.scales[scale][0, :, 0].detach().double().numpy() for scale in SCALES}
     layer_shares = prediction.within["layers"][0, 0].detach().double().numpy()
     number = {name: place for place, name in enumerate(SLOTS)}
-    shares, rolled = np.zeros(len(SLOTS)), np.zeros(len(SLOTS))
+    shares = model.slot_shares(prediction)[0, 0].detach().double().numpy()
+    rolled = np.zeros(len(SLOTS))
     below = np.zeros(len(SLOTS))
     first = True
     for share, (layer, nodes) in zip(layer_shares, model.within_ball.graph.items(), strict=True):
@@ -141,7 +146,6 @@ def paths_of(model: FullModel, batch: Mapping[str, Any], prediction: Prediction)
         for node, weight in zip(nodes, weights, strict=True):
             if node in number:
                 direct[number[node]] = weight
-        shares += share * direct
         # The first layer has none above it; each later one adds its nodes to the one above.
         below = direct if first else 0.5 * direct + 0.5 * below
         rolled += share * below
@@ -153,6 +157,7 @@ def paths_of(model: FullModel, batch: Mapping[str, Any], prediction: Prediction)
         slots=prediction.slots[0, :, 0].detach().double().numpy(),
         shares=shares,
         layers=rolled,
+        readout=model.readout is not None,
         homes=np.where(visible & (over < now), over, -1),
         visible=visible,
     )
@@ -280,7 +285,8 @@ def _content_only(paths: Paths, recording: Mapping[str, AttentionRecord]) -> Flo
         return weights
 
     scales = {scale: anew(SITES[scale])[:, :-1].mean(0) for scale in paths.scales}
-    return paths.total(scales, anew(SLOT_SITE))
+    # The slots may have one key more, "nothing".
+    return paths.total(scales, anew(SLOT_SITE)[:, : len(paths.homes)])
 
 
 def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> Floats:
@@ -304,4 +310,11 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
         assert isinstance(to_node, nn.Linear)
         projection = to_node.weight[:, :-1].detach().double()
         lengths[number] = (value @ projection.T).norm(dim=-1).numpy()
+        if model.readout is not None:
+            # Two ways for one weight: its length is their mean by what each counts.
+            width, share = value.shape[-1], paths.shares[number]
+            columns = model.readout.weight[:, number * width : (number + 1) * width]
+            direct = (value @ columns.detach().double().T).norm(dim=-1).numpy()
+            by_readout = 1 / len(paths.slots)
+            lengths[number] = ((share - by_readout) * lengths[number] + by_readout * direct) / share
     return paths.total(scales, paths.slots * lengths)

@@ -120,19 +120,25 @@ def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
 
 
 def outside_training(held: HeldOut) -> dict[str, int]:
-    """Judged matches unlike those of the training, by match type and gender."""
+    """Judged matches unlike those of the training, by match type, gender and teams."""
     counts: dict[str, int] = {}
     for match in held.matches:
         if not like_training(match, held.predictor):
             kind = " ".join([match.match_type or "unknown type", match.gender or "unknown gender"])
+            if not held.predictor.knows_a_team(match.teams):
+                kind += " of other teams"
             counts[kind] = counts.get(kind, 0) + 1
     return dict(sorted(counts.items()))
 
 
 def like_training(match: Match, predictor: TrainedPredictor) -> bool:
-    """Whether the predictor was trained on matches of this type and gender."""
+    """Whether the predictor was trained on matches of this type and gender, and on a team."""
     types, gender = predictor.card.get("match_types"), predictor.card.get("gender")
-    return (not types or match.match_type in types) and (not gender or match.gender == gender)
+    return (
+        (not types or match.match_type in types)
+        and (not gender or match.gender == gender)
+        and predictor.knows_a_team(match.teams)
+    )
 
 
 def evaluation(

@@ -72,6 +72,9 @@ def _format_flags(window: BallWindow, predictor: TrainedPredictor) -> list[tuple
     gender = predictor.card.get("gender")
     if match.gender is not None and gender is not None and match.gender != gender:
         found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
+    if not predictor.knows_a_team(match.teams):
+        teams = " nor ".join(match.teams)
+        found.append(("other_teams", f"trained on matches of neither {teams}: another competition"))
     if match.balls_per_over != 6:
         found.append(
             (
@@ -97,6 +100,7 @@ def _date_flags(
     other = match.match_type not in (None, *predictor.card.get("match_types", [])) or (
         match.gender is not None and match.gender != predictor.card.get("gender", match.gender)
     )
+    other = other or not predictor.knows_a_team(match.teams)
     if first is not None and last is not None and first <= match.date <= last and not other:
         found.append(
             (

@@ -134,6 +134,7 @@ def held_out(
         report: takes passing words of progress.
 
     Raises:
+        MatchFileError: no match could be read: why the first one could not.
         InputError: no match is left to judge on, or ``first`` and ``last`` ask for matches
             inside the training dates.
     """
@@ -141,7 +142,8 @@ def held_out(
         raise InputError(
             f"no day is from {first} on and until {last}", remedy="swap --from and --until"
         )
-    given = _read(sources, skipped, report, "matches")
+    refused: list[MatchFileError] = [] if skipped is None else skipped
+    given = _read(sources, refused, report, "matches")
     place = sources[0] if len(sources) == 1 else None
     began, ended = predictor.date("trained_from"), predictor.date("trained_until")
 
@@ -172,10 +174,12 @@ def held_out(
             remedy="ask for later ones with --from, or accept flattering figures with "
             "--allow-in-sample",
         )
+    if not given and refused:
+        raise refused[0]
     if not chosen:
         raise InputError(*_nothing(len(given), start, last, first is None), path=place)
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
-    earlier = {**given, **_read(history, skipped, report, "matches of the history")}
+    earlier = {**given, **_read(history, refused, report, "matches of the history")}
     past = _timeline(predictor, chosen, earlier, report)
     return HeldOut(predictor, tuple(chosen), past, inside, earlier)
 
@@ -199,15 +203,14 @@ def _nothing(
 
 def _read(
     sources: Sequence[Source],
-    skipped: list[MatchFileError] | None,
+    skipped: list[MatchFileError],
     report: Callable[[str], None],
     what: str,
 ) -> dict[str, Match]:
     """Matches with a ball bowled, by id."""
     found: dict[str, Match] = {}
-    refused: list[MatchFileError] = [] if skipped is None else skipped
     for source in sources:
-        for match in read_matches(source, on_error="skip", skipped=refused):
+        for match in read_matches(source, on_error="skip", skipped=skipped):
             if sides(match):
                 found[match.match_id] = match
             if len(found) % 50 == 0:

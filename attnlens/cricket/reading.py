@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnlens.cricket.tensors import NODES
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
 from attnlens.explanation.heatmap import ScaleAttention
-from attnlens.models.predictor import FUSED, SLOTS, Prediction
+from attnlens.models.predictor import FUSED, FullModel, Prediction
 from attnlens.models.relation_attention import STARTING_PATTERNS
 from attnlens.models.temporal import SCALES
 from attnlens.recorder import record
@@ -39,8 +38,8 @@ class Reading:
         prediction: what the pass returned.
         scales: attention by scale.
         total: each past ball's attention over all paths, ``(past,)``: the sum over scales
-            of gate times mean-head weight, and over slots of gate times layer times node
-            times weight.
+            of gate times mean-head weight, and over slots of the ball's own gate times the
+            slot's share of the ball's vector times weight.
     """
 
     probabilities: Floats
@@ -57,7 +56,7 @@ def read_ball(predictor: TrainedPredictor, window: BallWindow) -> Reading:
     recording = labelled(raw, window)
     logits = prediction.logits[0, 0].double()
     gates = dict(zip(FUSED, prediction.gates[0, 0].tolist(), strict=True))
-    total = slot_attention(window, prediction) * gates["within_ball"]
+    total = slot_attention(predictor.model, prediction) * gates["within_ball"]
     scales = {}
     for scale in SCALES:
         scales[scale], spread = scale_attention(predictor, window, recording[SITES[scale]], scale)
@@ -78,22 +77,17 @@ def labelled(raw: Recording, window: BallWindow) -> Recording:
             if site == SITES["long"]:
                 words = (*(f"over {number}" for number in range(keys - 1)), "this ball")
             elif site == SLOT_SITE:
-                words = labels
+                words = labels if keys == len(labels) else (*labels, "nothing")
             else:
                 words = (*labels[len(labels) - (keys - 1) :], "this ball")
             named.add(entry.labelled(key=words))
     return named
 
 
-def slot_attention(window: BallWindow, prediction: Prediction) -> Floats:
+def slot_attention(model: FullModel, prediction: Prediction) -> Floats:
     """Each past ball's attention through the slots inside the ball, ``(past,)``."""
-    shares = prediction.within["layers"][0, 0].tolist()
-    slots = {name: number for number, name in enumerate(SLOTS)}
-    total = np.zeros(len(window.past))
-    for share, (layer, nodes) in zip(shares, NODES.items(), strict=True):
-        for node, weight in zip(nodes, prediction.within[layer][0, 0].tolist(), strict=True):
-            if node in slots:
-                total += share * weight * prediction.slots[0, slots[node], 0].double().numpy()
+    shares = model.slot_shares(prediction)[0, 0].double().numpy()
+    total: Floats = shares @ prediction.slots[0, :, 0].double().numpy()
     return total
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from attnlens.cricket.match import Delivery, Innings, Match, Player
 from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.ratings import Ratings, phase_of, quota_of, softmax, team_key
+from attnlens.cricket.ratings import KINDS, Ratings, phase_of, quota_of, softmax, team_key
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -30,7 +30,7 @@ RATING_SCALE: Final = np.float32(4)
 """Ratings are a few tenths; times four they have the size of the other features."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
-    "global": {"venue": 12, "team_context": 24, "match_importance": 5},
+    "global": {"venue": 24, "team_context": 24, "match_importance": 5},
     "match_state": {
         "score_state": 3,
         "chase_state": 5,
@@ -55,6 +55,9 @@ NODES: Final[dict[str, dict[str, int]]] = {
 """The ball graph: layer, node, number of features. A node without features is a slot: it
 reads past balls by attention instead of being fed an aggregate of them."""
 
+TODAY_DEVIATION: Final = 0.25
+"""By how much a ground's ratings are taken to differ from one day to another."""
+
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
 SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
 PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
@@ -75,7 +78,7 @@ class InningsArrays:
         happened: what a past ball tells of its outcome ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
         prior: log-probabilities from over and innings alone ``(n, 11)``.
-        ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era.
+        ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today.
         batter, non_striker, bowler: numbers of the players within the match ``(n,)``.
         over, ball_in_over, index: place in the innings ``(n,)``, index from 1.
         outcome: class number, -1 for a ball not yet bowled ``(n,)``.
@@ -234,6 +237,34 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
     ]
 
 
+def rate_today(
+    match: Match, innings: Innings, ratings: Ratings, base: BaseModel
+) -> tuple[Floats, int]:
+    """How the match's earlier innings went against expectation, ``(11,)``, and their balls.
+
+    One Newton step from zero, as for the ratings: what a venue's rating would have learnt
+    from those balls, had it been known to differ by `TODAY_DEVIATION` from day to day.
+    """
+    surprise = np.zeros(len(OUTCOMES), np.float32)
+    information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
+    balls = 0
+    for side in match.innings:
+        if side.number >= innings.number or side.super_over or not side.deliveries:
+            continue
+        quota = quota_of(match, side)
+        phases = [phase_of(ball.legal_balls_before, quota) for ball in side.deliveries]
+        parts = ratings.parts(ratings.entities(match, side, phases))
+        logits = base.log_probabilities(base_inputs(scoreboard(match, side)))
+        expected = softmax(logits + sum(parts[kind.name] for kind in KINDS))
+        happened = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in side.deliveries])
+        bowled = happened >= 0
+        expected = expected[bowled]
+        surprise += np.bincount(happened[bowled], minlength=len(OUTCOMES)) - expected.sum(0)
+        information += (expected * (1 - expected)).sum(0)
+        balls += int(bowled.sum())
+    return surprise / information, balls
+
+
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
@@ -250,11 +281,18 @@ def encode_innings(
     bowler = parts["bowler"] + parts["bowler_phase"]
     venue = parts["venue"] + parts["venue_innings"]
     teams = parts["batting_team"] + parts["bowling_team"]
+    today, today_balls = rate_today(match, innings, ratings, base)
 
     def with_count(rating: Floats, balls: Floats) -> Floats:
         return np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
 
-    nodes["venue"] = with_count(venue, parts["venue_balls"])
+    nodes["venue"] = np.concatenate(
+        [
+            with_count(venue, parts["venue_balls"]),
+            with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32)),
+        ],
+        axis=1,
+    )
     nodes["team_context"] = np.concatenate(
         [
             with_count(parts["batting_team"], parts["batting_team_balls"]),
@@ -309,6 +347,7 @@ def encode_innings(
             "venue": venue,
             "teams": teams,
             "era": parts["era"],
+            "today": np.tile(today, (count, 1)),
         },
         batter=np.array([number_of(ball.batter) for ball in deliveries], np.int64),
         non_striker=np.array([number_of(ball.non_striker) for ball in deliveries], np.int64),
@@ -322,8 +361,3 @@ def encode_innings(
         dot=np.array([ball.runs_total == 0 and ball.outcome != "W" for ball in deliveries], bool),
         met={name: parts[f"{name}_balls"] > 0 for name in ("striker", "bowler", "venue")},
     )
-
-
-def expectation(arrays: InningsArrays) -> Floats:
-    """Probabilities from scoreboard and ratings, without any past ball, ``(n, 11)``."""
-    return softmax(arrays.base + sum(arrays.ratings.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.resources
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +48,11 @@ class TrainedPredictor:
         """A date of the card, such as ``trained_until``."""
         value = self.card.get(key)
         return None if value is None else datetime.date.fromisoformat(value)
+
+    def knows_a_team(self, teams: Sequence[str]) -> bool:
+        """Whether one of the teams was trained on; true where the card does not say."""
+        trained = set(self.card.get("teams", []))
+        return not trained or not teams or not trained.isdisjoint(teams)
 
     def earned(self, scale: str) -> list[str]:
         """The name each head of a scale has earned."""

@@ -197,6 +197,7 @@ FlagName = Literal[
     "ratings_from_later",
     "other_format",
     "other_gender",
+    "other_teams",
     "other_balls_per_over",
     "no_target",
     "evidence_skipped",

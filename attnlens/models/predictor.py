@@ -45,15 +45,15 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
 """Groups of knowledge that can be taken away from a query, and the nodes they cover."""
 
 KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
-    "venue and teams": ("venue", "teams"),
+    "venue and teams": ("venue", "teams", "today"),
     "striker's record": ("striker",),
     "bowler's record": ("bowler",),
 }
 """The ratings that go with each group; the era's rating always stays."""
 
 
-RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era")
-"""The rating vectors of a ball."""
+RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era", "today")
+"""The rating vectors of a ball; today's is from the earlier innings of the match."""
 
 
 BLOCK: Final = 48
@@ -74,6 +74,10 @@ class Sizes:
         slot_dim: columns of each slot's attention.
         heads: heads per scale.
         dropout: in training.
+        null: logit that "nothing" starts with in every slot; ``None`` leaves it out. See
+            `attnlens.models.relation_attention.RelationAttention`.
+        readout: whether what the slots read also reaches the fused vector directly, beside
+            its way through the nodes.
     """
 
     graph: Mapping[str, Mapping[str, int]]
@@ -84,9 +88,9 @@ class Sizes:
     hidden_dim: int = 60
     slot_dim: int = 16
     heads: Mapping[str, int] = field(default_factory=lambda: dict(HEADS))
-    dropout: float = 0.2
-    null_key: float | None = None
-    slot_skip: bool = False
+    dropout: float = 0.1
+    null: float | None = 1.5
+    readout: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
@@ -123,7 +127,8 @@ class PastSlots(nn.Module):
 
         Returns:
             vectors ``(batch, query, hidden_dim)`` by slot name, weights
-            ``(batch, slot, query, key)`` and numbers of balls seen ``(batch, slot, query)``.
+            ``(batch, slot, query, key)``, numbers of balls seen ``(batch, slot, query)`` and
+            what was read ``(batch, query, slot * slot_dim)``.
         """
         seen = slot_masks(now, past, visible)
         mixed, weights = self.attention(query, key, relations, ~seen)
@@ -202,7 +207,7 @@ class FullModel(nn.Module):
         self.within_ball = WithinBallEncoder(sizes.graph, width, dropout=dropout)
         self.to_past = nn.Linear(sizes.happened + sizes.outcomes, width)
         self.past_norm = nn.LayerNorm(width)
-        self.slots = PastSlots(width, sizes.slot_dim, sizes.null_key)
+        self.slots = PastSlots(width, sizes.slot_dim, sizes.null)
         self.slot_question = nn.Linear(width, width)
         self.temporal = MultiScaleTemporalEncoder(
             width, width, heads=dict(sizes.heads), dropout=dropout
@@ -221,13 +226,9 @@ class FullModel(nn.Module):
         self.rating_scale = nn.ParameterDict(
             {name: nn.Parameter(torch.ones(sizes.outcomes)) for name in RATINGS}
         )
-        self.slot_skip = (
-            nn.Linear(len(SLOTS) * sizes.slot_dim, sizes.outcomes, bias=False)
-            if sizes.slot_skip
-            else None
+        self.readout = (
+            nn.Linear(len(SLOTS) * sizes.slot_dim, width, bias=False) if sizes.readout else None
         )
-        if self.slot_skip is not None:
-            nn.init.zeros_(self.slot_skip.weight)
         nn.init.zeros_(self.skip.weight)
         nn.init.zeros_(self.skip.bias)
         nn.init.normal_(self.to_outcome.weight, std=0.01)
@@ -300,7 +301,9 @@ class FullModel(nn.Module):
             shape = (question.shape[0], queries, question.shape[2])
             question = question.expand(shape)
             nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
-        slots, slot_weights, counts, slot_values = self.slots(question, key, now, before, visible, relations)
+        slots, slot_weights, counts, slot_values = self.slots(
+            question, key, now, before, visible, relations
+        )
         ball, within = self.within_ball({**nodes, **slots})
         expected = self.expected(graph, known)
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
@@ -317,11 +320,10 @@ class FullModel(nn.Module):
             summaries=summaries,
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
-        parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)
+        told = ball if self.readout is None else ball + self.readout(slot_values)
+        parts = torch.stack([told, *(vectors[scale] for scale in SCALES)], -2)
         fused = (gates[..., None, :] @ parts)[..., 0, :]
         logits = self.to_outcome(self.dropout(fused)) + expected
-        if self.slot_skip is not None:
-            logits = logits + self.slot_skip(slot_values)
         return Prediction(logits, gates, scales, slot_weights, counts, within)
 
     def expected(self, graph: Mapping[str, Any], known: Mapping[str, Tensor]) -> Tensor:
@@ -373,10 +375,22 @@ class FullModel(nn.Module):
                     "visible": sequence["visible"][:, rows, before],
                 },
             }
-            logits.append(
-                self.predict(block, key=key[:, before], summaries=summaries).logits
-            )
+            logits.append(self.predict(block, key=key[:, before], summaries=summaries).logits)
         return torch.cat(logits, 1)
+
+    def slot_shares(self, prediction: Prediction) -> Tensor:
+        """How much of each slot is in the ball's own vector, ``(batch, query, slot)``.
+
+        By its node: the share of its layer times the share of its node. By the readout: one
+        part in as many as there are slots, as the heads of a scale count by their mean.
+        """
+        shares: dict[str, Tensor] = {}
+        for number, (layer, nodes) in enumerate(self.within_ball.graph.items()):
+            share = prediction.within["layers"][..., number]
+            for place, node in enumerate(nodes):
+                shares[node] = share * prediction.within[layer][..., place]
+        stacked = torch.stack([shares[name] for name in SLOTS], -1)
+        return stacked if self.readout is None else stacked + 1 / len(SLOTS)
 
     def get_full_attention_profile(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Where attention went, as plain shares.

@@ -113,7 +113,9 @@ class RelationAttention(nn.Module):
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             place = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, place.expand(-1, heads, -1, -1))
-        bias = (relations @ self.bias.T).permute(0, 3, 1, 2)
+        # The same as relations @ bias.T, with the heads in front as they are needed.
+        table = self.bias.expand(len(relations), -1, -1)
+        bias = torch.bmm(table, relations.movedim(-1, 1).flatten(2)).view(content.shape)
         rest = self._rest(q, query)
         if rest is None:
             weights = hidden_softmax(content + bias, hidden)
@@ -122,7 +124,7 @@ class RelationAttention(nn.Module):
             return self.to_output(join_heads(mixed)), weights
         # The last key is never hidden, so no row is without a key.
         last, own_value = rest
-        logits = (content + bias).masked_fill(hidden, -math.inf)
+        logits = (content + bias).masked_fill_(hidden, -math.inf)
         weights = torch.cat([logits, last], -1).softmax(-1)
         if self.probe.watched:
             nothing = torch.zeros_like(last)

@@ -107,19 +107,24 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
     boundary = visible & key.boundary[:, None, :]
     edge = ((key.ball_in_over == 1) | key.last_in_over)[:, None, :]
     columns = (
-        (key.index[:, None, :] - query.index[:, :, None]),
-        same_bowler,
-        same_batsman,
-        same("over"),
-        edge,
-        wicket | neighbours(wicket, 1),
+        (key.index[:, None, :] - query.index[:, :, None]) * visible,
+        same_bowler & visible,
+        same_batsman & visible,
+        same("over") & visible,
+        edge & visible,
+        (wicket | neighbours(wicket, 1)) & visible,
         boundary & neighbours(boundary, CLUSTER_REACH),
         boundary,
-        same_bowler & same_batsman,
+        same_bowler & same_batsman & visible,
     )
-    shape = visible.shape
-    table = torch.stack([column.expand(shape).to(torch.float32) for column in columns], -1)
-    return table * visible[..., None]
+    # A relation's table lies in one piece, though the relation is the last axis: what is done
+    # to all cells of it, and the sum over relations, then read memory in order.
+    table = torch.empty(
+        len(visible), len(columns), *visible.shape[1:], dtype=torch.float32, device=visible.device
+    )
+    for number, column in enumerate(columns):
+        table[:, number] = column
+    return table.movedim(1, -1)
 
 
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
@@ -137,7 +142,7 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
     Returns:
         ``(batch, query, over, relation)``.
     """
-    counted = torch.einsum("bqkr,bko->bqor", table, membership)
+    counted = (table.movedim(-1, 1) @ membership[:, None]).movedim(1, -1)
     balls = torch.einsum("bqk,bko->bqo", visible.to(table.dtype), membership)
     shares = counted / balls.clamp(min=1)[..., None]
     overs = torch.arange(membership.shape[-1], device=table.device)

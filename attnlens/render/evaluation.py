@@ -8,7 +8,7 @@ from typing import Any, Final
 from attnlens.render.canvas import ASCII, UNICODE, Glyphs, Page, clean_all, pad
 
 BAR: Final = 24
-NARROWEST: Final = 72
+NARROWEST: Final = 64
 NAMES: Final = 14
 
 KINDS: Final[Mapping[str, str]] = {
@@ -24,7 +24,8 @@ def render_evaluation(
     """The page for the figures of `attnlens.cricket.evaluate.evaluation`.
 
     Args:
-        width: columns of the terminal; no line is wider (at least 72).
+        width: columns of the terminal; no line is wider (at least `NARROWEST`). Where it is narrow,
+            intervals that do not fit are left to ``--json``, rather than cut in two.
         color: whether to write colours.
         unicode: ``False`` writes ASCII only.
     """
@@ -91,22 +92,38 @@ def _compared(page: Page, data: Mapping[str, Any]) -> None:
         for name, figures in data["baselines"].items()
     ]
     rows.sort(key=lambda row: row[1]["log_loss"])
-    head = ("", "log-loss", "", "model minus it", "", "Brier", "ECE", "top-1")
-    lines = []
+    own, gaps, rest = [], [], []
     for name, figures, gap in rows:
-        lines.append(
+        own.append(
             (
                 name,
                 f"{figures['log_loss']:.4f}",
                 _interval(figures["log_loss_ci"], 4),
-                "" if gap is None else f"{gap['log_loss']:+.4f}",
-                "" if gap is None else _interval(gap["log_loss_ci"], 4, sign="+"),
-                f"{figures['brier']:.4f}",
-                f"{figures['ece']:.4f}",
-                _percent(figures["accuracy"]),
             )
         )
-    _table(page, head, lines, ["name" if line[0] == "model" else "" for line in lines])
+        gaps.append(
+            (
+                "" if gap is None else f"{gap['log_loss']:+.4f}",
+                "" if gap is None else _interval(gap["log_loss_ci"], 4, sign="+"),
+            )
+        )
+        rest.append(
+            (f"{figures['brier']:.4f}", f"{figures['ece']:.4f}", _percent(figures["accuracy"]))
+        )
+    styles = ["name" if line[0] == "model" else "" for line in own]
+    parts = (("", "log-loss", ""), ("model minus it", ""), ("Brier", "ECE", "top-1"))
+    lines = [(*one, *gap, *more) for one, gap, more in zip(own, gaps, rest, strict=True)]
+    head = tuple(word for part in parts for word in part)
+    if sum(_sizes(head, lines)) + len(head) + 1 <= page.width:
+        _table(page, head, lines, styles)
+    else:
+        # Two narrow tables in place of a wide one.
+        figures_alone = [(*one, *more) for one, more in zip(own, rest, strict=True)]
+        _table(page, (*parts[0], *parts[2]), figures_alone, styles)
+        page.blank()
+        gaps_alone = [(one[0], *gap) for one, gap in zip(own, gaps, strict=True) if gap[0]]
+        if gaps_alone:
+            _table(page, ("", *parts[1]), gaps_alone)
     page.blank()
 
 
@@ -152,7 +169,7 @@ def _breakdowns(page: Page, data: Mapping[str, Any]) -> None:
             ]
             lines.append((name, *_losses(part), *pairs))
         head = ("", "balls", "log-loss", "", *(f"{outcome} %" for outcome in shown))
-        _table(page, head, lines)
+        _table(page, head, lines, spare=3)
         page.blank()
     page.paragraph("by outcome", "heading", indent=0)
     lines = [
@@ -165,7 +182,7 @@ def _breakdowns(page: Page, data: Mapping[str, Any]) -> None:
         )
         for name, part in data["by"]["outcome"].items()
     ]
-    _table(page, ("", "balls", "log-loss", "", "said", "came", ""), lines)
+    _table(page, ("", "balls", "log-loss", "", "said", "came", ""), lines, spare=3)
     page.blank()
     page.paragraph("Pairs such as 31/33 are said/came, in per cent.", "quiet", indent=0)
 
@@ -193,6 +210,14 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
+def _sizes(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[int]:
+    """The width of every column."""
+    sizes = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
+    if words:
+        sizes[0] = max(sizes[0], NAMES)
+    return sizes
+
+
 def _table(
     page: Page,
     head: Sequence[str],
@@ -200,11 +225,17 @@ def _table(
     styles: Sequence[str] | None = None,
     *,
     words: int = 1,
+    spare: int | None = None,
 ) -> None:
-    """Rows under a head: ``words`` columns of words to the left, figures to the right."""
-    sizes = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
-    if words:
-        sizes[0] = max(sizes[0], NAMES)
+    """Rows under a head: ``words`` columns of words to the left, figures to the right.
+
+    The column ``spare`` is left out where the page is too narrow for all.
+    """
+    sizes = _sizes(head, rows, words)
+    if spare is not None and sum(sizes) + len(sizes) + 1 > page.width:
+        head = [*head[:spare], *head[spare + 1 :]]
+        rows = [[*row[:spare], *row[spare + 1 :]] for row in rows]
+        sizes = _sizes(head, rows, words)
 
     def line(cells: Sequence[str], style: str) -> None:
         told = [

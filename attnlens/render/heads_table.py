@@ -7,9 +7,12 @@ from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, pad
 
-NARROWEST: Final = 84
-SLOT_ROW: Final = 63
+NARROWEST: Final = 80
+SLOT_ROW: Final = 61
 """Columns of a slot's line besides what it reads."""
+
+BESIDE_ROW: Final = 55
+"""Columns of a line that compares checkpoints, besides the best matches."""
 
 FAVOURED: Final = 1.25
 """A relation is listed where the lift's lower end is at least this."""
@@ -86,9 +89,8 @@ def _row(page: Page, cells: Sequence[tuple[str, int, str]], style: str = "") -> 
         shown = pad(text, room, page.glyphs.ellipsis)
         if width < 0:
             shown = " " * (room - len(shown.rstrip())) + shown.rstrip()
-        spans.append((shown, own or style))
-        spans.append(("  ", ""))
-    page.add(*spans)
+        spans += [(shown, own or style), ("  ", "")]
+    page.add(*spans[:-1])
 
 
 MEASURES: Final = (("moves", -6), ("matters", -8), ("KL", -6), ("rank", -5))
@@ -115,7 +117,7 @@ def _scale(page: Page, scale: Mapping[str, Any]) -> None:
         "heading",
         indent=0,
     )
-    _titles(page, (("  head", 16), ("has earned the name", 19), ("bias", -4), ("self", -4)))
+    _titles(page, (("  head", 16), ("earned the name", 16), ("bias", -4), ("self", -4)))
     for head in scale["heads"]:
         start = "free" if head["pattern"] == "learned" else _words(head["pattern"])
         earned = head["earned"]
@@ -123,7 +125,7 @@ def _scale(page: Page, scale: Mapping[str, Any]) -> None:
             page,
             [
                 (f"  {head['number']} {start}", 16, ""),
-                (_words(earned), 19, "quiet" if earned == UNSPECIALISED else "supported"),
+                (_words(earned), 16, "quiet" if earned == UNSPECIALISED else "supported"),
                 (_percent(head["bias_share"]), -4, ""),
                 (_percent(head["self_attention"]), -4, ""),
                 *_measures(head["importance"]),
@@ -177,19 +179,23 @@ def _biases(page: Page, biases: Sequence[Mapping[str, Any]]) -> None:
 def _slots(page: Page, slots: Sequence[Mapping[str, Any]]) -> None:
     if not slots:
         return
-    reads = min(36, page.width - SLOT_ROW)
+    longest = max(len(slot["reads"]) for slot in slots)
+    beside = longest <= page.width - SLOT_ROW
+    first = [("reads", longest)] if beside else []
     page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
-    _titles(page, (("  slot", 19), ("reads", reads), ("sees", -5)))
+    _titles(page, (("  slot", 19), *first, ("sees", -5)))
     for slot in slots:
         _row(
             page,
             [
                 (f"  {_words(slot['slot'])}", 19, ""),
-                (slot["reads"], reads, "quiet"),
+                *((slot["reads"], width, "quiet") for _, width in first),
                 (_number(slot["visible"], 1), -5, ""),
                 *_measures(slot["importance"]),
             ],
         )
+        if not beside:
+            page.paragraph(f"reads {slot['reads']}", "quiet", indent=6)
         _looks_at(page, {**slot, "earned": None})
     page.blank()
 
@@ -214,20 +220,21 @@ def _fusion(page: Page, sources: Sequence[Mapping[str, Any]]) -> None:
 def _beside(page: Page, beside: Mapping[str, Any]) -> None:
     others = [one["name"] for one in beside["checkpoints"]]
     page.paragraph(f"beside {', '.join(others)}", "heading", indent=0)
+    room = page.width - BESIDE_ROW
     _row(
         page,
         [
-            ("  head", 30, ""),
+            ("  head", 28, ""),
             ("role alike", -12, ""),
             ("same name", -9, ""),
-            ("best match", 24, ""),
+            ("best matching head", room, ""),
         ],
         "quiet",
     )
     for scale in beside["scales"]:
         for head in scale["heads"]:
             matched = ", ".join(
-                "none" if number is None else f"head {number} ({_number(alike)})"
+                "none" if number is None else f"{number} ({_number(alike)})"
                 for number, alike in zip(
                     head["best_match"], head["best_match_correlations"], strict=True
                 )
@@ -236,10 +243,10 @@ def _beside(page: Page, beside: Mapping[str, Any]) -> None:
             _row(
                 page,
                 [
-                    (f"  {scale['scale']} {_words(head['head'])}", 30, ""),
+                    (f"  {scale['scale']} {_words(head['head'])}", 28, ""),
                     (alike, -12, ""),
                     ("yes" if head["same_name"] else "no", -9, ""),
-                    (matched, 24, "quiet"),
+                    (matched, room, "quiet"),
                 ],
             )
     for pair in beside["contributions"]["pairs"]:

@@ -25,7 +25,7 @@ def save_diagram(data: Mapping[str, Any], path: str | os.PathLike[str], file_for
 
     Args:
         data: `attnlens.cricket.evaluate.evaluation`'s.
-        file_format: ``svg`` or ``png``.
+        file_format: ``svg``, ``png`` or ``pdf``.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

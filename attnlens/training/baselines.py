@@ -182,13 +182,14 @@ def _spread(table: FeatureTable) -> Floats:
 class TreeSettings:
     """How the trees grow, chosen on the validation matches."""
 
-    learning_rate: float = 0.08
-    leaves: int = 15
-    columns: float = 0.4
+    learning_rate: float = 0.06
+    leaves: int = 23
+    columns: float = 0.3
     balls: float = 0.6
-    fewest_balls: int = 200
+    fewest_balls: int = 300
     shrinkage: float = 10.0
     bins: int = 63
+    threads: int = 1
 
     def parameters(self, seed: int) -> dict[str, Any]:
         """LightGBM's names."""
@@ -203,7 +204,7 @@ class TreeSettings:
             "min_data_in_leaf": self.fewest_balls,
             "lambda_l2": self.shrinkage,
             "max_bin": self.bins,
-            "num_threads": 1,
+            "num_threads": self.threads,
             "deterministic": True,
             "force_col_wise": True,
             "verbose": -1,
@@ -288,6 +289,8 @@ def out_of_fold(
     result = np.empty((len(table), len(OUTCOMES)))
     for number in range(folds):
         held = fold == number
+        if not held.any():  # fewer matches than folds
+            continue
         trees = BoostedTrees.fit(
             table.rows(~held), rounds=rounds, settings=settings, seed=seed, report=report
         )

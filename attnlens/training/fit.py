@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import math
 import os
 import pickle
@@ -9,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -20,6 +22,11 @@ from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.errors import CheckpointError
 from attnlens.models.predictor import KNOWLEDGE, FullModel, Sizes
+from attnlens.training.processes import Processes, moved
+
+Probabilities = np.ndarray[Any, np.dtype[np.float32]]
+
+ALONE: Final = Processes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +55,14 @@ class Recipe:
     final: float = 0.02
     clip: float = 1.0
     average: float = 0.995
-    hide_some: float = 0.2
-    hide_all: float = 0.05
-    hide_player: float = 0.07
-    hide_block: float = 0.07
-    forget: float = 0.12
+    hide_some: float = 0.1
+    hide_all: float = 0.04
+    hide_player: float = 0.05
+    hide_block: float = 0.05
+    forget: float = 0.1
     forget_past: float = 0.04
     patience: int = 3
-    teacher: float = 0.5
+    teacher: float = 0.7
     seed: int = 5
 
 
@@ -139,44 +146,104 @@ class Average:
                 parameter.copy_(total / correction)
 
 
-def log_loss(model: FullModel, innings: Sequence[InningsArrays], size: int = 32) -> float:
+def log_loss(
+    model: FullModel,
+    innings: Sequence[InningsArrays],
+    size: int = 32,
+    *,
+    among: Processes = ALONE,
+) -> float:
     """Mean negative log-probability of what happened, in nats per ball."""
     model.eval()
-    total, count = 0.0, 0
+    sums = torch.zeros(2, dtype=torch.float64, device=among.device)
     order = sorted(range(len(innings)), key=lambda number: len(innings[number]))
     with torch.no_grad():
         for start in range(0, len(order), size):
-            batch, outcome = training_batch([innings[n] for n in order[start : start + size]])
-            total += float(loss_of(model, batch, outcome, "sum"))
-            count += int((outcome >= 0).sum())
-    return total / max(count, 1)
+            rows = among.share(order[start : start + size])
+            if rows:
+                batch, outcome = moved(training_batch([innings[n] for n in rows]), among.device)
+                sums[0] += loss_of(model, batch, outcome)
+                sums[1] += (outcome >= 0).sum()
+    total, count = among.add_up(sums).tolist()
+    return float(total / max(count, 1))
 
 
-def loss_of(model: FullModel, batch: dict[str, Any], outcome: Tensor, how: str) -> Tensor:
-    """Cross-entropy over the balls that are not padding."""
+def loss_of(
+    model: FullModel,
+    batch: dict[str, Any],
+    outcome: Tensor,
+    taught: Tensor | None = None,
+    weight: float = 0.0,
+) -> Tensor:
+    """Cross-entropy, summed over the balls that are not padding.
+
+    Args:
+        outcome: ``(innings, ball)``, -1 for padding.
+        taught: a teacher's probabilities ``(innings, ball, outcome)``, zero for padding.
+        weight: the teacher's part of the loss; the rest is what happened.
+    """
     logits = model(batch)
-    return nn.functional.cross_entropy(
-        logits.flatten(0, 1), outcome.flatten(), ignore_index=-1, reduction=how
+    loss: Tensor = nn.functional.cross_entropy(
+        logits.flatten(0, 1), outcome.flatten(), ignore_index=-1, reduction="sum"
     )
+    if taught is None:
+        return loss
+    soft: Tensor = (taught * logits.log_softmax(-1)).sum()
+    return (1 - weight) * loss - weight * soft
+
+
+def taught_by(teacher: Sequence[Probabilities], rows: Sequence[int], length: int) -> Tensor:
+    """What the teacher says of some innings, ``(innings, length, outcome)``."""
+    told = torch.zeros(len(rows), length, teacher[0].shape[-1])
+    for place, row in enumerate(rows):
+        told[place, : len(teacher[row])] = torch.from_numpy(teacher[row])
+    return told
 
 
 @dataclass
 class Fitted:
-    """The result of a run."""
+    """The result of a run.
+
+    Attributes:
+        history: per epoch its number, ``epoch``, and the log-losses ``train`` and, where there
+            is validation, ``validation``, in nats per ball.
+        seconds: of training, all starts of the run together.
+    """
 
     model: FullModel
     history: list[dict[str, float]]
     seconds: float
 
 
-def begun(state: Path, model: FullModel, recipe: Recipe) -> dict[str, Any]:
+def mark_of(
+    sizes: Sizes,
+    train: Sequence[InningsArrays],
+    validation: Sequence[InningsArrays],
+    teacher: Sequence[Probabilities] | None,
+) -> str:
+    """What tells one run's material from another's: sizes, what happened, what was taught."""
+    mark = hashlib.sha256(repr(sizes).encode())
+    for part in (train, validation):
+        mark.update(repr([len(one) for one in part]).encode())
+        for one in part:
+            mark.update(one.outcome.tobytes())
+    for told in teacher or ():
+        mark.update(told.tobytes())
+    return mark.hexdigest()
+
+
+def begun(state: Path, model: FullModel, recipe: Recipe, mark: str) -> dict[str, Any]:
     """What an earlier run wrote, its weights already in ``model``.
 
+    Args:
+        mark: `mark_of` this run.
+
     Raises:
-        CheckpointError: the file is not a run's state, or the run had other settings.
+        CheckpointError: the file is not a run's state, or the run had other settings or other
+            matches.
     """
     try:
-        saved: dict[str, Any] = torch.load(state, weights_only=True)
+        saved: dict[str, Any] = torch.load(state, map_location="cpu", weights_only=True)
         settings, weights = saved["recipe"], saved["model"]
     except (pickle.UnpicklingError, EOFError, RuntimeError, KeyError, TypeError, ValueError):
         raise CheckpointError(
@@ -192,6 +259,12 @@ def begun(state: Path, model: FullModel, recipe: Recipe) -> dict[str, Any]:
     except RuntimeError:
         # Another width: torch lists every tensor that does not fit.
         raise other from None
+    if saved.get("mark", mark) != mark:
+        raise CheckpointError(
+            "a run with other matches, sizes or teachers was begun here",
+            path=state,
+            remedy="remove it, or name another file",
+        )
     return saved
 
 
@@ -202,20 +275,27 @@ def fit(
     validation: Sequence[InningsArrays],
     recipe: Recipe,
     *,
+    teacher: Sequence[Probabilities] | None = None,
     state: Path | None = None,
     report: Callable[[str], None] | None = None,
+    among: Processes = ALONE,
 ) -> Fitted:
     """Train a predictor.
 
-    With ``validation`` the epoch with the lowest validation log-loss is kept; without it
-    the last one is. With ``state`` the run is written there after every epoch and goes on
-    from there when started again; the same seed gives the same result either way.
+    With ``validation`` the epoch with the lowest validation log-loss is kept, and the run
+    stops when `Recipe.patience` epochs brought none lower; without it the last one is kept.
+    With ``state`` the run is written there after every epoch and goes on from there when
+    started again; the same seed gives the same result either way.
+
+    Args:
+        teacher: per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
+        among: the processes of the run; each gives its innings' gradients.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe and these sizes.
+        CheckpointError: ``state`` is no run of this recipe, these sizes, innings and teacher.
     """
     torch.manual_seed(recipe.seed)
-    model = FullModel(sizes, torch.from_numpy(prior))
+    model = FullModel(sizes, torch.from_numpy(prior)).to(among.device)
     optimiser = torch.optim.AdamW(
         decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
     )
@@ -230,61 +310,82 @@ def fit(
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
     average = Average(model, recipe.average)
-    kept = FullModel(sizes, torch.from_numpy(prior))
+    kept = copy.deepcopy(model)
     best = math.inf
     history: list[dict[str, float]] = []
     seconds = 0.0
-    first = 0
+    mark = mark_of(sizes, train, validation, teacher)
     if state is not None and state.exists():
-        saved = begun(state, model, recipe)
+        saved = begun(state, model, recipe, mark)
         kept.load_state_dict(saved["kept"])
         optimiser.load_state_dict(saved["optimiser"])
         schedule.load_state_dict(saved["schedule"])
-        average.sums, average.steps = saved["average"], saved["steps"]
+        average.sums = [total.to(among.device) for total in saved["average"]]
+        average.steps = saved["steps"]
         best, history, seconds = saved["best"], saved["history"], saved["seconds"]
-        first = saved["epoch"]
 
-    for epoch in range(first, recipe.epochs):
+    for epoch in range(len(history), recipe.epochs):
+        if validation and len(history) - _best_epoch(history) >= recipe.patience:
+            if report:
+                report(f"no better for {recipe.patience} epochs: stopped")
+            break
         started = time.perf_counter()
         generator = np.random.default_rng([recipe.seed, epoch])
-        torch.manual_seed(recipe.seed * 1000 + epoch)
-        model.train()
-        running, seen = 0.0, 0
         batches = length_batches(train, recipe.innings, generator)
+        if among.count > 1:
+            generator = np.random.default_rng([recipe.seed, epoch, among.rank])
+        torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
+        model.train()
+        running = torch.zeros((), dtype=torch.float64, device=among.device)
+        seen = 0
         for number, rows in enumerate(batches):
-            batch, outcome = training_batch([train[row] for row in rows])
-            hide_and_forget(batch, recipe, generator)
-            loss = loss_of(model, batch, outcome, "mean")
+            balls = sum(len(train[row]) for row in rows)
+            seen += balls
+            mine = among.share(rows)
             optimiser.zero_grad()
-            torch.autograd.backward(loss)
+            if mine:
+                batch, outcome = training_batch([train[row] for row in mine])
+                hide_and_forget(batch, recipe, generator)
+                taught = None
+                if teacher is not None:
+                    taught = taught_by(teacher, mine, outcome.shape[1])
+                batch, outcome, taught = moved((batch, outcome, taught), among.device)
+                loss = loss_of(model, batch, outcome, taught, recipe.teacher) / balls
+                torch.autograd.backward(loss)
+                running += loss.detach() * balls
+            among.add_gradients(model)
             nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
             optimiser.step()
             schedule.step()
             average.update(model)
-            balls = int((outcome >= 0).sum())
-            running, seen = running + loss.item() * balls, seen + balls
             if report and number % 50 == 49:
+                spent = time.perf_counter() - started
+                left = spent / (number + 1) * (steps - epoch * per_epoch - number - 1)
                 report(
                     f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{per_epoch}  "
-                    f"loss {running / seen:.4f}  {time.perf_counter() - started:.0f} s"
+                    f"loss {float(running) * among.count / seen:.4f}  "
+                    f"{seen / spent:,.0f} balls/s  {left / 60:.0f} min left"
                 )
-        averaged = FullModel(sizes, torch.from_numpy(prior))
-        averaged.load_state_dict(model.state_dict())
+        trained = float(among.add_up(running)) / seen
+        averaged = copy.deepcopy(model)
         average.copy_to(averaged)
-        measured = log_loss(averaged, validation) if validation else running / seen
+        measured = log_loss(averaged, validation, among=among) if validation else trained
         if measured < best or not validation:
             best = measured
             kept.load_state_dict(averaged.state_dict())
         seconds += time.perf_counter() - started
-        history.append({"epoch": epoch + 1, "train": running / seen, "validation": measured})
+        history.append({"epoch": epoch + 1, "train": trained})
+        if validation:
+            history[-1]["validation"] = measured
         if report:
             name = "validation" if validation else "training"
             report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({seconds:.0f} s)")
-        if state is not None:
+        if state is not None and among.first:
             part = state.with_name(state.name + ".part")
             torch.save(
                 {
                     "recipe": asdict(recipe),
+                    "mark": mark,
                     "model": model.state_dict(),
                     "kept": kept.state_dict(),
                     "optimiser": optimiser.state_dict(),
@@ -294,17 +395,26 @@ def fit(
                     "best": best,
                     "history": history,
                     "seconds": seconds,
-                    "epoch": epoch + 1,
                 },
                 part,
             )
             os.replace(part, state)
-    kept.eval()
+    kept.cpu().eval()
     return Fitted(kept, history, seconds)
 
 
-def cricket_sizes(hidden_dim: int = 60, dropout: float = 0.2) -> Sizes:
-    """The predictor's sizes for the ball graph of `attnlens.cricket.tensors`."""
+def _best_epoch(history: Sequence[dict[str, float]]) -> int:
+    """How many epochs it took to the best one."""
+    losses = [epoch["validation"] for epoch in history]
+    return losses.index(min(losses)) + 1 if losses else 0
+
+
+def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
+    """The predictor's sizes for the ball graph of `attnlens.cricket.tensors`.
+
+    Args:
+        others: fields of `Sizes` that differ from its defaults.
+    """
     from attnlens.cricket.tensors import NODES, PAST_NODES, PAST_OUTCOME_SIZE, SCOREBOARD_NODES
 
     return Sizes(
@@ -314,5 +424,5 @@ def cricket_sizes(hidden_dim: int = 60, dropout: float = 0.2) -> Sizes:
         happened=PAST_OUTCOME_SIZE,
         scoreboard=SCOREBOARD_NODES,
         hidden_dim=hidden_dim,
-        dropout=dropout,
+        **others,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.errors import InputError, MatchFileError
 from attnlens.training.dataset import TrainingInnings, fit_base, ordinary, rate_and_encode
 from attnlens.training.earned import earned_names
-from attnlens.training.fit import Recipe, cricket_sizes, fit
+from attnlens.training.fit import ALONE, Recipe, cricket_sizes, fit
+from attnlens.training.processes import Processes
+from attnlens.training.teachers import check_teachers, teach
 
 Report = Callable[[str], None]
 VALIDATION_SHARE = 0.1
@@ -35,14 +37,15 @@ class Plan:
             to validation.
         validate_until: the last day of validation; ``None`` is the last day there is. Equal
             to ``train_until`` there is no validation, and the number of epochs is final.
-        hidden_dim: width of the predictor.
+        sizes: fields of `attnlens.models.predictor.Sizes` that differ from the default.
+        teachers: see `attnlens.training.teachers.teach`.
         head_balls: balls to sample for the heads' names.
     """
 
     train_until: datetime.date | None = None
     validate_until: datetime.date | None = None
-    hidden_dim: int = 60
-    dropout: float = 0.2
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    teachers: tuple[str, ...] = ()
     head_balls: int = 200
 
 
@@ -54,12 +57,21 @@ def train(
     *,
     state: Path | None = None,
     report: Report = lambda _: None,
+    among: Processes = ALONE,
 ) -> TrainedPredictor:
     """Read, rate, train and write a checkpoint to ``out``.
 
+    Args:
+        state: where to keep what a run needs to go on after it was stopped.
+        among: the processes of the run; only the first one writes and reports.
+
     Raises:
         InputError: no matches, or none on one side of the split.
+        CheckpointError: ``state`` belongs to another run.
     """
+    if not among.first:
+        report = _silent
+    check_teachers(plan.teachers)
     matches = _read(sources, report)
     train_until, validate_until = _split(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
@@ -76,15 +88,29 @@ def train(
         f"{sum(map(len, learn))} balls to train on, {sum(len(o.arrays) for o in check)} to check"
     )
 
-    sizes = cricket_sizes(plan.hidden_dim, plan.dropout)
+    teacher = None
+    if plan.teachers:
+        teacher = teach(
+            plan.teachers,
+            used,
+            innings,
+            lambda one: one.date <= train_until,
+            seed=recipe.seed,
+            threads=torch.get_num_threads(),
+            keep=None if state is None else state.with_name(state.name + ".teacher"),
+            writes=among.first,
+            report=report,
+        )
     fitted = fit(
-        sizes,
+        cricket_sizes(**plan.sizes),
         base.everything,
         learn,
         [one.arrays for one in check],
         recipe,
+        teacher=teacher,
         state=state,
         report=report,
+        among=among,
     )
     types = sorted({match.match_type for match in training if match.match_type})
     genders = {match.gender for match in training}
@@ -94,12 +120,16 @@ def train(
         "weights_until": train_until.isoformat(),
         "match_types": types,
         "gender": genders.pop() if len(genders) == 1 else None,
+        "teams": sorted({team for match in training for team in match.teams}),
         "matches": len(training),
         "balls": sum(map(len, learn)),
         "recipe": asdict(recipe),
+        "teachers": [Path(name).stem for name in plan.teachers],
         "epochs": fitted.history,
     }
     predictor = TrainedPredictor(Path(out).stem, "", fitted.model, base, ratings, card)
+    if not among.first:
+        return predictor
     sample = check or [one for one in innings if one.date <= train_until]
     card["earned"] = earned_names(
         predictor,
@@ -111,8 +141,12 @@ def train(
     card["earned_from"] = "validation" if check else "training"
     save_predictor(out, predictor)
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
-    report(f"wrote {out} ({Path(out).stat().st_size / 2**20:.2f} MB, sha256 {digest[:12]})")
+    report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
     return predictor
+
+
+def _silent(_: str) -> None:
+    """For all processes but the first."""
 
 
 def _read(sources: Sequence[str], report: Report) -> list[Match]:
@@ -163,6 +197,6 @@ def _with_matches(
     return found
 
 
-def use_threads(count: int | None) -> None:
-    """How many threads torch may use; all the machine's unless given."""
-    torch.set_num_threads(count or os.cpu_count() or 1)
+def use_threads(count: int | None, among: int = 1) -> None:
+    """How many threads torch may use; unless given, a process's part of all the machine's."""
+    torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

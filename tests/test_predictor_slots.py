@@ -1,0 +1,195 @@
+"""What slots read: nothing as a choice, the readout, blocks of queries, today's innings."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_predictors import arrays_of, small_predictor, stirred
+from torch import Tensor
+
+import attnlens
+from attnlens.cricket.batch import training_batch, window_batch
+from attnlens.cricket.match import Match
+from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.ratings import KINDS, phase_of, quota_of
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.tensors import (
+    TODAY_DEVIATION,
+    base_inputs,
+    encode_innings,
+    rate_today,
+    scoreboard,
+)
+from attnlens.models.predictor import BLOCK, SLOTS, FullModel
+from attnlens.models.relation_attention import RelationAttention
+from attnlens.models.relations import RELATIONS
+from attnlens.training.fit import cricket_sizes
+
+PREDICTOR = small_predictor()
+MATCH = simulate_match(11)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    balls=st.integers(1, 30),
+    hidden=st.integers(0, 29),
+    null=st.floats(-3, 4, allow_nan=False),
+)
+def test_even_attention_with_nothing_is_a_shrunk_mean(balls: int, hidden: int, null: float) -> None:
+    """n balls get n / (n + e^null) of the attention: the mean of their values, shrunk to 0."""
+    hidden = min(hidden, balls)
+    attention = RelationAttention(8, 2, own=False, project=False, null=null)
+    with torch.no_grad():
+        attention.to_query.weight.zero_()
+        attention.bias.zero_()
+    generator = torch.Generator().manual_seed(balls)
+    key = torch.randn(1, balls, 8, generator=generator)
+    mask = torch.zeros(1, 1, 1, balls, dtype=torch.bool)
+    mask[..., :hidden] = True
+    relations = torch.zeros(1, 1, balls, len(RELATIONS))
+    with torch.no_grad():
+        mixed, weights = attention(key[:, :1], key, relations, mask)
+    seen = balls - hidden
+    share = seen / (seen + math.exp(null))
+    assert weights.shape == (1, 2, 1, balls + 1)
+    torch.testing.assert_close(
+        weights[..., -1], torch.full((1, 2, 1), 1 - share), atol=1e-6, rtol=0
+    )
+    values = (key @ attention.to_value.weight.T)[0, hidden:].detach()
+    mean = values.mean(0) if seen else torch.zeros(8)
+    torch.testing.assert_close(mixed[0, 0], share * mean, atol=1e-5, rtol=1e-5)
+
+
+def test_nothing_is_the_last_key_of_the_recording_and_is_named() -> None:
+    raw = MATCH.innings[0].deliveries
+    batch = window_batch(arrays_of(PREDICTOR, MATCH), 30)
+    with attnlens.record(PREDICTOR.model) as recording:
+        PREDICTOR.model.predict(batch)
+    record = recording["slots.attention"]
+    assert record.weights.shape[-1] == 31
+    torch.testing.assert_close(
+        record.weights.sum(-1), torch.ones(record.weights.shape[:-1]), atol=1e-6, rtol=0
+    )
+    assert record.content is not None
+    assert record.bias is not None
+    # Nothing has no content: its logit is built in.
+    assert not record.content[..., -1].any()
+    assert torch.equal(record.bias[0, :, 0, -1], PREDICTOR.model.slots.attention.null.detach())
+    assert len(raw) > 31
+
+
+def variant(**sizes: Any) -> FullModel:
+    torch.manual_seed(4)
+    model = FullModel(
+        dataclasses.replace(cricket_sizes(12), **sizes), torch.linspace(-3, -1, len(OUTCOMES))
+    )
+    stirred(model, 4)
+    return model
+
+
+@pytest.mark.parametrize("null", [1.5, None])
+@pytest.mark.parametrize("readout", [True, False])
+def test_shares_of_slots_are_those_of_the_vector(null: float | None, readout: bool) -> None:
+    """Layer share times node share, and a seventh more where there is a readout."""
+    model = variant(null=null, readout=readout)
+    batch = window_batch(arrays_of(PREDICTOR, MATCH), 40)
+    with torch.no_grad():
+        prediction = model.predict(batch)
+    shares = model.slot_shares(prediction)[0, 0]
+    graph = model.within_ball.graph
+    for number, name in enumerate(SLOTS):
+        layer = next(layer for layer, nodes in graph.items() if name in nodes)
+        expected = float(prediction.within["layers"][0, 0, list(graph).index(layer)])
+        expected *= float(prediction.within[layer][0, 0, list(graph[layer]).index(name)])
+        assert float(shares[number]) == pytest.approx(expected + readout / len(SLOTS), abs=1e-6)
+    assert (prediction.slots[0, :, 0].sum(-1) <= 1 + 1e-6).all()
+    if null is not None:
+        assert (prediction.slots[0, :, 0].sum(-1) < 1).all()
+
+
+@pytest.mark.parametrize("null", [1.5, None])
+@pytest.mark.parametrize("readout", [True, False])
+def test_a_hidden_ball_tells_nothing_whatever_the_slots(null: float | None, readout: bool) -> None:
+    model = variant(null=null, readout=readout)
+    arrays = arrays_of(PREDICTOR, MATCH)
+    batch, _ = training_batch([arrays])
+    sequence = batch["sequence"]
+    gone = torch.zeros(len(arrays), dtype=torch.bool)
+    gone[[3, 20, 21, 50]] = True
+
+    def logits(happened: Tensor) -> Tensor:
+        changed = {**sequence, "past": {**sequence["past"], "happened": happened}}
+        changed["visible"] = sequence["visible"] & ~gone
+        changed["shared"] = sequence["shared"] & ~gone
+        with torch.no_grad():
+            result: Tensor = model({**batch, "sequence": changed})
+        return result
+
+    told = sequence["past"]["happened"]
+    other = told.clone()
+    other[:, gone] = torch.randn(other[:, gone].shape)
+    assert torch.equal(logits(told), logits(other))
+    felt = told.clone()
+    felt[:, 22] += 1
+    assert not torch.equal(logits(told)[:, 23:], logits(felt)[:, 23:])
+
+
+@pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
+def test_queries_in_blocks_give_the_numbers_of_one_pass(length: int) -> None:
+    side = dataclasses.replace(MATCH.innings[0], deliveries=MATCH.innings[0].deliveries[:length])
+    encoded = encode_innings(MATCH, side, PREDICTOR.ratings, PREDICTOR.base)
+    batch, _ = training_batch([encoded])
+    with torch.no_grad():
+        whole = PREDICTOR.model.predict(batch).logits
+        torch.testing.assert_close(PREDICTOR.model(batch), whole, atol=1e-5, rtol=0)
+
+
+def test_todays_rating_is_one_newton_step_by_hand() -> None:
+    side = MATCH.innings[0]
+    today, balls = rate_today(MATCH, MATCH.innings[1], PREDICTOR.ratings, PREDICTOR.base)
+    assert balls == len(side.deliveries)
+    quota = quota_of(MATCH, side)
+    phases = [phase_of(ball.legal_balls_before, quota) for ball in side.deliveries]
+    parts = PREDICTOR.ratings.parts(PREDICTOR.ratings.entities(MATCH, side, phases))
+    logits = PREDICTOR.base.log_probabilities(base_inputs(scoreboard(MATCH, side))).astype(float)
+    logits = logits + sum(parts[kind.name].astype(float) for kind in KINDS)
+    gained = np.zeros(len(OUTCOMES))
+    known = np.full(len(OUTCOMES), 1 / TODAY_DEVIATION**2)
+    for ball, row in zip(side.deliveries, logits, strict=True):
+        expected = np.exp(row - np.logaddexp.reduce(row))
+        gained -= expected
+        gained[OUTCOME_INDEX[ball.outcome]] += 1
+        known += expected * (1 - expected)
+    np.testing.assert_allclose(today, gained / known, rtol=2e-4, atol=2e-5)
+    assert np.abs(today).max() > 0.01
+
+
+def test_today_tells_earlier_innings_alone() -> None:
+    """Of the first innings nothing, of the second what the first one did, and no super over."""
+    first = arrays_of(PREDICTOR, MATCH, 1)
+    assert not first.ratings["today"].any()
+    second = arrays_of(PREDICTOR, MATCH, 2)
+    assert second.ratings["today"].any()
+    assert (second.ratings["today"] == second.ratings["today"][0]).all()
+
+    def today(match: Match) -> np.ndarray[Any, Any]:
+        told, _ = rate_today(match, match.innings[1], PREDICTOR.ratings, PREDICTOR.base)
+        return told
+
+    chase = MATCH.innings[1]
+    shorter = dataclasses.replace(chase, deliveries=chase.deliveries[:10])
+    cut = dataclasses.replace(MATCH, innings=(MATCH.innings[0], shorter))
+    np.testing.assert_array_equal(today(cut), today(MATCH))
+    over = dataclasses.replace(MATCH.innings[0], super_over=True)
+    told, balls = rate_today(
+        dataclasses.replace(MATCH, innings=(over, chase)), chase, PREDICTOR.ratings, PREDICTOR.base
+    )
+    assert balls == 0
+    assert not told.any()
