@@ -60,10 +60,12 @@ class AttentionRecord:
     def __post_init__(self) -> None:
         shape = self.shape
         sizes = shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
-        fits = len(self.axes) == len(shape) and all(
-            axis.labels is None or len(axis.labels) == size
-            for axis, size in zip(self.axes, sizes, strict=True)
-        )
+        fits = len(self.axes) == len(shape)
+        if fits:
+            fits = all(
+                axis.labels is None or len(axis.labels) == size
+                for axis, size in zip(self.axes, sizes, strict=True)
+            )
         if not fits:
             told = ", ".join(
                 f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"

@@ -62,6 +62,7 @@ class AttentionCall:
             ``modify(logits, first row of the batch, queries) -> logits``.
         loose: whether the output may be computed in another way, so that its last bits differ.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
+        own: whether ``q``, ``k`` or ``weights`` were made for the handler, which may keep them.
         notes: what must be known of how the call was seen.
     """
 
@@ -80,6 +81,7 @@ class AttentionCall:
     modify: Modify | None = None
     loose: bool = False
     lse: Tensor | None = None
+    own: bool = False
     notes: tuple[str, ...] = ()
 
     def with_changes(self, **changes: Any) -> AttentionCall:
@@ -101,6 +103,18 @@ class Handler(Protocol):
 
     @property
     def wants_lse(self) -> bool: ...
+
+    def wants(self, shape: tuple[int, int, int, int]) -> str:
+        """What a handler that only watches makes best use of, where both are to be had.
+
+        Args:
+            shape: of the weights, ``(batch, head, query, key)``.
+
+        Returns:
+            ``"weights"``, whole; ``"queries"`` (and keys); or ``"steps"``: queries, keys and
+            values, from which it gives the output too.
+        """
+        ...
 
     def attention(self, call: AttentionCall) -> Tensor | AttentionCall | None:
         """Called once for every call, before the model goes on.
@@ -253,7 +267,9 @@ def attend(
     try:
         changed: AttentionCall | None = None
         # Changes first, whichever block was entered first.
-        ordered = sorted(told, key=lambda one: not one[0].handler.changes)
+        ordered = told
+        if len(told) > 1:
+            ordered = sorted(told, key=lambda one: not one[0].handler.changes)
         output: Any = None
         for listener, site in ordered:
             handler = listener.handler

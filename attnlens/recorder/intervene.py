@@ -150,6 +150,10 @@ class _Run:
     changes = True
     wants_lse = False
 
+    def wants(self, shape: tuple[int, int, int, int]) -> str:
+        """Everything: attention is computed from what is changed."""
+        return "steps"
+
     def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
         self.changed: dict[str, int] = {}
         self._edits = edits

@@ -151,6 +151,10 @@ class _Run:
                 self.stream.drop()
             raise
 
+    def wants(self, shape: tuple[int, int, int, int]) -> str:
+        """What there is most use for; see `interception.Handler`."""
+        return self._capture.wants(shape)
+
     def attention(self, call: AttentionCall) -> Tensor | None:
         """Keep one call; see `interception.Handler`."""
         record, output = self._capture.of_call(call)
