@@ -213,7 +213,14 @@ def test_multi_head_attention_tells_what_need_weights_tells(
         torch.testing.assert_close(weights, each.detach(), atol=EXACT, rtol=0)
     # Without gradients and without float masks torch takes its fused path.
     fused = not grad and all(mask.dtype == torch.bool for mask in masks.values())
-    assert bool(asked.notes) == fused
+    assert any("fused" in note for note in asked.notes) == fused
+    # Where torch is asked for weights, only they are seen; else a float mask stands apart.
+    assert any("(content, bias) are not told apart" in note for note in asked.notes)
+    (entry,), (other,) = asked.records(), unasked.records()
+    assert entry.content is entry.bias is None
+    added_to = "attn_mask" in masks and masks["attn_mask"].is_floating_point()
+    assert (other.bias is not None) == added_to
+    assert not any("not told apart" in note for note in unasked.notes)
     torch.testing.assert_close(output, plain, atol=1e-6 if fused else 0, rtol=0)
     torch.testing.assert_close(silent, plain, atol=1e-6, rtol=0)
 

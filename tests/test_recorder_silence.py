@@ -105,7 +105,7 @@ def test_another_thread() -> None:
             model["here"](*inputs)
             elsewhere()
 
-    told = "1 site ran and was not recorded: there: ran in another thread; a block records"
+    told = "1 site ran and was not recorded: there: ran in another thread; a block is for"
     with pytest.raises(IncompleteRecordingError, match=told):
         both()
     both(include="here")

@@ -20,6 +20,10 @@ AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
+TOGETHER: Final = (
+    "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
+)
+
 _SMALL_CELLS: Final = 1 << 20
 """Weights of so few cells are worked out in one go."""
 
@@ -71,6 +75,8 @@ class Capture:
         notes = (*call.notes, DROPPED) if call.dropout else call.notes
         with torch.no_grad():
             if call.weights is not None:
+                if call.kind == "softmax":
+                    notes = (*notes, TOGETHER)
                 return self.of_weights(
                     call.site, call.number, _without_nan(call.weights), AXES, notes=notes
                 ), None

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.interception import AttentionCall, Listener, attend, listening, untold
 from attnlens.recorder.sites import local_of
 from attnlens.recorder.torch_calls import computed
 
@@ -127,7 +127,8 @@ def _multi_head(
     q, k, v = _heads(F.linear(x, qkv_weight, qkv_bias), num_heads)
     weights: Tensor | None = None
     if need_weights:
-        weights = _weights(q, k, seen)
+        with untold():
+            weights = _weights(q, k, seen)
         parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
         weights = attend(
             told,

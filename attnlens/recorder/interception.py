@@ -125,6 +125,11 @@ class Listener:
         elsewhere: sites that ran in another thread.
         passed_over: sites that something else takes care of.
         softmaxes: sites where a softmax is attention, told by the module.
+        spoken_for: how many modules are running whose softmaxes an adapter calls attention.
+        missed: sites of softmaxes over the last of four dimensions or more that nothing told to
+            be attention, and how many.
+        doubtful: the same of three dimensions.
+        adapted: sites of which an adapter gave the weights.
     """
 
     def __init__(
@@ -140,6 +145,10 @@ class Listener:
         self.softmaxes: dict[str, nn.Module] = {}
         self._wanted = wanted
         self.passed_over: set[str] = set()
+        self.spoken_for = 0
+        self.missed: dict[str, int] = {}
+        self.doubtful: dict[str, int] = {}
+        self.adapted: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def wants(self, site: str) -> bool:
@@ -166,6 +175,17 @@ class _Here(threading.local):
 
 here = _Here()
 """The listeners of this thread, outermost first; ``busy`` while a call is being worked on."""
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """A block whose calls are told to nobody, because someone tells of them otherwise."""
+    before, here.busy = here.busy, True
+    try:
+        yield
+    finally:
+        here.busy = before
+
 
 everywhere: list[Listener] = []
 """The listeners of all threads."""

@@ -8,18 +8,19 @@ listener of the process comes and taken away when the last one goes.
 from __future__ import annotations
 
 import copy
+import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
-from attnlens.recorder import fused, torch_calls
+from attnlens.recorder import fused, torch_calls, written
 from attnlens.recorder.holders import Holders, calls_operators, give_back
 from attnlens.recorder.interception import everywhere, here, note_elsewhere
 from attnlens.recorder.modes import WatchingMode, fused_path_asked
@@ -53,6 +54,9 @@ class StandIn:
             note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **named)
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
     def __eq__(self, other: object) -> bool:
         return other is self or other is self.__wrapped__
 
@@ -73,7 +77,11 @@ class StandIn:
         return copy.deepcopy(self.__wrapped__, memo)
 
     def __reduce__(self) -> Any:
-        return (getattr, (sys.modules[self.__wrapped__.__module__ or "torch"], self.__name__))
+        home = getattr(self.__wrapped__, "__objclass__", None)
+        if home is not None:  # a method
+            return getattr, (home, self.__name__)
+        module = self.__wrapped__.__module__ or "torch"
+        return pkgutil.resolve_name, (f"{module}:{self.__name__}",)
 
 
 def _places() -> list[tuple[Any, str, StandIn]]:
@@ -81,7 +89,9 @@ def _places() -> list[tuple[Any, str, StandIn]]:
     places: list[tuple[Any, str, StandIn]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
-        (F, "softmax", StandIn(F.softmax, torch_calls.softmax, False)),
+        (F, "softmax", StandIn(F.softmax, written.softmax, False)),
+        (torch, "softmax", StandIn(torch.softmax, written.softmax, False)),
+        (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, False)),
         (
             torch.overrides,
             "has_torch_function",
@@ -146,12 +156,17 @@ class _Patches:
                 give_back(SDPA)
 
     def _put(self, owner: Any, name: str, stand_in: StandIn) -> None:
+        inherited = name not in vars(owner)
         setattr(owner, name, stand_in)
         self._done.add((id(owner), name))
 
         def undo() -> None:
             # What someone else put there in the meantime is theirs.
-            if getattr(owner, name, None) is stand_in:
+            if getattr(owner, name, None) is not stand_in:
+                return
+            if inherited:
+                delattr(owner, name)
+            else:
                 setattr(owner, name, stand_in.__wrapped__)
 
         self._undo.append(undo)

@@ -28,6 +28,7 @@ class Sites:
     every call, and would switch off the fused kernels of torch's encoder layers.
 
     Attributes:
+        root: the name of the model itself.
         names: by the id of a module.
         modules: by name.
         kinds: the types of its modules.
@@ -39,9 +40,10 @@ class Sites:
         self.modules: dict[str, nn.Module] = {}
         self.kinds: set[type[nn.Module]] = set()
         self.compiled = False
+        self.root = type(getattr(model, _COMPILED, model)).__name__
         for path, module in model.named_modules():
             name = plain_name(path) if path else ""
-            name = name or type(getattr(model, _COMPILED, model)).__name__
+            name = name or self.root
             self.names[id(module)] = name
             # Of a compiled module and its wrapper, which share a name, the module stands.
             self.modules[name] = module

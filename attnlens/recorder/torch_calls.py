@@ -13,16 +13,13 @@ from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, here, listening
-from attnlens.recorder.sites import local_of
+from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
 
 _FLASH: Final = 1
 """What ``torch._fused_sdp_choice`` answers for the flash kernels."""
-
-_MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
 Original = Callable[..., Any]
 
@@ -226,93 +223,6 @@ def _padded(
 def _real(lengths: list[int], like: Tensor) -> Tensor:
     longest = torch.arange(max(lengths), device=like.device)
     return longest < torch.tensor(lengths, device=like.device).unsqueeze(1)
-
-
-def softmax(
-    original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
-    """``F.softmax`` where its result is attention.
-
-    That is inside ``F.multi_head_attention_forward``, and in modules a listener knows as
-    attention that forms its own weights.
-    """
-    if frame is None:
-        return original(*args, **named)
-    if frame.f_code is _MULTI_HEAD_CODE:
-        told = listening(frame)
-        if not told:
-            return original(*args, **named)
-        dropout = float(local_of(frame, "dropout_p") or 0.0)
-        weights = _unseen(original, args, named)
-        lead = (-1, int(local_of(frame, "num_heads")))
-    else:
-        if not any(listener.softmaxes for listener in _listeners()):
-            return original(*args, **named)
-        logits = args[0] if args else named.get("input")
-        if not isinstance(logits, Tensor) or logits.dim() != 4 or _axis(args, named) not in (-1, 3):
-            return original(*args, **named)
-        heads = logits.shape[1]
-        told = listening(frame, lambda listener, site, module: _fits(listener, site, module, heads))
-        weights = _unseen(original, args, named)
-        if not told:
-            return weights
-        dropout = _dropout_of(told[0])
-        lead = tuple(weights.shape[:2])
-    shape = weights.shape
-    parts = {
-        "kind": "softmax",
-        "weights": weights.reshape(*lead, *shape[-2:]),
-        "dropout": dropout,
-        "notes": (),
-    }
-    return attend(
-        told,
-        parts,
-        lambda call: weights if call is None or call.weights is None else call.weights.view(shape),
-        lambda output: output.reshape(shape),
-    )
-
-
-def _unseen(original: Original, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """A function's result; a mode that sees it called tells nobody a second time."""
-    here.busy = True
-    try:
-        return original(*args, **named)
-    finally:
-        here.busy = False
-
-
-def _listeners() -> list[Listener]:
-    return here.listeners
-
-
-def _axis(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    return args[1] if len(args) > 1 else named.get("dim")
-
-
-def _fits(listener: Listener, site: str, module: nn.Module, heads: int) -> bool:
-    """Whether a softmax in a module is over keys: its second dimension counts the heads."""
-    if site not in listener.softmaxes:
-        return False
-    for name in ("num_heads", "num_attention_heads", "n_heads", "n_head", "num_key_value_heads"):
-        for holder in (module, getattr(module, "config", None)):
-            told = getattr(holder, name, None)
-            if isinstance(told, int):
-                return heads == told
-    return True
-
-
-def _dropout_of(told: tuple[Listener, str]) -> float:
-    """The dropout a hand-written attention module is likely to apply to its weights."""
-    module = told[0].sites.modules[told[1]]
-    if not module.training:
-        return 0.0
-    for name in ("attention_dropout", "dropout_p", "dropout", "attn_dropout", "dropout_prob"):
-        value = getattr(module, name, None)
-        value = getattr(value, "p", value)
-        if isinstance(value, float) and value > 0:
-            return value
-    return 0.0
 
 
 def flex(
