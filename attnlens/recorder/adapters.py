@@ -91,7 +91,8 @@ def adapters_of(given: Given | Sequence[Given] | None) -> list[Adapter | Softmax
     """
     if given is None:
         return []
-    many = given if isinstance(given, Sequence) else [given]
+    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    many: Sequence[Any] = given if listed else [given]  # type: ignore[assignment]
     found: list[Adapter | SoftmaxAdapter] = []
     for one in many:
         if isinstance(one, SoftmaxAdapter | Adapter) and not isinstance(one, type):

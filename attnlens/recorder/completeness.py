@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError
 from attnlens.probe import AttentionProbe
 from attnlens.recorder.choice import matches
+from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import Listener
 from attnlens.recorder.sites import Sites
 
@@ -72,19 +73,22 @@ class Known:
         """All of them but scripts, of which nothing is known before they run."""
         return [*self.probes, *self.torch, *self.eager]
 
-    def count_runs(self) -> list[RemovableHandle]:
-        """Hooks that count runs where not every run need be seen, in this thread."""
+    def count_runs(self, listener: Listener) -> list[RemovableHandle]:
+        """Hooks that count runs where not every run need be seen; those in other threads apart."""
         owner = threading.get_ident()
 
         def counting(site: str) -> Callable[..., None]:
             def hook(*_: Any) -> None:
                 if threading.get_ident() == owner:
                     self.ran[site] = self.ran.get(site, 0) + 1
+                elif site in self.eager:
+                    listener.elsewhere.add(site)
 
             return hook
 
         handles = [
-            module.register_forward_hook(counting(site)) for site, module in self.eager.items()
+            module.register_forward_hook(Hook(counting(site)))
+            for site, module in self.eager.items()
         ]
         if self.scripts:
             # Scripts take no hooks of their own.
@@ -181,7 +185,7 @@ def unseen_sites(
         leave_out: the option by which a site is left aside.
     """
     unseen = {
-        site: _why_unseen(site, known, model)
+        site: _why_unseen(site, known, model, listener)
         for site in (*known.eager, *known.scripts)
         if known.ran.get(site)
         and not _seen_within(site, listener)
@@ -310,10 +314,15 @@ def _has_attention(known: Known, site: str) -> bool:
     return "aten::scaled_dot_product_attention" in code or "aten::softmax" in code
 
 
-def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
+def _why_unseen(site: str, known: Known, model: nn.Module, listener: Listener) -> str:
     if site in known.scripts:
         return "is TorchScript, whose inside no one sees; record the module it was made from"
     module = known.eager[site]
+    if site in listener.odd:
+        return (
+            f"its softmax is of shape {listener.odd[site]}, not (batch, head, query, key); give "
+            "adapters=SoftmaxAdapter(SITE) to have it as it is, or an adapter that lays it out"
+        )
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     told = f" ({used!r})" if used else ""
     return (

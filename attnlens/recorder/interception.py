@@ -28,7 +28,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import RecordingError
+from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.sites import Sites
 
 Modify = Callable[[Tensor, int, Tensor], Tensor]
@@ -129,6 +129,7 @@ class Listener:
         missed: sites of softmaxes over the last of four dimensions or more that nothing told to
             be attention, and how many.
         doubtful: the same of three dimensions.
+        odd: the shapes of softmaxes in ``softmaxes`` that are not laid out as weights, by site.
         adapted: sites of which an adapter gave the weights.
     """
 
@@ -148,6 +149,7 @@ class Listener:
         self.spoken_for = 0
         self.missed: dict[str, int] = {}
         self.doubtful: dict[str, int] = {}
+        self.odd: dict[str, tuple[int, ...]] = {}
         self.adapted: set[str] = set()
         self._numbers: dict[str, int] = {}
 
@@ -171,10 +173,13 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
         self.busy = False
+        self.adapted_elsewhere = 0
 
 
 here = _Here()
-"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on."""
+"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on;
+``adapted_elsewhere`` while a module runs whose softmaxes are attention to other threads' listeners.
+"""
 
 
 @contextmanager
@@ -262,12 +267,16 @@ def attend(
         with_lse: output and log-sum-exp by the kernel the model's own way would take, if any.
 
     Raises:
-        RecordingError: the call came from inside a transform such as ``torch.vmap``.
+        RecordingError: the call came from inside a transform such as ``torch.vmap``; where it
+            was to be changed, an InterventionError.
     """
+    changing = any(listener.handler.changes for listener, _ in told)
+    error = InterventionError if changing else RecordingError
+    done = "changed" if changing else "recorded"
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        raise RecordingError(
+        raise error(
             f"{told[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
-            "recorded; run the model without it in the block"
+            f"{done}; run the model without it in the block"
         )
     here.busy = True
     try:

@@ -20,7 +20,7 @@ from torch.utils.hooks import RemovableHandle
 from attnlens.errors import InterventionError
 from attnlens.probe import AttentionProbe
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.choice import matches
+from attnlens.recorder.choice import matches, patterns_of
 from attnlens.recorder.completeness import (
     LOOKED_FOR,
     Known,
@@ -43,6 +43,7 @@ from attnlens.recorder.edits import (
     four,
     whole_records,
 )
+from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import AttentionCall, Listener, intercepting
 from attnlens.recorder.torch_calls import PADDED
 from attnlens.recorder.written import watch_softmaxes
@@ -179,7 +180,7 @@ class _Run:
             if self.listener.is_wanted(site):
                 self._watch_probe(site, probe)
         if self._known.eager or self._known.scripts:
-            self._handles += self._known.count_runs()
+            self._handles += self._known.count_runs(self.listener)
         self._handles += watch_softmaxes(self.listener, self._adapters, InterventionError)
 
     def end(self) -> None:
@@ -305,15 +306,11 @@ class _Run:
         return some_of([f"{site} {count}" for site, count in self.listener.seen.items()])
 
 
-class _ProbeHook:
+class _ProbeHook(Hook):
     """Changes what a probe returns."""
 
     def __init__(self, run: _Run, site: str, probe: AttentionProbe) -> None:
-        self._run, self._site, self._probe = run, site, probe
-
-    def __call__(self, module: nn.Module, given: Any, weights: Tensor) -> Tensor | None:
-        del module, given
-        return self._run.probed(self._site, self._probe, weights)
+        super().__init__(lambda _, __, weights: run.probed(site, probe, weights))
 
 
 def _hide(what: Any, sites: Which | None, scope: Edges) -> Edit:
@@ -395,7 +392,7 @@ def _wanted(sites: Which | None) -> tuple[tuple[str, ...] | None, Callable[[str]
         return None, lambda _: True
     if callable(sites):
         return (), sites
-    patterns = (sites,) if isinstance(sites, str) else tuple(sites)
+    patterns = patterns_of(sites)
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise InterventionError(
             f"sites={sites!r}; give names, patterns such as 'encoder.*', or a function of a name"

@@ -31,16 +31,23 @@ Meant = Callable[
 ]
 
 
+Noted = Callable[[FrameType, tuple[Any, ...], dict[str, Any]], bool]
+
+
 class StandIn:
     """Takes the place of a function of torch.
 
     It equals the function it stands for, so code that compares functions or looks them up (a
     tensor subclass's ``__torch_function__``, say) finds what it looks for.
+
+    Attributes:
+        meant: does the call, and tells listeners of it.
+        noted: whether a call is attention, so that a listener of another thread has missed it.
     """
 
-    __slots__ = ("__name__", "__wrapped__", "meant", "noted")
+    __slots__ = ("__name__", "__weakref__", "__wrapped__", "meant", "noted")
 
-    def __init__(self, original: Callable[..., Any], meant: Meant, noted: bool) -> None:
+    def __init__(self, original: Callable[..., Any], meant: Meant, noted: Noted) -> None:
         self.__wrapped__ = original
         self.__name__ = getattr(original, "__name__", type(original).__name__)
         self.meant = meant
@@ -50,7 +57,7 @@ class StandIn:
         if here.listeners:
             if not here.busy:
                 return self.meant(self.__wrapped__, sys._getframe(1), args, named)
-        elif self.noted and everywhere:
+        elif everywhere and self.noted(sys._getframe(1), args, named):
             note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **named)
 
@@ -84,18 +91,26 @@ class StandIn:
         return pkgutil.resolve_name, (f"{module}:{self.__name__}",)
 
 
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _never(*_: Any) -> bool:
+    return False
+
+
 def _places() -> list[tuple[Any, str, StandIn]]:
-    sdpa = StandIn(F.scaled_dot_product_attention, torch_calls.scaled_dot_product, True)
+    sdpa = StandIn(F.scaled_dot_product_attention, torch_calls.scaled_dot_product, _always)
     places: list[tuple[Any, str, StandIn]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
-        (F, "softmax", StandIn(F.softmax, written.softmax, False)),
-        (torch, "softmax", StandIn(torch.softmax, written.softmax, False)),
-        (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, False)),
+        (F, "softmax", StandIn(F.softmax, written.softmax, written.noted)),
+        (torch, "softmax", StandIn(torch.softmax, written.softmax, written.noted)),
+        (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, written.noted)),
         (
             torch.overrides,
             "has_torch_function",
-            StandIn(torch.overrides.has_torch_function, fused_path_asked, False),
+            StandIn(torch.overrides.has_torch_function, fused_path_asked, _never),
         ),
     ]
     for name, meant in (
@@ -104,7 +119,7 @@ def _places() -> list[tuple[Any, str, StandIn]]:
     ):
         original = getattr(torch, name, None)
         if original is not None:
-            places.append((torch, name, StandIn(original, meant, True)))
+            places.append((torch, name, StandIn(original, meant, _always)))
     return places
 
 
@@ -137,7 +152,9 @@ class _Patches:
             if flex is not None and hasattr(flex, "flex_attention_hop"):
                 original = flex.flex_attention_hop
                 if not isinstance(original, StandIn):
-                    self._put(flex, "flex_attention_hop", StandIn(original, torch_calls.flex, True))
+                    self._put(
+                        flex, "flex_attention_hop", StandIn(original, torch_calls.flex, _always)
+                    )
             for namespace, name in _holders.by_name():
                 if (id(namespace), name) not in self._done:
                     self._put(namespace, name, SDPA)

@@ -25,6 +25,7 @@ from attnlens.recorder.adapters import (
 from attnlens.recorder.capture import AXES, Capture
 from attnlens.recorder.choice import Choice, Rows, wanted_sites
 from attnlens.recorder.completeness import Known, judge
+from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import AttentionCall, Listener, intercepting
 from attnlens.recorder.stream import Stream
 from attnlens.recorder.torch_calls import UNCOMPILED
@@ -88,7 +89,7 @@ def record(
     """
     if not isinstance(model, nn.Module):
         raise RecordingError(f"record needs a torch.nn.Module, not {type(model).__name__}")
-    if expected is not None and (isinstance(expected, bool) or expected < 1):
+    if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
     choice = Choice.of(rows, top_k, lazy, dtype)
     patterns, wanted = wanted_sites(include)
@@ -145,7 +146,7 @@ class _Run:
                 if not isinstance(adapter, SoftmaxAdapter):
                     self._watch_adapted(adapter, adapters)
             if self.known.eager or self.known.scripts:
-                self._handles += self.known.count_runs()
+                self._handles += self.known.count_runs(self.listener)
         except BaseException:
             self.end()
             if self.stream is not None:
@@ -213,7 +214,7 @@ class _Run:
                 )
             )
 
-        self._handles.append(probe.register_forward_hook(hook, with_kwargs=True))
+        self._handles.append(probe.register_forward_hook(Hook(hook), with_kwargs=True))
 
     def _watch_adapted(self, adapter: Adapter, adapters: list[Adapter | SoftmaxAdapter]) -> None:
         found = False
@@ -252,7 +253,7 @@ class _Run:
             if weights is not None:
                 self._keep(site, weights)
 
-        self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
+        self._handles.append(module.register_forward_hook(Hook(hook), with_kwargs=True))
 
     def _keep(self, site: str, weights: Tensor) -> None:
         self.listener.adapted.add(site)

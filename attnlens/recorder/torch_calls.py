@@ -16,7 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
+from attnlens.errors import RecordingError
 from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.sites import local_of
 
 _FLASH: Final = 1
 """What ``torch._fused_sdp_choice`` answers for the flash kernels."""
@@ -31,7 +33,16 @@ def scaled_dot_product(
     told = listening(frame)
     if not told:
         return original(*args, **named)
-    return _sdpa(told, lambda: original(*args, **named), original, None, *args, **named)
+    packed = frame is not None and _heads_stand_as_queries(frame)
+    return _sdpa(told, lambda: original(*args, **named), original, None, packed, *args, **named)
+
+
+def _heads_stand_as_queries(frame: FrameType) -> bool:
+    """Whether heads that share keys were laid out as queries of one head.
+
+    Hugging Face's attention does so for a single query, as each step of a generation has.
+    """
+    return frame.f_code.co_name == "sdpa_attention_forward" and local_of(frame, "q_length") == 1
 
 
 def _sdpa(
@@ -39,6 +50,7 @@ def _sdpa(
     run: Callable[[], Any],
     again: Original,
     others: Callable[[Tensor], Any] | None,
+    packed: bool,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -54,10 +66,15 @@ def _sdpa(
         run: the call as the model made it.
         again: computes a changed call.
         others: what the model gets besides the output, put round it; None: the output alone.
+        packed: whether what stands as queries are heads of one query.
     """
     notes: tuple[str, ...] = ()
     mask, causal, gqa = attn_mask, is_causal, enable_gqa
     q, k, v = query, key, value
+    if q.is_meta:
+        raise RecordingError(
+            f"{told[0][1]}: tensors on the device meta have no values; run the model on another"
+        )
     if isinstance(mask, CausalBias):
         lower_right = mask.variant == CausalVariant.LOWER_RIGHT
         if lower_right and mask.seq_len_q != mask.seq_len_kv:
@@ -73,8 +90,14 @@ def _sdpa(
         dtype = torch.get_autocast_dtype(q.device.type)
         q, k, v = (_cast(tensor, dtype) for tensor in (q, k, v))
         mask = mask if mask is None or mask.dtype == torch.bool else _cast(mask, dtype)
-    lead = q.shape[:-2]
-    if not (q.dim() == k.dim() == v.dim() == 4) or (not gqa and k.shape[:-2] != lead):
+    lead, places = q.shape[:-2], q.shape[-2]
+    packed = packed and places > 1 and q.shape[1] == k.shape[1]
+    if packed:
+        lead = k.shape[:-2]
+        gqa, q = True, q.expand(*lead, -1, -1).flatten(1, 2).unsqueeze(2)
+        if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
+            mask = mask.flatten(1, 2).unsqueeze(2)
+    elif not (q.dim() == k.dim() == v.dim() == 4) or (not gqa and k.shape[:-2] != lead):
         lead = lead if gqa else (q[..., :1, :1] + k[..., :1, :1]).shape[:-2]
         mask = _mask_of_four(mask, lead, q.shape[-2], k.shape[-2])
         q, k, v = (
@@ -96,7 +119,7 @@ def _sdpa(
     }
 
     def restore(output: Tensor) -> Any:
-        output = output.reshape(*lead, *output.shape[-2:])
+        output = output.reshape(*lead, places, output.shape[-1])
         return output if others is None else others(output)
 
     def compute(call: AttentionCall | None) -> Any:
@@ -333,6 +356,7 @@ def by_operator(
         lambda: original(*args, **named),
         F.scaled_dot_product_attention,
         others,
+        False,
         given["query"],
         given["key"],
         given["value"],

@@ -21,6 +21,7 @@ from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError
 from attnlens.recorder.adapters import SoftmaxAdapter
+from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import Listener, attend, here, listening, untold
 from attnlens.recorder.modes import WatchingMode
 from attnlens.recorder.sites import local_of
@@ -29,6 +30,10 @@ _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
 Original = Callable[..., Any]
 
+SINK: Final = (
+    "the last key is no token but the model's sink: what it holds, the model takes from no token"
+)
+
 
 def softmax(
     original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
@@ -36,6 +41,7 @@ def softmax(
     """A softmax, whichever way it was called, where its result is attention."""
     if frame is None:
         return original(*args, **named)
+    notes: tuple[str, ...] = ()
     if frame.f_code is _MULTI_HEAD_CODE:
         told = listening(frame)
         if not told:
@@ -45,28 +51,26 @@ def softmax(
             weights = original(*args, **named)
         lead = (-1, int(local_of(frame, "num_heads")))
     else:
-        logits = args[0] if args else named.get("input")
-        if not isinstance(logits, Tensor) or "out" in named:
+        shape = _over_keys(args, named)
+        if shape is None:
             return original(*args, **named)
-        dimensions = logits.dim()
-        if dimensions < 3 or _axis(args, named) not in (-1, dimensions - 1):
-            return original(*args, **named)
-        shape = logits.shape
-        told = listening(
-            frame, lambda listener, site, module: _is_attention(listener, site, module, shape)
-        )
+        told = listening(frame, lambda *place: _is_attention(shape, *place))
         with untold():
             weights = original(*args, **named)
         if not told:
             return weights
-        dropout = _dropout_of(told[0])
-        lead = (-1, shape[-3] if dimensions > 3 else 1)
+        listener, site = told[0]
+        module = listener.sites.modules[site]
+        dropout = _dropout_of(module)
+        if isinstance(getattr(module, "sinks", None), Tensor):
+            notes = (SINK,)
+        lead = (-1, shape[-3] if len(shape) > 3 else 1)
     whole = weights.shape
     parts = {
         "kind": "softmax",
         "weights": weights.reshape(*lead, *whole[-2:]),
         "dropout": dropout,
-        "notes": (),
+        "notes": notes,
     }
     return attend(
         told,
@@ -76,16 +80,37 @@ def softmax(
     )
 
 
+def noted(frame: FrameType, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Whether a softmax is attention to a listener of another thread."""
+    if frame.f_code is _MULTI_HEAD_CODE:
+        return True
+    return here.adapted_elsewhere > 0 and _over_keys(args, named) is not None
+
+
+def _over_keys(args: tuple[Any, ...], named: dict[str, Any]) -> torch.Size | None:
+    """The shape of what a softmax is over, if it is laid out as weights may be."""
+    logits = args[0] if args else named.get("input")
+    if not isinstance(logits, Tensor) or "out" in named:
+        return None
+    dimensions = logits.dim()
+    if dimensions < 3 or _axis(args, named) not in (-1, dimensions - 1):
+        return None
+    return logits.shape
+
+
 def _axis(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return args[1] if len(args) > 1 else named.get("dim")
 
 
-def _is_attention(listener: Listener, site: str, module: nn.Module, shape: torch.Size) -> bool:
+def _is_attention(shape: torch.Size, listener: Listener, site: str, module: nn.Module) -> bool:
     """Whether a softmax in a module is over keys; takes down those that may be, and are missed."""
     if listener.spoken_for:
         return True
     if site in listener.softmaxes:
-        return len(shape) == 4 and _counts_heads(module, shape[1])
+        fits = len(shape) == 4 and _counts_heads(module, shape[1])
+        if not fits:
+            listener.odd[site] = tuple(shape)
+        return fits
     missed = listener.missed if len(shape) > 3 else listener.doubtful
     missed[site] = missed.get(site, 0) + 1
     return False
@@ -101,9 +126,8 @@ def _counts_heads(module: nn.Module, size: int) -> bool:
     return True
 
 
-def _dropout_of(told: tuple[Listener, str]) -> float:
+def _dropout_of(module: nn.Module) -> float:
     """The dropout a hand-written attention module is likely to apply to its weights."""
-    module = told[0].sites.modules[told[1]]
     if not module.training:
         return 0.0
     for name in ("attention_dropout", "dropout_p", "dropout", "attn_dropout", "dropout_prob"):
@@ -152,12 +176,10 @@ def watch_softmaxes(
     Raises:
         AttnlensError: of the type given, an adapter that names no module.
     """
-    found: dict[int, nn.Module] = {}
+    found: dict[str, nn.Module] = {}
     for adapter in adapters:
         named = {
-            id(module): module
-            for site, module in listener.sites.modules.items()
-            if adapter.names(site)
+            site: module for site, module in listener.sites.modules.items() if adapter.names(site)
         }
         if not named:
             names = ", ".join(list(listener.sites.modules)[:8])
@@ -170,19 +192,23 @@ def watch_softmaxes(
     modes: list[ExitStack] = []
 
     def before(*_: Any) -> None:
-        if threading.get_ident() == owner:
-            modes.append(ExitStack())
-            if not listener.spoken_for:  # one mode is enough for a site inside another
-                modes[-1].enter_context(_SeeingSoftmax())
-            listener.spoken_for += 1
+        if threading.get_ident() != owner:
+            here.adapted_elsewhere += 1
+            return
+        modes.append(ExitStack())
+        if not listener.spoken_for:  # one mode is enough for a site inside another
+            modes[-1].enter_context(_SeeingSoftmax())
+        listener.spoken_for += 1
 
     def after(*_: Any) -> None:
-        if threading.get_ident() == owner and modes:
+        if threading.get_ident() != owner:
+            here.adapted_elsewhere = max(0, here.adapted_elsewhere - 1)
+        elif modes:
             listener.spoken_for -= 1
             modes.pop().close()
 
     handles = []
     for module in found.values():
-        handles.append(module.register_forward_pre_hook(before))
-        handles.append(module.register_forward_hook(after, always_call=True))
+        handles.append(module.register_forward_pre_hook(Hook(before)))
+        handles.append(module.register_forward_hook(Hook(after), always_call=True))
     return handles
