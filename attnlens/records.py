@@ -29,7 +29,8 @@ class AttentionRecord:
         weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
             worked out, all of them, each time they are asked for.
         axes: one per dimension of ``weights``.
-        content: the part of the logits from query times key, where the model tells it.
+        content: the part of the logits from query times key, where the model tells it. None
+            where nothing is added to it, and where only the softmax was seen: a note says so.
         bias: the part of the logits from built-in biases, likewise.
         rows: which queries were kept, counted from 0; None: all of them.
         keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;

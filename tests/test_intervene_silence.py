@@ -63,6 +63,7 @@ Q = tensors(2, 3, 5, 4, many=3)
         ({"hide": {}}, "hide= names no site"),
         ({"hide": {"a": 1}, "sites": "b"}, "hide= names its sites; leave sites out"),
         ({"hide": 1, "sites": []}, "sites=[]; give names, patterns such as 'encoder.*'"),
+        ({"hide": 1, "sites": 3}, "sites=3; give names, patterns such as 'encoder.*'"),
         ({"hide": 1, "calls": -1}, "call=-1; calls are counted from 0"),
         ({"scale": "half"}, "scale='half'; give a number"),
         ({"scale": float("nan")}, "scale=nan; give a number"),

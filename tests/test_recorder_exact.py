@@ -211,8 +211,16 @@ def test_multi_head_attention_tells_what_need_weights_tells(
     for recording in (asked, unasked):
         weights = recording["MultiheadAttention"].weights
         torch.testing.assert_close(weights, each.detach(), atol=EXACT, rtol=0)
-    assert not asked.notes
     assert torch.equal(output, plain)
+    # Without gradients and without float masks torch takes its fused path, where nothing is added.
+    fused = not grad and all(mask.dtype == torch.bool for mask in masks.values())
+    # Where torch is asked for weights, only they are seen; else a float mask stands apart.
+    assert any("(content, bias) are not told apart" in note for note in asked.notes) != fused
+    (entry,), (other,) = asked.records(), unasked.records()
+    assert entry.content is entry.bias is None
+    added_to = "attn_mask" in masks and masks["attn_mask"].is_floating_point()
+    assert (other.bias is not None) == added_to
+    assert not any("not told apart" in note for note in unasked.notes)
     torch.testing.assert_close(silent, plain, atol=1e-6, rtol=0)
 
 

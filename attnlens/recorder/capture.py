@@ -20,6 +20,10 @@ AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
+TOGETHER: Final = (
+    "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
+)
+
 _SMALL_CELLS: Final = 1 << 20
 """Weights of so few cells are worked out in one go."""
 
@@ -87,6 +91,8 @@ class Capture:
                     weights = _without_nan(weights)
                 elif self._choice.open:
                     self.bytes += self._size(weights.shape)
+                if call.kind == "softmax":
+                    notes = (*notes, TOGETHER)
                 return self.of_weights(
                     call.site, call.number, weights, AXES, notes=notes, own=call.own
                 ), None

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.interception import AttentionCall, Listener, attend, listening, untold
 from attnlens.recorder.sites import local_of
 from attnlens.recorder.torch_calls import computed
 
@@ -119,7 +119,7 @@ class _Layer:
             False,
             self.mask_type,
         )
-        parts = {"kind": "softmax", "weights": weights, "mask": self.mask, "own": len(told) == 1}
+        parts = {"kind": "encoder", "weights": weights, "mask": self.mask, "own": len(told) == 1}
         attend(told, parts, lambda _: weights, lambda replaced: replaced)
         x = attended.add_(self.src)
         if self.norm_first:
@@ -275,7 +275,7 @@ def _multi_head_watched(
         mask_type,
     )
     own = len(told) == 1 and (average_attn_weights or not need_weights)
-    parts = {"kind": "softmax", "weights": weights, "mask": mask, "own": own}
+    parts = {"kind": "encoder", "weights": weights, "mask": mask, "own": own}
     attend(told, parts, lambda _: weights, lambda replaced: replaced)
     if not need_weights:
         return output, None
@@ -303,7 +303,8 @@ def _multi_head(
     q, k, v = _heads(F.linear(x, qkv_weight, qkv_bias), num_heads)
     weights: Tensor | None = None
     if need_weights:
-        weights = _weights(q, k, seen)
+        with untold():
+            weights = _weights(q, k, seen)
         parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
         weights = attend(
             told,

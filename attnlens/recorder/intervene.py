@@ -19,8 +19,17 @@ from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import InterventionError
 from attnlens.probe import AttentionProbe
-from attnlens.recorder.choice import matches
-from attnlens.recorder.completeness import LOOKED_FOR, Known, reasons_of, some_of, unseen_sites
+from attnlens.recorder.adapters import SoftmaxAdapter
+from attnlens.recorder.choice import matches, patterns_of
+from attnlens.recorder.completeness import (
+    LOOKED_FOR,
+    Known,
+    doubtful,
+    elsewhere_sites,
+    reasons_of,
+    some_of,
+    unseen_sites,
+)
 from attnlens.recorder.edges import TENSORS, Edges, Positions, positions
 from attnlens.recorder.edits import (
     Edit,
@@ -34,8 +43,10 @@ from attnlens.recorder.edits import (
     four,
     whole_records,
 )
+from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import AttentionCall, Listener, intercepting
 from attnlens.recorder.torch_calls import PADDED
+from attnlens.recorder.written import watch_softmaxes
 from attnlens.records import AttentionRecord
 
 Which = str | Sequence[str] | Callable[[str], bool]
@@ -59,6 +70,7 @@ def intervene(
     keys: Positions = None,
     rows: Positions = None,
     calls: Positions = None,
+    adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
 ) -> Iterator[dict[str, int]]:
     """Change the attention weights of a model while the block runs: attention knock-out.
 
@@ -99,6 +111,7 @@ def intervene(
             None: all whose weights are over keys (of a recording: those it has).
         heads, queries, keys, rows, calls: cells by position, -1 being the last: of these heads,
             queries, keys, rows of the batch and calls of a site; None: all.
+        adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
         how many calls of each site were changed so far.
@@ -132,7 +145,7 @@ def intervene(
         if renormalise is not None:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:
-        run = _Run(model, edits)
+        run = _Run(model, edits, _softmaxes(adapters))
         stack.callback(run.end)
         run.begin()
         with intercepting(run.listener):
@@ -152,10 +165,12 @@ class _Run:
 
     def wants(self, shape: tuple[int, int, int, int]) -> str:
         """Everything: attention is computed from what is changed."""
+        del shape
         return "steps"
 
-    def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
+    def __init__(self, model: nn.Module, edits: list[Edit], adapters: list[SoftmaxAdapter]) -> None:
         self.changed: dict[str, int] = {}
+        self._adapters = adapters
         self._edits = edits
         self._model = model
         self._thread = threading.get_ident()
@@ -170,7 +185,8 @@ class _Run:
             if self.listener.is_wanted(site):
                 self._watch_probe(site, probe)
         if self._known.eager or self._known.scripts:
-            self._handles += self._known.count_runs()
+            self._handles += self._known.count_runs(self.listener)
+        self._handles += watch_softmaxes(self.listener, self._adapters, InterventionError)
 
     def end(self) -> None:
         """Take every hook away."""
@@ -234,7 +250,7 @@ class _Run:
             InterventionError: one did not, or some attention that ran was out of reach.
         """
         listener = self.listener
-        unseen = unseen_sites(listener, self._known, listener.seen, self._model)
+        unseen = unseen_sites(listener, self._known, listener.seen, self._model, "sites")
         if unseen:
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
         for edit in self._edits:
@@ -252,6 +268,9 @@ class _Run:
                         f"{edit.name}= touched nothing for {edges}; calls of each site: "
                         f"{self._counts()}"
                     )
+        unseen = elsewhere_sites(listener, listener.seen)
+        if unseen:
+            raise InterventionError(f"attention ran that was not changed: {reasons_of(unseen)}")
 
     def _why(self, edit: Edit, pattern: str | None = None) -> str:
         """Why an edit, or one of its patterns, touched nothing."""
@@ -270,7 +289,8 @@ class _Run:
             return (
                 f"no attention of {type(self._model).__name__} ran in the block; looked for: "
                 f"{LOOKED_FOR}; call the model in the block; pass attention written by hand "
-                "through an AttentionProbe"
+                "through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]"
+                f"{doubtful(self.listener)}"
             )
         if not seen:
             return f"the model did not run in the block; it has: {some_of(known)}"
@@ -291,15 +311,11 @@ class _Run:
         return some_of([f"{site} {count}" for site, count in self.listener.seen.items()])
 
 
-class _ProbeHook:
+class _ProbeHook(Hook):
     """Changes what a probe returns."""
 
     def __init__(self, run: _Run, site: str, probe: AttentionProbe) -> None:
-        self._run, self._site, self._probe = run, site, probe
-
-    def __call__(self, module: nn.Module, given: Any, weights: Tensor) -> Tensor | None:
-        del module, given
-        return self._run.probed(self._site, self._probe, weights)
+        super().__init__(lambda _, __, weights: run.probed(site, probe, weights))
 
 
 def _hide(what: Any, sites: Which | None, scope: Edges) -> Edit:
@@ -381,12 +397,24 @@ def _wanted(sites: Which | None) -> tuple[tuple[str, ...] | None, Callable[[str]
         return None, lambda _: True
     if callable(sites):
         return (), sites
-    patterns = (sites,) if isinstance(sites, str) else tuple(sites)
+    patterns = patterns_of(sites)
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise InterventionError(
             f"sites={sites!r}; give names, patterns such as 'encoder.*', or a function of a name"
         )
     return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
+
+
+def _softmaxes(given: Any) -> list[SoftmaxAdapter]:
+    """Adapters as they may be given, none, one or many."""
+    many = [] if given is None else list(given) if _is_list(given) else [given]
+    for one in many:
+        if not isinstance(one, SoftmaxAdapter):
+            raise InterventionError(
+                f"adapters={one!r}; give SoftmaxAdapter(sites): other adapters read what a module "
+                "gives, and cannot change what it computes"
+            )
+    return many
 
 
 def _is_list(what: Any) -> bool:

@@ -28,6 +28,7 @@ class Sites:
     every call, and would switch off the fused kernels of torch's encoder layers.
 
     Attributes:
+        root: the name of the model itself.
         names: by the id of a module.
         modules: by name.
         kinds: the types of its modules.
@@ -39,9 +40,9 @@ class Sites:
         self.modules: dict[str, nn.Module] = {}
         self.kinds: set[type[nn.Module]] = set()
         self.compiled = False
-        root = type(getattr(model, _COMPILED, model)).__name__
+        self.root = type(getattr(model, _COMPILED, model)).__name__
         for path, module in _named_modules(model):
-            name = plain_name(path) or root
+            name = plain_name(path) or self.root
             self.names[id(module)] = name
             # Of a compiled module and its wrapper, which share a name, the module stands.
             self.modules[name] = module
