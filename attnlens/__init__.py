@@ -23,12 +23,13 @@ if TYPE_CHECKING:
         SpecializedTemporalAttention,
         TemporalEncoder,
     )
-    from attnlens.recorder import record
+    from attnlens.recorder import Edges, intervene, record
     from attnlens.records import AttentionRecord, Recording, load_recording
 
 __all__ = [
     "AttentionRecord",
     "AttnlensError",
+    "Edges",
     "Explanation",
     "FullModel",
     "MultiScaleTemporalEncoder",
@@ -39,6 +40,7 @@ __all__ = [
     "WhatIf",
     "__version__",
     "explain",
+    "intervene",
     "load_recording",
     "predict",
     "read_match",
@@ -51,6 +53,7 @@ __all__ = [
 _HOMES = {
     "AttentionRecord": "attnlens.records",
     "AttnlensError": "attnlens.errors",
+    "Edges": "attnlens.recorder",
     "Explanation": "attnlens.explanation.types",
     "FullModel": "attnlens.models.predictor",
     "MultiScaleTemporalEncoder": "attnlens.models.temporal",
@@ -60,6 +63,7 @@ _HOMES = {
     "TemporalEncoder": "attnlens.models.temporal",
     "WhatIf": "attnlens.explanation.what_if_types",
     "explain": "attnlens.api",
+    "intervene": "attnlens.recorder",
     "load_recording": "attnlens.records",
     "predict": "attnlens.api",
     "read_match": "attnlens.api",

@@ -7,9 +7,10 @@
     │   ├── MatchFileError    a match file: what is wrong and on which line
     │   ├── BallNotFoundError a ball, innings or label the match does not have
     │   └── CheckpointError   model weights that cannot be loaded
-    └── RecordingError        a recording that would have been empty or wrong
-        ├── NothingRecordedError
-        └── IncompleteRecordingError
+    ├── RecordingError        a recording that would have been empty or wrong
+    │   ├── NothingRecordedError
+    │   └── IncompleteRecordingError
+    └── InterventionError     an intervention that does not fit, or touched nothing
 """
 
 from __future__ import annotations
@@ -69,3 +70,7 @@ class NothingRecordedError(RecordingError):
 
 class IncompleteRecordingError(RecordingError):
     """Attention ran that was not seen, or fewer or more records came than were expected."""
+
+
+class InterventionError(AttnlensError):
+    """An intervention that cannot be made as asked, or that touched nothing."""

@@ -106,18 +106,14 @@ class LazyAttention:
         count = every if keys is None else keys
         k = exact.k if keys is None else exact.k[:, :, :keys]
         # Query heads that share a key head stand side by side, so no key is copied.
-        q = q.reshape(batch * k.shape[1], -1, q.shape[-1])
-        k = k.reshape(batch * k.shape[1], count, k.shape[-1]).transpose(1, 2)
+        asked, groups = q.shape[2], k.shape[1]
+        shared = heads // groups * asked
+        q = q.reshape(batch * groups, shared, q.shape[-1])
+        k = k.reshape(batch * groups, count, k.shape[-1]).transpose(1, 2)
         if out is None:
-            out = q.new_empty(batch, heads, q.shape[1] * k.shape[0] // (batch * heads), count)
-        torch.baddbmm(
-            out.view(k.shape[0], -1, count),
-            q,
-            k,
-            beta=0,
-            alpha=self.scale,
-            out=out.view(k.shape[0], -1, count),
-        )
+            out = q.new_empty(batch, heads, asked, count)
+        product = out.view(batch * groups, shared, count)
+        torch.baddbmm(product, q, k, beta=0, alpha=self.scale, out=product)
         if self.mask is not None:
             mask = self.mask
             if chosen is not None and mask.dim() > 1 and mask.shape[-2] > 1:

@@ -29,7 +29,8 @@ class AttentionRecord:
         weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
             worked out, all of them, each time they are asked for.
         axes: one per dimension of ``weights``.
-        content: the part of the logits from query times key, where the model tells it.
+        content: the part of the logits from query times key, where the model tells it. None
+            where nothing is added to it, and where only the softmax was seen: a note says so.
         bias: the part of the logits from built-in biases, likewise.
         rows: which queries were kept, counted from 0; None: all of them.
         keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
@@ -60,10 +61,12 @@ class AttentionRecord:
     def __post_init__(self) -> None:
         shape = self.shape
         sizes = shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
-        fits = len(self.axes) == len(shape) and all(
-            axis.labels is None or len(axis.labels) == size
-            for axis, size in zip(self.axes, sizes, strict=True)
-        )
+        fits = len(self.axes) == len(shape)
+        if fits:
+            fits = all(
+                axis.labels is None or len(axis.labels) == size
+                for axis, size in zip(self.axes, sizes, strict=True)
+            )
         if not fits:
             told = ", ".join(
                 f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"

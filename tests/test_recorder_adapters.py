@@ -9,7 +9,7 @@ import torch
 from attention_cases import Calls, encoder, reference, tensors
 from torch import Tensor, nn
 
-from attnlens.errors import NothingRecordedError, RecordingError
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
 from attnlens.recorder import Adapter, SoftmaxAdapter, record
 from attnlens.recorder.interception import AttentionCall, Listener, intercepting
 
@@ -109,7 +109,15 @@ def test_softmaxes_of_named_modules(way: str) -> None:
         assert abs(recording["blocks.0"].weights.numpy() - reference(q, q)).max() < 2e-5
     assert torch.equal(plain, output)
     assert list(recording) == ["blocks.0", "blocks.1", "other"]
-    with record(model, adapters=SoftmaxAdapter("blocks.1"), expected=2, top_k=2) as recording:
+    some = {"adapters": SoftmaxAdapter("blocks.1"), "expected": 2, "top_k": 2}
+    with (
+        pytest.raises(
+            IncompleteRecordingError, match=r"blocks\.0: a softmax over the last of four"
+        ),
+        record(model, **some),
+    ):
+        model(q)
+    with record(model, include=["blocks.1", "other"], **some) as recording:
         model(q)
     assert list(recording) == ["blocks.1", "other"]
     assert recording["blocks.1"].keys is not None

@@ -207,14 +207,20 @@ def test_multi_head_attention_tells_what_need_weights_tells(
         with record(module, expected=1) as unasked:
             silent, nothing = module(x, x, x, need_weights=False, **masks)
     assert nothing is None
-    torch.testing.assert_close(told, averaged, atol=1e-6, rtol=0)
+    assert torch.equal(told, averaged)
     for recording in (asked, unasked):
         weights = recording["MultiheadAttention"].weights
         torch.testing.assert_close(weights, each.detach(), atol=EXACT, rtol=0)
-    # Without gradients and without float masks torch takes its fused path.
+    assert torch.equal(output, plain)
+    # Without gradients and without float masks torch takes its fused path, where nothing is added.
     fused = not grad and all(mask.dtype == torch.bool for mask in masks.values())
-    assert bool(asked.notes) == fused
-    torch.testing.assert_close(output, plain, atol=1e-6 if fused else 0, rtol=0)
+    # Where torch is asked for weights, only they are seen; else a float mask stands apart.
+    assert any("(content, bias) are not told apart" in note for note in asked.notes) != fused
+    (entry,), (other,) = asked.records(), unasked.records()
+    assert entry.content is entry.bias is None
+    added_to = "attn_mask" in masks and masks["attn_mask"].is_floating_point()
+    assert (other.bias is not None) == added_to
+    assert not any("not told apart" in note for note in unasked.notes)
     torch.testing.assert_close(silent, plain, atol=1e-6, rtol=0)
 
 
@@ -258,10 +264,11 @@ def test_the_fused_encoder(padded: bool, options: dict[str, Any], mode: dict[str
         plain = model(x, **named)
         with record(model, expected=2, **mode) as recording:
             output = model(x, **named)
-    torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
-    assert any("fused" in note for note in recording.notes)
-    first = recording["layers.0.self_attn"]
     nested = padded and not options.get("norm_first")
+    # Only sequences packed into nested tensors are worked through in steps of our own.
+    assert nested == any("fused" in note for note in recording.notes)
+    torch.testing.assert_close(output, plain, atol=1e-6 if nested else 0, rtol=0)
+    first = recording["layers.0.self_attn"]
     seen = ~hidden[:, None, None, :] if padded else None
     if nested and seen is not None:
         seen = seen & ~hidden[:, None, :, None]
@@ -272,6 +279,26 @@ def test_the_fused_encoder(padded: bool, options: dict[str, Any], mode: dict[str
         assert first.keys is not None
         expected = np.take_along_axis(expected, first.keys.long().numpy(), -1)
     assert np.abs(first.weights.numpy() - expected).max() <= EXACT
+
+
+def test_two_recordings_of_one_fused_encoder_keep_weights_of_their_own() -> None:
+    model = encoder()
+    (x,) = tensors(3, 6, 12)
+    with torch.no_grad():
+        plain = model(x)
+        with record(model) as first, record(model, rows=-1) as second, record(model) as third:
+            output = model(x)
+        with record(model) as whole, record(model, lazy=True) as lazy:
+            beside = model(x)
+    assert torch.equal(output, plain)
+    torch.testing.assert_close(beside, plain, atol=1e-6, rtol=0)
+    for site in first:
+        kept = first[site].weights.clone()
+        assert torch.equal(second[site].weights, kept[:, :, -1:])
+        torch.testing.assert_close(whole[site].weights, kept, atol=EXACT, rtol=0)
+        torch.testing.assert_close(lazy[site].weights, kept, atol=EXACT, rtol=0)
+        first[site].weights.zero_()
+        assert torch.equal(third[site].weights, kept)
 
 
 def test_a_row_that_sees_nothing_is_nan_in_the_fused_encoder_and_stays_so() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import IncompleteRecordingError
-from attnlens.recorder import record
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError
+from attnlens.recorder import SoftmaxAdapter, intervene, record
 
 transformers = pytest.importorskip("transformers")
 
@@ -34,6 +36,20 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
         {"num_hidden_layers": 2, "num_key_value_heads": 2, **SMALL, **PLACES},
         {"input_ids": IDS, "attention_mask": LEFT_PADDED},
     ),
+    "Mistral": (
+        {
+            "num_hidden_layers": 2,
+            "num_key_value_heads": 2,
+            "sliding_window": 3,
+            **SMALL,
+            **PLACES,
+        },
+        {"input_ids": IDS, "attention_mask": LEFT_PADDED},
+    ),
+    "Qwen3": (
+        {"num_hidden_layers": 1, "num_key_value_heads": 2, "head_dim": 8, **SMALL, **PLACES},
+        {"input_ids": IDS, "attention_mask": LEFT_PADDED},
+    ),
     "Bert": (
         {"num_hidden_layers": 2, **SMALL, **PLACES},
         {"input_ids": IDS, "attention_mask": LEFT_PADDED.flip(1)},
@@ -45,6 +61,29 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
     "T5": (
         {"num_layers": 2, "d_model": 32, "num_heads": 4, "d_kv": 8, "d_ff": 40, "vocab_size": 50},
         {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]},
+    ),
+    "Whisper": (
+        {
+            "d_model": 32,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+            "encoder_ffn_dim": 40,
+            "decoder_ffn_dim": 40,
+            "vocab_size": 50,
+            "num_mel_bins": 8,
+            "max_source_positions": 10,
+            "max_target_positions": 10,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "decoder_start_token_id": 1,
+        },
+        {
+            "input_features": torch.linspace(-1, 1, 320).view(2, 8, 20).sin(),
+            "decoder_input_ids": IDS[:, :4],
+        },
     ),
     "Bart": (
         {
@@ -86,7 +125,7 @@ def test_weights_are_those_the_library_returns(name: str, how: str, kept: bool) 
         with record(model, expected=len(expected)) as recording:
             output = model(**inputs)[0]
     assert torch.equal(plain, output)
-    real = inputs.get("attention_mask", torch.ones(2, 6)).bool() if name != "ViT" else None
+    real = inputs.get("attention_mask", torch.ones(2, 6)).bool() if "input_ids" in inputs else None
     for entry, weights in zip(recording.records(), expected, strict=True):
         got = entry.weights
         assert entry.shape == tuple(weights.shape)
@@ -115,6 +154,101 @@ def test_generation_gives_a_record_per_step() -> None:
         model.generate(IDS, max_new_tokens=3, do_sample=False, pad_token_id=0)
     shapes = [entry.shape for entry in recording.calls("transformer.h.0.attn")]
     assert shapes == [(2, 4, 1, 6), (2, 4, 1, 7), (2, 4, 1, 8)]
+
+
+@pytest.mark.parametrize("options", [{"num_beams": 2}, {"cache_implementation": "static"}])
+def test_steps_of_a_generation_with_grouped_heads_are_rows_of_one_run(
+    options: dict[str, Any],
+) -> None:
+    sizes, _ = MODELS["Llama"]
+    models = {}
+    for how in ("eager", "sdpa"):
+        config = transformers.LlamaConfig(**sizes, pad_token_id=0)
+        config._attn_implementation = how
+        torch.manual_seed(0)
+        models[how] = transformers.LlamaForCausalLM(config).eval()
+    site = "model.layers.1.self_attn"
+    asked = {"attention_mask": LEFT_PADDED, "max_new_tokens": 4, "do_sample": False, **options}
+    plain = models["sdpa"].generate(IDS, **asked)
+    found, texts = {}, {}
+    for how, model in models.items():
+        with record(model) as recording:
+            texts[how] = model.generate(IDS, **asked)
+        found[how] = recording.calls(site)
+        if options.get("num_beams", 1) == 1:
+            with intervene(model, hide=3, heads=2), record(model) as recording:
+                model.generate(IDS, **asked)
+            found[f"{how}, edited"] = recording.calls(site)
+    assert torch.equal(texts["sdpa"], plain)
+    assert torch.equal(texts["eager"], plain)
+    for edited in ("", ", edited") if len(found) > 2 else ("",):
+        pairs = list(zip(found[f"sdpa{edited}"], found[f"eager{edited}"], strict=True))
+        assert len(pairs) == 4
+        for step, (one, other) in enumerate(pairs):
+            assert one.shape == other.shape
+            assert one.shape[1:3] == (4, 1 if step else 6)
+            got, weights = one.weights, other.weights
+            if not step:
+                beams = len(got) // 2
+                real = LEFT_PADDED.repeat_interleave(beams, 0).bool()[:, None, :, None]
+                got, weights = got * real, weights * real
+            torch.testing.assert_close(got, weights, atol=2e-5, rtol=0)
+            if edited:
+                assert not got[:, 2, :, 3].any()
+                assert got[:, 1, -1, 3].all()
+
+
+def test_a_sink_is_told() -> None:
+    sizes = {**SMALL, **PLACES, "num_hidden_layers": 1, "num_key_value_heads": 2, "head_dim": 8}
+    experts = {"num_local_experts": 2, "num_experts_per_tok": 1}
+    model = made("GptOss", "eager", **sizes, **experts)
+    (told,) = asked(model, {"input_ids": IDS})
+    with torch.no_grad(), record(model, expected=1) as recording:
+        model(IDS)
+    (entry,) = recording.records()
+    # The library drops the sink from what it returns.
+    torch.testing.assert_close(entry.weights[..., :-1], told, atol=2e-5, rtol=0)
+    assert any("the last key is no token but the model's sink" in note for note in entry.notes)
+
+
+def test_a_softmax_that_is_laid_out_otherwise_is_named_with_its_shape() -> None:
+    sizes = {**SMALL, **PLACES, "num_hidden_layers": 1, "attention_window": 4, "pad_token_id": 0}
+    model = made("Longformer", "eager", **sizes)
+    site = "encoder.layer.0.attention.self"
+    with (
+        pytest.raises(NothingRecordedError, match=rf"{site}: its softmax is of shape \(2, 8, 4, 5"),
+        torch.no_grad(),
+        record(model),
+    ):
+        model(IDS)
+    with torch.no_grad(), record(model, adapters=SoftmaxAdapter(site)) as recording:
+        model(IDS)
+    assert recording[site].shape == (2, 8, 4, 5)
+
+
+def test_a_model_is_saved_and_copied_in_the_block() -> None:
+    sizes, inputs = MODELS["Llama"]
+    model = made("Llama", "eager", **sizes)
+    with torch.no_grad(), record(model, expected=2):
+        plain = model(**inputs)[0]
+        read = pickle.loads(pickle.dumps(model))
+        assert torch.equal(read(**inputs)[0], plain)
+
+
+def test_eager_attention_in_another_thread() -> None:
+    sizes, inputs = MODELS["GPT2"]
+    model = made("GPT2", "eager", **sizes)
+
+    def elsewhere() -> None:
+        thread = threading.Thread(target=lambda: model(**inputs))
+        thread.start()
+        thread.join()
+
+    with (
+        pytest.raises(NothingRecordedError, match=r"h\.0\.attn, h\.1\.attn: ran in another thread"),
+        record(model),
+    ):
+        elsewhere()
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without")

@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from attnlens.errors import (
     AttnlensError,
     IncompleteRecordingError,
+    InterventionError,
     NothingRecordedError,
     RecordingError,
 )
-from attnlens.recorder import record
+from attnlens.recorder import SoftmaxAdapter, intervene, record
 
 
 def run(model: nn.Module, *inputs: Tensor, **options: Any) -> Any:
@@ -42,6 +43,9 @@ def run(model: nn.Module, *inputs: Tensor, **options: Any) -> Any:
         ({"dtype": torch.float16, "lazy": True}, r"leave dtype out, or lazy"),
         ({"include": []}, r"include=\[\]; give site names, patterns"),
         ({"expected": 0}, r"expected=0; give how many"),
+        ({"include": 3}, r"include=3; give site names, patterns"),
+        ({"expected": 2.5}, r"expected=2.5; give how many"),
+        ({"adapters": "blocks.*"}, r"adapters='blocks.\*'; give an object"),
         ({"adapters": [3]}, r"adapters=3; give an object with matches\(module\)"),
     ],
 )
@@ -105,7 +109,7 @@ def test_another_thread() -> None:
             model["here"](*inputs)
             elsewhere()
 
-    told = "1 site ran and was not recorded: there: ran in another thread; a block records"
+    told = "1 site ran and was not recorded: there: ran in another thread; a block is for"
     with pytest.raises(IncompleteRecordingError, match=told):
         both()
     both(include="here")
@@ -179,9 +183,49 @@ def test_modules_that_did_not_run_are_told_in_a_note() -> None:
     ]
 
 
+def test_tensors_without_values() -> None:
+    with pytest.raises(RecordingError, match="tensors on the device meta have no values"):
+        run(Calls(), *(part.to("meta") for part in tensors(1, 2, 3, 4, many=3)))
+
+
+class ByHand(nn.Module):
+    def forward(self, q: Tensor) -> Tensor:
+        return torch.softmax(q @ q.transpose(-1, -2), -1) @ q
+
+
+@pytest.mark.parametrize("kind", ["by hand", "weights asked for"])
+def test_weights_formed_in_another_thread(kind: str) -> None:
+    (q,) = tensors(2, 3, 4, 4)
+    made: dict[str, tuple[nn.Module, Any]] = {
+        "by hand": (nn.Sequential(ByHand(), nn.Linear(4, 4)), lambda m: m(q)),
+        "weights asked for": (nn.MultiheadAttention(4, 2), lambda m: m(q[0], q[0], q[0])),
+    }
+    model, call = made[kind]
+    adapters = SoftmaxAdapter("*") if kind == "by hand" else None
+    site = "0" if kind == "by hand" else "MultiheadAttention"
+
+    def elsewhere() -> None:
+        thread = threading.Thread(target=call, args=(model,))
+        thread.start()
+        thread.join()
+
+    with (
+        pytest.raises(NothingRecordedError, match=f": {site}: ran in another thread"),
+        record(model, adapters=adapters),
+    ):
+        elsewhere()
+    with record(model, adapters=adapters, expected=1):
+        call(model)
+
+
 @pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad])
 def test_transforms_of_functions_are_refused(transform: Any) -> None:
     model = Calls()
     (q,) = tensors(2, 1, 2, 3, 4)
     with pytest.raises(RecordingError, match=r"inside a torch.func transform"), record(model):
+        transform(lambda x: model(x, x, x).sum())(q if transform is torch.vmap else q[0])
+    with (
+        pytest.raises(InterventionError, match=r"inside a torch.func transform .* be changed"),
+        intervene(model, hide=0),
+    ):
         transform(lambda x: model(x, x, x).sum())(q if transform is torch.vmap else q[0])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import io
+import pickle
 import sys
 import threading
 import types
@@ -18,13 +20,17 @@ import torch.nn.functional as F
 from attention_cases import Calls, encoder, reference, tensors
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as bound_here
+from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from attnlens.errors import NothingRecordedError
-from attnlens.recorder import record
+from attnlens.probe import AttentionProbe
+from attnlens.recorder import SoftmaxAdapter, intervene, record
 
 ORIGINALS = {
     (F, "scaled_dot_product_attention"): F.scaled_dot_product_attention,
+    (torch, "softmax"): torch.softmax,
+    (torch.Tensor, "softmax"): torch.Tensor.softmax,
     (torch._C._nn, "scaled_dot_product_attention"): torch._C._nn.scaled_dot_product_attention,
     (F, "softmax"): F.softmax,
     (torch, "_transformer_encoder_layer_fwd"): torch._transformer_encoder_layer_fwd,
@@ -39,6 +45,7 @@ def torch_is_as_it_was() -> Any:
     yield
     for (owner, name), original in ORIGINALS.items():
         assert getattr(owner, name) is original
+    assert "softmax" not in vars(torch.Tensor)
     assert globals()["bound_here"] is F.scaled_dot_product_attention
 
 
@@ -361,3 +368,108 @@ def test_the_fused_encoder_keeps_its_path_where_torch_is_held_in_hidden_places(k
     torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
     assert recording["layers.0.self_attn"].shape == (3, 2, 6, 6)
     assert len(holder) == kept
+
+
+class Probed(nn.Module):
+    """Attention by hand, told through a probe; and again, for an adapter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.probe = AttentionProbe()
+        self.inner = nn.Identity()
+
+    def forward(self, q: Tensor) -> Tensor:
+        weights = torch.softmax(q @ q.transpose(-1, -2), -1)
+        result: Tensor = self.inner(self.probe(weights) @ q)
+        return result
+
+
+@pytest.mark.parametrize("copying", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+@pytest.mark.parametrize("block", ["record", "intervene"])
+def test_a_copy_made_in_the_block_tells_it_nothing(
+    block: str, copying: Callable[[nn.Module], nn.Module]
+) -> None:
+    model = Probed()
+    (q,) = tensors(2, 3, 5, 4)
+    plain = model(q)
+    adapter = SoftmaxAdapter("inner")
+    with (
+        record(model, adapters=adapter, expected=1)
+        if block == "record"
+        else intervene(model, hide=1, adapters=adapter)
+    ) as found:
+        inside = model(q)
+        copied = copying(model)
+        torch.save(model, io.BytesIO())
+        assert torch.equal(copied(q), plain)
+    assert torch.equal(copied(q), plain)
+    assert torch.equal(inside, plain) == (block == "record")
+    assert len(found) == 1
+    assert torch.equal(model(q), plain)
+
+
+class Noticing(TorchFunctionMode):
+    """A mode of the user's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = 0
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        del types
+        self.heard += func is torch.relu
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_come_off_by_name_in_whatever_order_blocks_end() -> None:
+    kept = [F.scaled_dot_product_attention]  # so a mode of ours is on
+    model, (x,) = Two(), tensors(1, 3, 8)
+    mine = Noticing()
+    block = record(model)
+    block.__enter__()
+    mine.__enter__()
+    model(x)
+    block.__exit__(None, None, None)
+    torch.relu(x)
+    assert mine.heard == 1
+    assert torch.overrides._get_current_function_mode_stack() == [mine]
+    mine.__exit__(None, None, None)
+    assert torch.overrides._get_current_function_mode_stack() == []
+
+    # A block that ends in another thread, as of a generator that is collected there.
+    block = record(model)
+    recording = block.__enter__()
+    model(x)
+    failed: list[BaseException] = []
+
+    def end() -> None:
+        try:
+            block.__exit__(None, None, None)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join()
+    assert not failed
+    model(x)
+    assert len(recording.records()) == 2
+    while torch.overrides._get_current_function_mode_stack():
+        torch.overrides._pop_mode()  # left behind, and deaf
+    assert kept
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripts_are_made_in_the_block_as_outside() -> None:
+    class Plain(nn.Module):
+        def forward(self, q: Tensor) -> Tensor:
+            return F.scaled_dot_product_attention(q, q, q) + torch.softmax(q, -1) + q.softmax(-1)
+
+    (q,) = tensors(2, 3, 5, 4)
+    model = Calls()
+    with record(model):
+        model(q, q, q)
+        script = torch.jit.script(Plain())
+    torch.testing.assert_close(script(q), Plain()(q))

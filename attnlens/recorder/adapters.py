@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.errors import RecordingError
 from attnlens.recorder.choice import matches
-from attnlens.recorder.modes import WatchingMode
 
 
 @runtime_checkable
@@ -56,8 +53,9 @@ class SoftmaxAdapter:
         with record(model, adapters=[SoftmaxAdapter("blocks.*.attention")]) as recording:
             model(x)
 
-    Every softmax over the last axis of a tensor of four dimensions (three: one head) counts,
-    whichever way it is called: ``torch.softmax``, ``F.softmax``, ``x.softmax``, ``nn.Softmax``.
+    Every softmax over the last axis of a tensor of four dimensions counts (three: one head; more:
+    the first ones are taken for the batch), whichever way it is called: ``torch.softmax``,
+    ``F.softmax``, ``x.softmax``, ``nn.Softmax``. `attnlens.intervene` takes such adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
@@ -93,7 +91,8 @@ def adapters_of(given: Given | Sequence[Given] | None) -> list[Adapter | Softmax
     """
     if given is None:
         return []
-    many = given if isinstance(given, Sequence) else [given]
+    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    many: Sequence[Any] = given if listed else [given]  # type: ignore[assignment]
     found: list[Adapter | SoftmaxAdapter] = []
     for one in many:
         if isinstance(one, SoftmaxAdapter | Adapter) and not isinstance(one, type):
@@ -112,37 +111,3 @@ def adapters_of(given: Given | Sequence[Given] | None) -> list[Adapter | Softmax
 def of_function(adapter: object) -> bool:
     """Whether an adapter came of a function, which speaks for no module until it answers."""
     return isinstance(adapter, _OfFunction)
-
-
-_SOFTMAXES = frozenset(
-    {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax, torch._softmax}
-)
-
-
-class SeenSoftmax(WatchingMode):
-    """Tells of every softmax over the last axis while it is on.
-
-    Args:
-        tell: called with the weights; what it returns takes their place.
-    """
-
-    def __init__(self, tell: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self._tell = tell
-
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        del types
-        named = kwargs or {}
-        result = func(*args, **named)
-        if func not in _SOFTMAXES or not isinstance(result, Tensor):
-            return result
-        axis = named.get("dim", args[1] if len(args) > 1 else None)
-        if result.dim() not in (3, 4) or axis not in (-1, result.dim() - 1):
-            return result
-        return self._tell(result)

@@ -20,6 +20,10 @@ AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
+TOGETHER: Final = (
+    "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
+)
+
 _SMALL_CELLS: Final = 1 << 20
 """Weights of so few cells are worked out in one go."""
 
@@ -62,6 +66,17 @@ class Capture:
         self.wants_lse = choice.top_k is not None or choice.lazy
         self.bytes = 0
 
+    def wants(self, shape: tuple[int, ...]) -> str:
+        """Weights, queries and keys, or everything; see `interception.Handler`."""
+        choice = self._choice
+        if choice.lazy:
+            return "queries"
+        if choice.top_k is not None:
+            small = math.prod(shape) <= _SMALL_CELLS
+        else:
+            small = not choice.open or self._fits(shape, count=False)
+        return "weights" if small else "steps"
+
     def of_call(self, call: AttentionCall) -> tuple[AttentionRecord, Tensor | None]:
         """What is kept of a call, and its output if that came of working it out.
 
@@ -71,8 +86,15 @@ class Capture:
         notes = (*call.notes, DROPPED) if call.dropout else call.notes
         with torch.no_grad():
             if call.weights is not None:
+                weights = call.weights
+                if not call.own or call.mask is not None:
+                    weights = _without_nan(weights)
+                elif self._choice.open:
+                    self.bytes += self._size(weights.shape)
+                if call.kind == "softmax":
+                    notes = (*notes, TOGETHER)
                 return self.of_weights(
-                    call.site, call.number, _without_nan(call.weights), AXES, notes=notes
+                    call.site, call.number, weights, AXES, notes=notes, own=call.own
                 ), None
             assert call.q is not None
             with without_autocast(call.q.device.type):
@@ -150,7 +172,7 @@ class Capture:
                 whole = source.exact.weights()
                 return self.of_weights(call.site, call.number, whole, AXES, notes=notes), None
             return self._lazily(call, source, notes), None
-        if choice.top_k is not None or (choice.open and not self._fits(source)):
+        if choice.top_k is not None or (choice.open and not self._fits(source.shape)):
             if choice.top_k is None:
                 notes = (*notes, self._too_large(source))
             return self._largest(call, source, choice.top(keys, call.site), notes)
@@ -208,8 +230,12 @@ class Capture:
     def _lazily(
         self, call: AttentionCall, source: LazyAttention, notes: tuple[str, ...]
     ) -> AttentionRecord:
-        q, k = (part.clone(memory_format=torch.contiguous_format) for part in (source.q, source.k))
-        kept = replace(source, q=q, k=k)
+        kept = source
+        if not call.own:
+            q, k = (
+                part.clone(memory_format=torch.contiguous_format) for part in (source.q, source.k)
+            )
+            kept = replace(source, q=q, k=k)
         return AttentionRecord.of_lazy(call.site, call.number, kept, AXES, notes)
 
     def _largest(
@@ -229,24 +255,25 @@ class Capture:
         )
         return record, output
 
-    def _fits(self, source: LazyAttention) -> bool:
+    def _fits(self, shape: tuple[int, ...], count: bool = True) -> bool:
         """Whether weights are small enough to be kept whole unasked; counts them if so."""
-        size = self._size(source)
-        if source.shape[3] <= DEFAULT_TOP:
+        size = self._size(shape)
+        if shape[3] <= DEFAULT_TOP:
             return True
         if size > WHOLE_CALL_BYTES:
             return False
         if self._in_memory and self.bytes + size > WHOLE_BLOCK_BYTES:
             return False
-        self.bytes += size
+        if count:
+            self.bytes += size
         return True
 
-    def _size(self, source: LazyAttention) -> int:
+    def _size(self, shape: tuple[int, ...]) -> int:
         dtype = self._choice.dtype or torch.float32
-        return math.prod(source.shape) * dtype.itemsize
+        return math.prod(shape) * dtype.itemsize
 
     def _too_large(self, source: LazyAttention) -> str:
-        size = self._size(source) >> 20
+        size = self._size(source.shape) >> 20
         return (
             f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights of a call "
             f"are kept unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call and "

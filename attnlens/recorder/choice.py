@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -126,12 +126,19 @@ def wanted_sites(
         return (), None
     if callable(include):
         return (), include
-    patterns = (include,) if isinstance(include, str) else tuple(include)
+    patterns = patterns_of(include)
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise RecordingError(
             f"include={include!r}; give site names, patterns such as 'encoder.*', or a function"
         )
     return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
+
+
+def patterns_of(given: Any) -> tuple[Any, ...]:
+    """One or several patterns, as they may be given; none of anything else."""
+    if isinstance(given, str):
+        return (given,)
+    return tuple(given) if isinstance(given, Iterable) else ()
 
 
 def matches(site: str, pattern: str) -> bool:

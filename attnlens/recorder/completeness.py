@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError
 from attnlens.probe import AttentionProbe
 from attnlens.recorder.choice import matches
+from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import Listener
 from attnlens.recorder.sites import Sites
 
@@ -32,12 +33,14 @@ class Known:
     Attributes:
         probes: sites of probes (the module that holds one), and the probes.
         torch: sites of ``nn.MultiheadAttention``.
+        paths: where each probe is itself, by its site.
         eager: sites of Hugging Face attention, which may form weights by a softmax.
         scripts: sites of TorchScript modules whose code computes attention.
         ran: how often each of those ran that are counted: eager ones and scripts.
     """
 
     probes: dict[str, AttentionProbe] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
     torch: dict[str, nn.Module] = field(default_factory=dict)
     eager: dict[str, nn.Module] = field(default_factory=dict)
     scripts: dict[str, nn.Module] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class Known:
                 continue
             if isinstance(module, AttentionProbe):
                 known.probes[site.removesuffix(".probe")] = module
+                known.paths[site.removesuffix(".probe")] = site
             elif isinstance(module, nn.MultiheadAttention):
                 known.torch[site] = module
             elif isinstance(module, torch.jit.ScriptModule):
@@ -69,19 +73,22 @@ class Known:
         """All of them but scripts, of which nothing is known before they run."""
         return [*self.probes, *self.torch, *self.eager]
 
-    def count_runs(self) -> list[RemovableHandle]:
-        """Hooks that count runs where not every run need be seen, in this thread."""
+    def count_runs(self, listener: Listener) -> list[RemovableHandle]:
+        """Hooks that count runs where not every run need be seen; those in other threads apart."""
         owner = threading.get_ident()
 
         def counting(site: str) -> Callable[..., None]:
             def hook(*_: Any) -> None:
                 if threading.get_ident() == owner:
                     self.ran[site] = self.ran.get(site, 0) + 1
+                elif site in self.eager:
+                    listener.elsewhere.add(site)
 
             return hook
 
         handles = [
-            module.register_forward_hook(counting(site)) for site, module in self.eager.items()
+            module.register_forward_hook(Hook(counting(site)))
+            for site, module in self.eager.items()
         ]
         if self.scripts:
             # Scripts take no hooks of their own.
@@ -138,34 +145,21 @@ def judge(
             that ran, or there are not as many records as expected.
     """
     wanted = [site for site in known.sites if listener.is_wanted(site)]
-    unseen = {
-        site: _why_unseen(site, known, model)
-        for site in (*known.eager, *known.scripts)
-        if known.ran.get(site)
-        and not _seen_within(site, listener)
-        and site not in recorded
-        and listener.is_wanted(site)
-        and _has_attention(known, site)
-    }
-    for site in sorted(listener.elsewhere - set(recorded)):
-        if listener.is_wanted(site):
-            unseen[site] = (
-                "ran in another thread; a block records the thread it is in: "
-                "open it where the model is called"
-            )
+    unseen = unseen_sites(listener, known, recorded, model, "include")
+    unseen |= elsewhere_sites(listener, recorded)
     idle = [site for site in wanted if site not in recorded and site not in unseen]
     if not recorded:
         raise NothingRecordedError(_nothing(listener, known, model, unseen, wanted, filtered))
     if unseen:
         raise IncompleteRecordingError(
             f"{_number(len(unseen), 'site')} ran and "
-            f"{'was' if len(unseen) == 1 else 'were'} not recorded: {_reasons(unseen)}"
+            f"{'was' if len(unseen) == 1 else 'were'} not recorded: {reasons_of(unseen)}"
         )
     for pattern in patterns:
         if not any(matches(site, pattern) for site in recorded):
             raise IncompleteRecordingError(
-                f"include: nothing that ran is called {pattern!r}; recorded: {_some(recorded)}"
-                + (f"; known but not run: {_some(idle)}" if idle else "")
+                f"include: nothing that ran is called {pattern!r}; recorded: {some_of(recorded)}"
+                + (f"; known but not run: {some_of(idle)}" if idle else "")
             )
     total = sum(recorded.values())
     if expected is not None and total != expected:
@@ -174,12 +168,103 @@ def judge(
         raise IncompleteRecordingError(
             f"{expected} records expected, {total} made: {counts}"
             + (", ..." if len(recorded) > _SHOWN else "")
-            + (f"; not run: {_some(idle)}" if idle else "")
-            + (f"; left out by include: {_some(left_out)}" if left_out else "")
+            + (f"; not run: {some_of(idle)}" if idle else "")
+            + (f"; left out by include: {some_of(left_out)}" if left_out else "")
         )
     if idle:
-        return f"did not run in the block, so nothing was recorded: {_some(idle)}"
+        return f"did not run in the block, so nothing was recorded: {some_of(idle)}"
     return None
+
+
+def unseen_sites(
+    listener: Listener, known: Known, seen: Container[str], model: nn.Module, leave_out: str
+) -> dict[str, str]:
+    """Sites that ran in this thread and came through no way that is known, and why.
+
+    Args:
+        leave_out: the option by which a site is left aside.
+    """
+    unseen = {
+        site: _why_unseen(site, known, model, listener)
+        for site in (*known.eager, *known.scripts)
+        if known.ran.get(site)
+        and not _seen_within(site, listener)
+        and site not in seen
+        and listener.is_wanted(site)
+        and _has_attention(known, site)
+    }
+    missed = [
+        site
+        for site in listener.missed
+        if listener.is_wanted(site) and not _spoken_for(site, listener, known)
+    ]
+    if missed:
+        reason = (
+            "a softmax over the last of four dimensions that nothing says is attention; if it is, "
+            f"give adapters={_adapter_of(missed)} or pass the weights through an AttentionProbe; "
+            f"if not, leave it out with {leave_out}="
+        )
+        unseen |= dict.fromkeys(missed, reason)
+    return unseen
+
+
+def elsewhere_sites(listener: Listener, seen: Container[str]) -> dict[str, str]:
+    """Sites that ran in another thread only, and why they were not reached."""
+    return {
+        site: "ran in another thread; a block is for the thread it is in: "
+        "open it where the model is called"
+        for site in sorted(listener.elsewhere)
+        if site not in seen and listener.is_wanted(site)
+    }
+
+
+def doubtful(listener: Listener) -> str:
+    """What to say of softmaxes that may have been attention of one head; may be empty."""
+    sites = [
+        site for site in listener.doubtful if listener.is_wanted(site) and site not in listener.seen
+    ]
+    if not sites:
+        return ""
+    return (
+        f"; a softmax over the last of three dimensions ran in {some_of(sites)}: if it is "
+        f"attention, give adapters={_adapter_of(sites)}"
+    )
+
+
+def _adapter_of(sites: Sequence[str]) -> str:
+    shown = list(sites)[:_SHOWN]
+    told = repr(shown[0]) if len(shown) == 1 else repr(shown)
+    return f"SoftmaxAdapter({told})"
+
+
+def _spoken_for(site: str, listener: Listener, known: Known) -> bool:
+    """Whether a softmax that ran in a module is told of by other means.
+
+    These are torch's own calls there, an adapter of the module or of one around it, and probes
+    that the module, or the one around it, holds.
+    """
+    if site in listener.seen:
+        return True
+    adapted = listener.adapted | listener.passed_over
+    if any(site == one or site.startswith(f"{one}.") for one in adapted):
+        return True
+    around = {site, site.rpartition(".")[0] or listener.sites.root}
+    return any(
+        _holder(path, listener) in around or path.startswith(f"{site}.")
+        for probe, path in known.paths.items()
+        if probe in listener.seen
+    )
+
+
+def _holder(path: str, listener: Listener) -> str:
+    """The module that a probe belongs to; lists and dictionaries of modules are passed over."""
+    while True:
+        path = path.rpartition(".")[0]
+        holder = listener.sites.modules.get(path)
+        if not path:
+            return listener.sites.root
+        if not isinstance(holder, nn.ModuleList | nn.ModuleDict):
+            return path
 
 
 def _nothing(
@@ -192,16 +277,16 @@ def _nothing(
 ) -> str:
     name = type(model).__name__
     if unseen:
-        return f"nothing was recorded of {name}: {_reasons(unseen)}"
+        return f"nothing was recorded of {name}: {reasons_of(unseen)}"
     if filtered and (listener.seen or known.sites) and not wanted:
         ran = [*listener.seen] or known.sites
-        return f"include matched no attention of {name}; it has: {_some(ran)}"
+        return f"include matched no attention of {name}; it has: {some_of(ran)}"
     if wanted:
         only = set(wanted) <= set(known.probes)
         what = "attention probes" if only else "attention modules"
         return (
             f"none of the {len(wanted)} {what} ran; call the model inside the block"
-            f" ({_some(wanted)})"
+            f" ({some_of(wanted)})"
         )
     if any(isinstance(module, torch.fx.GraphModule) for module in listener.sites.modules.values()):
         return (
@@ -212,6 +297,7 @@ def _nothing(
         f"{name} has no AttentionProbe, and no other attention of it ran in the block; looked "
         f"for: {LOOKED_FOR}; call the model in the block; for attention written by hand pass its "
         "weights through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]"
+        f"{doubtful(listener)}"
     )
 
 
@@ -228,10 +314,15 @@ def _has_attention(known: Known, site: str) -> bool:
     return "aten::scaled_dot_product_attention" in code or "aten::softmax" in code
 
 
-def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
+def _why_unseen(site: str, known: Known, model: nn.Module, listener: Listener) -> str:
     if site in known.scripts:
         return "is TorchScript, whose inside no one sees; record the module it was made from"
     module = known.eager[site]
+    if site in listener.odd:
+        return (
+            f"its softmax is of shape {listener.odd[site]}, not (batch, head, query, key); give "
+            "adapters=SoftmaxAdapter(SITE) to have it as it is, or an adapter that lays it out"
+        )
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     told = f" ({used!r})" if used else ""
     return (
@@ -240,15 +331,16 @@ def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
     )
 
 
-def _reasons(unseen: dict[str, str]) -> str:
+def reasons_of(unseen: dict[str, str]) -> str:
     """Sites by reason, the reason told once."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)
-    return "; ".join(f"{_some(sites)}: {reason}" for reason, sites in by_reason.items())
+    return "; ".join(f"{some_of(sites)}: {reason}" for reason, sites in by_reason.items())
 
 
-def _some(sites: Sequence[str] | dict[str, Any]) -> str:
+def some_of(sites: Sequence[str] | dict[str, Any]) -> str:
+    """The first few names, and how many more there are."""
     names = list(sites)
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

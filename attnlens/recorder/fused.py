@@ -1,14 +1,17 @@
 """Torch's fused encoder kernels, written out, so that the attention inside can be seen.
 
 ``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention``, without gradients and in eval,
-hand a whole layer to one operator. While a listener is told of them the same is computed step by
-step: outputs then agree with the fused operator's within rounding (1e-6), not to the last bit.
+hand a whole layer to one operator. Where it is only watched, the operators inside that one are
+called, weights asked for, and the output stays what it was to the last bit (`_watched`); queries
+and keys alone are projected beside it. Where attention is changed, or sequences are nested, the
+same is computed step by step: outputs then agree within rounding (1e-6), and a note says so.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
@@ -16,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.interception import AttentionCall, Listener, attend, listening, untold
 from attnlens.recorder.sites import local_of
 from attnlens.recorder.torch_calls import computed
 
@@ -25,6 +28,9 @@ LEFT: Final = (
 )
 
 _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
+
+_NATIVE: Final = getattr(torch, "_native_multi_head_attention", None)
+"""As it is without us: this module is loaded before anything stands in for it."""
 
 Told = list[tuple[Listener, str]]
 
@@ -39,7 +45,125 @@ def encoder_layer(
     told = listening(frame, part="self_attn")
     if not told:
         return original(*args, **named)
+    src = args[0] if args else named["src"]
+    if not src.is_nested and not any(listener.handler.changes for listener, _ in told):
+        watched = _watched(told, original, args, named)
+        if watched is not None:
+            return watched
     return _layer(told, frame, *args, **named)
+
+
+def _watched(
+    told: Told, original: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Tensor | None:
+    """A whole layer that nobody changes, bit for bit; None if it is better done step by step."""
+    layer = _Layer(*args, **named)
+    shape = layer.shape
+    wants = {listener.handler.wants(shape) for listener, _ in told}
+    if wants == {"weights"} and _forms_weights(layer.src):
+        return layer.with_weights(told)
+    if wants == {"queries"}:
+        output: Tensor = original(*args, **named)
+        layer.tell_queries(told)
+        return output
+    return None
+
+
+@dataclass(slots=True)
+class _Layer:
+    """The arguments of ``torch._transformer_encoder_layer_fwd``, by the names they have there."""
+
+    src: Tensor
+    embed_dim: int
+    num_heads: int
+    qkv_weight: Tensor
+    qkv_bias: Tensor
+    proj_weight: Tensor
+    proj_bias: Tensor
+    use_gelu: bool
+    norm_first: bool
+    eps: float
+    norm_weight_1: Tensor
+    norm_bias_1: Tensor
+    norm_weight_2: Tensor
+    norm_bias_2: Tensor
+    ffn_weight_1: Tensor
+    ffn_bias_1: Tensor
+    ffn_weight_2: Tensor
+    ffn_bias_2: Tensor
+    mask: Tensor | None = None
+    mask_type: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Of the weights, ``(batch, head, query, key)``."""
+        batch, length = self.src.shape[:2]
+        return batch, self.num_heads, length, length
+
+    def with_weights(self, told: Told) -> Tensor:
+        """The layer by the operators that the fused one is made of, in its order."""
+        x = self._first(self.src) if self.norm_first else self.src
+        assert _NATIVE is not None
+        attended, weights = _NATIVE(
+            x,
+            x,
+            x,
+            self.embed_dim,
+            self.num_heads,
+            self.qkv_weight,
+            self.qkv_bias,
+            self.proj_weight,
+            self.proj_bias,
+            self.mask,
+            True,
+            False,
+            self.mask_type,
+        )
+        parts = {"kind": "encoder", "weights": weights, "mask": self.mask, "own": len(told) == 1}
+        attend(told, parts, lambda _: weights, lambda replaced: replaced)
+        x = attended.add_(self.src)
+        if self.norm_first:
+            return self._feed_forward(self._second(x)).add_(x)
+        x = self._first(x)
+        return self._second(self._feed_forward(x).add_(x))
+
+    def tell_queries(self, told: Told) -> None:
+        """Tell what weights can be worked out from: queries and keys, projected once more."""
+        x = self._first(self.src) if self.norm_first else self.src
+        both = 2 * self.embed_dim
+        joined = torch._C._nn.linear(x, self.qkv_weight[:both], self.qkv_bias[:both])
+        batch, length = x.shape[:2]
+        width = self.embed_dim // self.num_heads
+        q, k = joined.view(batch, length, 2, self.num_heads, width).permute(2, 0, 3, 1, 4)
+        parts = {
+            "kind": "encoder",
+            "q": q,
+            "k": k,
+            "mask": _seen(self.mask, self.mask_type),
+            "scale": 1 / math.sqrt(width),
+            "own": len(told) == 1,
+        }
+        attend(told, parts, lambda _: q, lambda replaced: replaced)
+
+    def _first(self, x: Tensor) -> Tensor:
+        return torch.layer_norm(
+            x, (self.embed_dim,), self.norm_weight_1, self.norm_bias_1, self.eps
+        )
+
+    def _second(self, x: Tensor) -> Tensor:
+        return torch.layer_norm(
+            x, (self.embed_dim,), self.norm_weight_2, self.norm_bias_2, self.eps
+        )
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        hidden: Tensor = torch._addmm_activation(
+            self.ffn_bias_1,
+            x.flatten(0, -2),
+            self.ffn_weight_1.t(),
+            use_gelu=self.use_gelu,
+        )
+        hidden = hidden.view(*x.shape[:-1], -1)
+        return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
 
 def _layer(
@@ -93,6 +217,11 @@ def _layer(
     return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
 
 
+def _forms_weights(x: Tensor) -> bool:
+    """Whether the operators work with whole weights in float32, and would give them away."""
+    return _NATIVE is not None and x.device.type == "cpu" and x.dtype is torch.float32
+
+
 def multi_head(
     original: Callable[..., Any],
     frame: FrameType | None,
@@ -103,7 +232,54 @@ def multi_head(
     told = listening(frame)
     if not told:
         return original(*args, **named)
+    query = args[0] if args else named["query"]
+    if not query.is_nested and not any(listener.handler.changes for listener, _ in told):
+        batch, length = query.shape[:2]
+        heads = args[4] if len(args) > 4 else named["num_heads"]
+        wants = {listener.handler.wants((batch, heads, length, length)) for listener, _ in told}
+        if wants == {"weights"} and _forms_weights(query):
+            return _multi_head_watched(told, original, *args, **named)
     return _multi_head(told, *args, **named)
+
+
+def _multi_head_watched(
+    told: Told,
+    original: Callable[..., Any],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    mask: Tensor | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    output, weights = original(
+        query,
+        key,
+        value,
+        embed_dim,
+        num_heads,
+        qkv_weight,
+        qkv_bias,
+        proj_weight,
+        proj_bias,
+        mask,
+        True,
+        False,
+        mask_type,
+    )
+    own = len(told) == 1 and (average_attn_weights or not need_weights)
+    parts = {"kind": "encoder", "weights": weights, "mask": mask, "own": own}
+    attend(told, parts, lambda _: weights, lambda replaced: replaced)
+    if not need_weights:
+        return output, None
+    return output, weights.sum(1) / num_heads if average_attn_weights else weights
 
 
 def _multi_head(
@@ -127,7 +303,8 @@ def _multi_head(
     q, k, v = _heads(F.linear(x, qkv_weight, qkv_bias), num_heads)
     weights: Tensor | None = None
     if need_weights:
-        weights = _weights(q, k, seen)
+        with untold():
+            weights = _weights(q, k, seen)
         parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
         weights = attend(
             told,
@@ -163,13 +340,11 @@ def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) ->
     def compute(call: AttentionCall | None) -> Tensor:
         if call is None:
             output = F.scaled_dot_product_attention(q, k, v, seen)
-            mask = seen
         else:
-            mask = call.mask
             output = computed(F.scaled_dot_product_attention, call)
-        if mask is not None and mask.dtype == torch.bool:
-            # Where every key is hidden the fused kernel gives NaN.
-            output = output.masked_fill(~mask.any(-1, keepdim=True), math.nan)
+        if seen is not None:
+            # Where the model's own mask hides every key the fused kernel gives NaN.
+            output = output.masked_fill(~seen.any(-1, keepdim=True), math.nan)
         return output
 
     output: Tensor = attend(told, parts, compute, lambda replaced: replaced)

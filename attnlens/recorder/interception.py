@@ -28,7 +28,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import RecordingError
+from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.sites import Sites
 
 Modify = Callable[[Tensor, int, Tensor], Tensor]
@@ -56,11 +56,14 @@ class AttentionCall:
         scale: what query times key is multiplied by.
         dropout: probability that the model drops a weight after softmax.
         gqa: whether heads may share keys.
-        weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``.
+        weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``;
+            of kind ``"encoder"`` what the kernel formed, where it was asked for it; else None, or
+            what a handler puts in the place of softmax.
         modify: of kind ``"flex"``, what is done to scaled logits:
             ``modify(logits, first row of the batch, queries) -> logits``.
         loose: whether the output may be computed in another way, so that its last bits differ.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
+        own: whether ``q``, ``k`` or ``weights`` were made for the handler, which may keep them.
         notes: what must be known of how the call was seen.
     """
 
@@ -79,6 +82,7 @@ class AttentionCall:
     modify: Modify | None = None
     loose: bool = False
     lse: Tensor | None = None
+    own: bool = False
     notes: tuple[str, ...] = ()
 
     def with_changes(self, **changes: Any) -> AttentionCall:
@@ -100,6 +104,18 @@ class Handler(Protocol):
 
     @property
     def wants_lse(self) -> bool: ...
+
+    def wants(self, shape: tuple[int, int, int, int]) -> str:
+        """What a handler that only watches makes best use of, where both are to be had.
+
+        Args:
+            shape: of the weights, ``(batch, head, query, key)``.
+
+        Returns:
+            ``"weights"``, whole; ``"queries"`` (and keys); or ``"steps"``: queries, keys and
+            values, from which it gives the output too.
+        """
+        ...
 
     def attention(self, call: AttentionCall) -> Tensor | AttentionCall | None:
         """Called once for every call, before the model goes on.
@@ -124,6 +140,12 @@ class Listener:
         elsewhere: sites that ran in another thread.
         passed_over: sites that something else takes care of.
         softmaxes: sites where a softmax is attention, told by the module.
+        spoken_for: how many modules are running whose softmaxes an adapter calls attention.
+        missed: sites of softmaxes over the last of four dimensions or more that nothing told to
+            be attention, and how many.
+        doubtful: the same of three dimensions.
+        odd: the shapes of softmaxes in ``softmaxes`` that are not laid out as weights, by site.
+        adapted: sites of which an adapter gave the weights.
     """
 
     def __init__(
@@ -139,6 +161,11 @@ class Listener:
         self.softmaxes: dict[str, nn.Module] = {}
         self._wanted = wanted
         self.passed_over: set[str] = set()
+        self.spoken_for = 0
+        self.missed: dict[str, int] = {}
+        self.doubtful: dict[str, int] = {}
+        self.odd: dict[str, tuple[int, ...]] = {}
+        self.adapted: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def wants(self, site: str) -> bool:
@@ -161,10 +188,24 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
         self.busy = False
+        self.adapted_elsewhere = 0
 
 
 here = _Here()
-"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on."""
+"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on;
+``adapted_elsewhere`` while a module runs whose softmaxes are attention to other threads' listeners.
+"""
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """A block whose calls are told to nobody, because someone tells of them otherwise."""
+    before, here.busy = here.busy, True
+    try:
+        yield
+    finally:
+        here.busy = before
+
 
 everywhere: list[Listener] = []
 """The listeners of all threads."""
@@ -241,18 +282,24 @@ def attend(
         with_lse: output and log-sum-exp by the kernel the model's own way would take, if any.
 
     Raises:
-        RecordingError: the call came from inside a transform such as ``torch.vmap``.
+        RecordingError: the call came from inside a transform such as ``torch.vmap``; where it
+            was to be changed, an InterventionError.
     """
+    changing = any(listener.handler.changes for listener, _ in told)
+    error = InterventionError if changing else RecordingError
+    done = "changed" if changing else "recorded"
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        raise RecordingError(
+        raise error(
             f"{told[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
-            "recorded; run the model without it in the block"
+            f"{done}; run the model without it in the block"
         )
     here.busy = True
     try:
         changed: AttentionCall | None = None
         # Changes first, whichever block was entered first.
-        ordered = sorted(told, key=lambda one: not one[0].handler.changes)
+        ordered = told
+        if len(told) > 1:
+            ordered = sorted(told, key=lambda one: not one[0].handler.changes)
         output: Any = None
         for listener, site in ordered:
             handler = listener.handler
@@ -265,7 +312,7 @@ def attend(
             answer = handler.attention(call)
             if isinstance(answer, AttentionCall):
                 changed = answer
-                parts = {name: getattr(answer, name) for name in parts}
+                parts = {name: getattr(answer, name) for name in (*parts, "weights")}
             elif answer is not None and (output is None or handler.changes):
                 output = restore(answer)
                 if handler.changes:

@@ -8,18 +8,19 @@ listener of the process comes and taken away when the last one goes.
 from __future__ import annotations
 
 import copy
+import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
-from attnlens.recorder import fused, torch_calls
+from attnlens.recorder import fused, torch_calls, written
 from attnlens.recorder.holders import Holders, calls_operators, give_back
 from attnlens.recorder.interception import everywhere, here, note_elsewhere
 from attnlens.recorder.modes import WatchingMode, fused_path_asked
@@ -30,16 +31,23 @@ Meant = Callable[
 ]
 
 
+Noted = Callable[[FrameType, tuple[Any, ...], dict[str, Any]], bool]
+
+
 class StandIn:
     """Takes the place of a function of torch.
 
     It equals the function it stands for, so code that compares functions or looks them up (a
     tensor subclass's ``__torch_function__``, say) finds what it looks for.
+
+    Attributes:
+        meant: does the call, and tells listeners of it.
+        noted: whether a call is attention, so that a listener of another thread has missed it.
     """
 
-    __slots__ = ("__name__", "__wrapped__", "meant", "noted")
+    __slots__ = ("__name__", "__weakref__", "__wrapped__", "meant", "noted")
 
-    def __init__(self, original: Callable[..., Any], meant: Meant, noted: bool) -> None:
+    def __init__(self, original: Callable[..., Any], meant: Meant, noted: Noted) -> None:
         self.__wrapped__ = original
         self.__name__ = getattr(original, "__name__", type(original).__name__)
         self.meant = meant
@@ -49,9 +57,12 @@ class StandIn:
         if here.listeners:
             if not here.busy:
                 return self.meant(self.__wrapped__, sys._getframe(1), args, named)
-        elif self.noted and everywhere:
+        elif everywhere and self.noted(sys._getframe(1), args, named):
             note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
 
     def __eq__(self, other: object) -> bool:
         return other is self or other is self.__wrapped__
@@ -73,19 +84,33 @@ class StandIn:
         return copy.deepcopy(self.__wrapped__, memo)
 
     def __reduce__(self) -> Any:
-        return (getattr, (sys.modules[self.__wrapped__.__module__ or "torch"], self.__name__))
+        home = getattr(self.__wrapped__, "__objclass__", None)
+        if home is not None:  # a method
+            return getattr, (home, self.__name__)
+        module = self.__wrapped__.__module__ or "torch"
+        return pkgutil.resolve_name, (f"{module}:{self.__name__}",)
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _never(*_: Any) -> bool:
+    return False
 
 
 def _places() -> list[tuple[Any, str, StandIn]]:
-    sdpa = StandIn(F.scaled_dot_product_attention, torch_calls.scaled_dot_product, True)
+    sdpa = StandIn(F.scaled_dot_product_attention, torch_calls.scaled_dot_product, _always)
     places: list[tuple[Any, str, StandIn]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
-        (F, "softmax", StandIn(F.softmax, torch_calls.softmax, False)),
+        (F, "softmax", StandIn(F.softmax, written.softmax, written.noted)),
+        (torch, "softmax", StandIn(torch.softmax, written.softmax, written.noted)),
+        (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, written.noted)),
         (
             torch.overrides,
             "has_torch_function",
-            StandIn(torch.overrides.has_torch_function, fused_path_asked, False),
+            StandIn(torch.overrides.has_torch_function, fused_path_asked, _never),
         ),
     ]
     for name, meant in (
@@ -94,7 +119,7 @@ def _places() -> list[tuple[Any, str, StandIn]]:
     ):
         original = getattr(torch, name, None)
         if original is not None:
-            places.append((torch, name, StandIn(original, meant, True)))
+            places.append((torch, name, StandIn(original, meant, _always)))
     return places
 
 
@@ -127,7 +152,9 @@ class _Patches:
             if flex is not None and hasattr(flex, "flex_attention_hop"):
                 original = flex.flex_attention_hop
                 if not isinstance(original, StandIn):
-                    self._put(flex, "flex_attention_hop", StandIn(original, torch_calls.flex, True))
+                    self._put(
+                        flex, "flex_attention_hop", StandIn(original, torch_calls.flex, _always)
+                    )
             for namespace, name in _holders.by_name():
                 if (id(namespace), name) not in self._done:
                     self._put(namespace, name, SDPA)
@@ -146,12 +173,17 @@ class _Patches:
                 give_back(SDPA)
 
     def _put(self, owner: Any, name: str, stand_in: StandIn) -> None:
+        inherited = name not in vars(owner)
         setattr(owner, name, stand_in)
         self._done.add((id(owner), name))
 
         def undo() -> None:
             # What someone else put there in the meantime is theirs.
-            if getattr(owner, name, None) is stand_in:
+            if getattr(owner, name, None) is not stand_in:
+                return
+            if inherited:
+                delattr(owner, name)
+            else:
                 setattr(owner, name, stand_in.__wrapped__)
 
         self._undo.append(undo)

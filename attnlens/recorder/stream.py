@@ -26,6 +26,8 @@ class Stream:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"to={path!r} is no path", remedy="give a folder to be made")
         self.path = Path(os.path.abspath(path))
         if self.path.exists():
             raise InputError("is there already", path=path, remedy="give a folder to be made")

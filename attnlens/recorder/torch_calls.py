@@ -13,16 +13,15 @@ from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, here, listening
+from attnlens.errors import RecordingError
+from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
 from attnlens.recorder.sites import local_of
 
 _FLASH: Final = 1
 """What ``torch._fused_sdp_choice`` answers for the flash kernels."""
-
-_MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
 Original = Callable[..., Any]
 
@@ -34,7 +33,16 @@ def scaled_dot_product(
     told = listening(frame)
     if not told:
         return original(*args, **named)
-    return _sdpa(told, lambda: original(*args, **named), original, None, *args, **named)
+    packed = frame is not None and _heads_stand_as_queries(frame)
+    return _sdpa(told, lambda: original(*args, **named), original, None, packed, *args, **named)
+
+
+def _heads_stand_as_queries(frame: FrameType) -> bool:
+    """Whether heads that share keys were laid out as queries of one head.
+
+    Hugging Face's attention does so for a single query, as each step of a generation has.
+    """
+    return frame.f_code.co_name == "sdpa_attention_forward" and local_of(frame, "q_length") == 1
 
 
 def _sdpa(
@@ -42,6 +50,7 @@ def _sdpa(
     run: Callable[[], Any],
     again: Original,
     others: Callable[[Tensor], Any] | None,
+    packed: bool,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -57,10 +66,15 @@ def _sdpa(
         run: the call as the model made it.
         again: computes a changed call.
         others: what the model gets besides the output, put round it; None: the output alone.
+        packed: whether what stands as queries are heads of one query.
     """
     notes: tuple[str, ...] = ()
     mask, causal, gqa = attn_mask, is_causal, enable_gqa
     q, k, v = query, key, value
+    if q.is_meta:
+        raise RecordingError(
+            f"{told[0][1]}: tensors on the device meta have no values; run the model on another"
+        )
     if isinstance(mask, CausalBias):
         lower_right = mask.variant == CausalVariant.LOWER_RIGHT
         if lower_right and mask.seq_len_q != mask.seq_len_kv:
@@ -76,8 +90,14 @@ def _sdpa(
         dtype = torch.get_autocast_dtype(q.device.type)
         q, k, v = (_cast(tensor, dtype) for tensor in (q, k, v))
         mask = mask if mask is None or mask.dtype == torch.bool else _cast(mask, dtype)
-    lead = q.shape[:-2]
-    if not (q.dim() == k.dim() == v.dim() == 4) or (not gqa and k.shape[:-2] != lead):
+    lead, places = q.shape[:-2], q.shape[-2]
+    packed = packed and places > 1 and q.shape[1] == k.shape[1]
+    if packed:
+        lead = k.shape[:-2]
+        gqa, q = True, q.expand(*lead, -1, -1).flatten(1, 2).unsqueeze(2)
+        if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
+            mask = mask.flatten(1, 2).unsqueeze(2)
+    elif not (q.dim() == k.dim() == v.dim() == 4) or (not gqa and k.shape[:-2] != lead):
         lead = lead if gqa else (q[..., :1, :1] + k[..., :1, :1]).shape[:-2]
         mask = _mask_of_four(mask, lead, q.shape[-2], k.shape[-2])
         q, k, v = (
@@ -99,7 +119,7 @@ def _sdpa(
     }
 
     def restore(output: Tensor) -> Any:
-        output = output.reshape(*lead, *output.shape[-2:])
+        output = output.reshape(*lead, places, output.shape[-1])
         return output if others is None else others(output)
 
     def compute(call: AttentionCall | None) -> Any:
@@ -123,6 +143,8 @@ UNCOMPILED: Final = (
 
 def computed(original: Original, call: AttentionCall) -> Tensor:
     """A call's output by torch's own kernel, which takes masks of two dimensions or more."""
+    if call.weights is not None:
+        return weighted(call)
     mask = call.mask
     output: Tensor = original(
         call.q,
@@ -135,6 +157,19 @@ def computed(original: Original, call: AttentionCall) -> Tensor:
         enable_gqa=call.gqa,
     )
     return output
+
+
+def weighted(call: AttentionCall) -> Tensor:
+    """A call's output from the weights that a handler gave it."""
+    assert call.weights is not None
+    assert call.v is not None
+    weights, v = call.weights, call.v
+    with torch.autocast(v.device.type, enabled=False):
+        if v.shape[1] != weights.shape[1]:
+            v = v.repeat_interleave(weights.shape[1] // v.shape[1], 1)
+        if call.dropout:
+            weights = F.dropout(weights, call.dropout)
+        return torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
 
 
 def _flash(
@@ -213,93 +248,6 @@ def _real(lengths: list[int], like: Tensor) -> Tensor:
     return longest < torch.tensor(lengths, device=like.device).unsqueeze(1)
 
 
-def softmax(
-    original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
-    """``F.softmax`` where its result is attention.
-
-    That is inside ``F.multi_head_attention_forward``, and in modules a listener knows as
-    attention that forms its own weights.
-    """
-    if frame is None:
-        return original(*args, **named)
-    if frame.f_code is _MULTI_HEAD_CODE:
-        told = listening(frame)
-        if not told:
-            return original(*args, **named)
-        dropout = float(local_of(frame, "dropout_p") or 0.0)
-        weights = _unseen(original, args, named)
-        lead = (-1, int(local_of(frame, "num_heads")))
-    else:
-        if not any(listener.softmaxes for listener in _listeners()):
-            return original(*args, **named)
-        logits = args[0] if args else named.get("input")
-        if not isinstance(logits, Tensor) or logits.dim() != 4 or _axis(args, named) not in (-1, 3):
-            return original(*args, **named)
-        heads = logits.shape[1]
-        told = listening(frame, lambda listener, site, module: _fits(listener, site, module, heads))
-        weights = _unseen(original, args, named)
-        if not told:
-            return weights
-        dropout = _dropout_of(told[0])
-        lead = tuple(weights.shape[:2])
-    shape = weights.shape
-    parts = {
-        "kind": "softmax",
-        "weights": weights.reshape(*lead, *shape[-2:]),
-        "dropout": dropout,
-        "notes": (),
-    }
-    return attend(
-        told,
-        parts,
-        lambda call: weights if call is None or call.weights is None else call.weights.view(shape),
-        lambda output: output.reshape(shape),
-    )
-
-
-def _unseen(original: Original, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """A function's result; a mode that sees it called tells nobody a second time."""
-    here.busy = True
-    try:
-        return original(*args, **named)
-    finally:
-        here.busy = False
-
-
-def _listeners() -> list[Listener]:
-    return here.listeners
-
-
-def _axis(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    return args[1] if len(args) > 1 else named.get("dim")
-
-
-def _fits(listener: Listener, site: str, module: nn.Module, heads: int) -> bool:
-    """Whether a softmax in a module is over keys: its second dimension counts the heads."""
-    if site not in listener.softmaxes:
-        return False
-    for name in ("num_heads", "num_attention_heads", "n_heads", "n_head", "num_key_value_heads"):
-        for holder in (module, getattr(module, "config", None)):
-            told = getattr(holder, name, None)
-            if isinstance(told, int):
-                return heads == told
-    return True
-
-
-def _dropout_of(told: tuple[Listener, str]) -> float:
-    """The dropout a hand-written attention module is likely to apply to its weights."""
-    module = told[0].sites.modules[told[1]]
-    if not module.training:
-        return 0.0
-    for name in ("attention_dropout", "dropout_p", "dropout", "attn_dropout", "dropout_prob"):
-        value = getattr(module, name, None)
-        value = getattr(value, "p", value)
-        if isinstance(value, float) and value > 0:
-            return value
-    return 0.0
-
-
 def flex(
     original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
 ) -> Any:
@@ -327,6 +275,8 @@ def flex(
     def compute(call: AttentionCall | None) -> Any:
         if call is None:
             return original(*args, **named)
+        if call.weights is not None:
+            return restore(weighted(call))
         changed = (call.q, call.k, call.v, score_mod, block_mask, call.scale)
         return original(*changed, *args[len(changed) :], **named)
 
@@ -406,6 +356,7 @@ def by_operator(
         lambda: original(*args, **named),
         F.scaled_dot_product_attention,
         others,
+        False,
         given["query"],
         given["key"],
         given["value"],

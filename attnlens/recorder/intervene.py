@@ -1,0 +1,452 @@
+"""`intervene`: a model that attends otherwise, for as long as a ``with`` block lasts."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from attnlens.errors import InterventionError
+from attnlens.probe import AttentionProbe
+from attnlens.recorder.adapters import SoftmaxAdapter
+from attnlens.recorder.choice import matches, patterns_of
+from attnlens.recorder.completeness import (
+    LOOKED_FOR,
+    Known,
+    doubtful,
+    elsewhere_sites,
+    reasons_of,
+    some_of,
+    unseen_sites,
+)
+from attnlens.recorder.edges import TENSORS, Edges, Positions, positions
+from attnlens.recorder.edits import (
+    Edit,
+    Freeze,
+    Hide,
+    Place,
+    Replace,
+    Scale,
+    axes_of,
+    edited,
+    four,
+    whole_records,
+)
+from attnlens.recorder.hooks import Hook
+from attnlens.recorder.interception import AttentionCall, Listener, intercepting
+from attnlens.recorder.torch_calls import PADDED
+from attnlens.recorder.written import watch_softmaxes
+from attnlens.records import AttentionRecord
+
+Which = str | Sequence[str] | Callable[[str], bool]
+Hidden = Positions | Tensor | np.ndarray[Any, Any] | Edges | Sequence[Edges]
+Factor = float | Tensor | np.ndarray[Any, Any]
+New = Tensor | np.ndarray[Any, Any] | Callable[[Tensor], Tensor]
+
+
+@contextmanager
+def intervene(
+    model: nn.Module,
+    *,
+    hide: Hidden | Mapping[str, Hidden] = None,
+    scale: Factor | Mapping[str, Factor] | None = None,
+    replace: New | Mapping[str, New] | None = None,
+    freeze: Mapping[str, AttentionRecord] | None = None,
+    renormalise: bool | None = None,
+    sites: Which | None = None,
+    heads: Positions = None,
+    queries: Positions = None,
+    keys: Positions = None,
+    rows: Positions = None,
+    calls: Positions = None,
+    adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
+) -> Iterator[dict[str, int]]:
+    """Change the attention weights of a model while the block runs: attention knock-out.
+
+    ::
+
+        with attnlens.intervene(model, hide=[3, 4]):                # from every query, everywhere
+            model(x)
+        with attnlens.intervene(model, hide=-1, sites="layers.0.*", heads=2):
+            model(x)
+        with attnlens.intervene(model, hide={"layers.0.self_attn": Edges(head=1, key=[3, 4])}):
+            model(x)
+
+    Any module of torch will do, by the same ways as for `attnlens.record`; a recording in the
+    block, around it or within it, shows the changed weights. Weights are those of softmax, before
+    dropout, ``(batch, head, query, key)``. Gradients flow. Blocks nest: those entered first
+    change first. Nothing of the model is changed, and other threads run it as it is.
+
+    Exactly one of these four says what is done to the chosen cells:
+
+    Args:
+        hide: keys that are not looked at; the row's other keys are scaled up to sum to 1, and a
+            row without any becomes 0. Positions; or `Edges`, one or several; or booleans, true
+            where hidden, ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or
+            ``(batch, head, query, key)``, so that every row of a batch is an ablation of its own.
+        scale: what the cells are multiplied by: a number, or a tensor laid out likewise.
+        replace: new weights, laid out likewise, or a function of the weights
+            ``(batch, head, query, key)`` that returns new ones.
+        freeze: a recording of whole weights; each site has those of its record, whatever its
+            input. A site recorded once has them in every call, else call by call.
+
+    Each of the first three may also be a mapping from names of sites, or patterns, to that. Of a
+    tensor for no named site, sites with another number of keys are left as they are.
+
+    Args:
+        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
+            keys: yes unless False; else: no unless True.
+        sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
+            None: all whose weights are over keys (of a recording: those it has).
+        heads, queries, keys, rows, calls: cells by position, -1 being the last: of these heads,
+            queries, keys, rows of the batch and calls of a site; None: all.
+        adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
+
+    Yields:
+        how many calls of each site were changed so far.
+
+    Raises:
+        InterventionError: options that exclude each other; positions or sizes that are not those
+            of a call (from that call); at the end of the block, an edit that touched nothing,
+            or attention that ran and could not be reached.
+    """
+    if not isinstance(model, nn.Module):
+        raise InterventionError(f"intervene needs a torch.nn.Module, not {type(model).__name__}")
+    given = {"hide": hide, "scale": scale, "replace": replace, "freeze": freeze}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        problem = f"{' and '.join(named)} are given" if named else "nothing is given to do"
+        raise InterventionError(
+            f"{problem}; give one of hide=, scale=, replace= and freeze=, and nest blocks for more"
+        )
+    name, what = named[0], given[named[0]]
+    scope = Edges(key=keys, query=queries, head=heads, row=rows, call=calls)
+    if name == "freeze":
+        edits = [_freeze(what, sites, scope)]
+    elif isinstance(what, Mapping):
+        if sites is not None or not what:
+            problem = "names its sites; leave sites out" if what else "names no site"
+            raise InterventionError(f"{name}= {problem}")
+        edits = [_MAKERS[name](one, site, scope) for site, one in what.items()]
+    else:
+        edits = [_MAKERS[name](what, sites, scope)]
+    for edit in edits:
+        if renormalise is not None:
+            edit.renormalise = bool(renormalise)
+    with ExitStack() as stack:
+        run = _Run(model, edits, _softmaxes(adapters))
+        stack.callback(run.end)
+        run.begin()
+        with intercepting(run.listener):
+            yield run.changed
+        run.judge()
+
+
+class _Run:
+    """One block: its listener and the hooks it set.
+
+    Attributes:
+        changed: how many calls of each site were changed.
+    """
+
+    changes = True
+    wants_lse = False
+
+    def wants(self, shape: tuple[int, int, int, int]) -> str:
+        """Everything: attention is computed from what is changed."""
+        del shape
+        return "steps"
+
+    def __init__(self, model: nn.Module, edits: list[Edit], adapters: list[SoftmaxAdapter]) -> None:
+        self.changed: dict[str, int] = {}
+        self._adapters = adapters
+        self._edits = edits
+        self._model = model
+        self._thread = threading.get_ident()
+        self._handles: list[RemovableHandle] = []
+        self.listener = Listener(model, self, lambda site: any(one.wanted(site) for one in edits))
+        self._known = Known.of(self.listener.sites)
+        self.listener.softmaxes = {**self._known.torch, **self._known.eager}
+
+    def begin(self) -> None:
+        """Set the hooks."""
+        for site, probe in self._known.probes.items():
+            if self.listener.is_wanted(site):
+                self._watch_probe(site, probe)
+        if self._known.eager or self._known.scripts:
+            self._handles += self._known.count_runs(self.listener)
+        self._handles += watch_softmaxes(self.listener, self._adapters, InterventionError)
+
+    def end(self) -> None:
+        """Take every hook away."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def attention(self, call: AttentionCall) -> AttentionCall | None:
+        """Change one call; see `interception.Handler`."""
+        answer = edited(call, self._edits)
+        if answer is None:
+            return None
+        self._note(call.site)
+        if PADDED in call.notes:
+            raise InterventionError(
+                f"{call.site}: attention over nested tensors cannot be changed; pad the input"
+            )
+        return answer
+
+    def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
+        """What a probe returns instead of the weights it was given; None: those."""
+        if threading.get_ident() != self._thread:
+            self.listener.elsewhere.add(site)
+            return None
+        if torch._C._current_graph_task_id() != -1 or not self.listener.wants(site):
+            return None
+        axes = axes_of(probe.axes, weights, site)
+        whole = four(weights, axes)
+        number = self.listener.number(site)
+        place = Place(site, number, tuple(whole.shape), axes, weights.device)
+        touched = False
+        for edit in self._edits:
+            chosen = edit.chosen(place)
+            if chosen is not None:
+                whole = edit.changed(whole, chosen, place)
+                touched = True
+        if not touched:
+            return None
+        self._note(site)
+        return whole.reshape(weights.shape)
+
+    def _watch_probe(self, site: str, probe: AttentionProbe) -> None:
+        self._handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
+        hooks = probe._forward_hooks
+        # Before hooks that watch, in the order in which blocks were entered.
+        for key in reversed([key for key, one in hooks.items() if isinstance(one, _ProbeHook)]):
+            hooks.move_to_end(key, last=False)  # type: ignore[attr-defined]
+
+    def _note(self, site: str) -> None:
+        if _computed_again():
+            raise InterventionError(
+                f"{site}: gradient checkpointing computes it again for gradients, without the "
+                "intervention; switch checkpointing off, or gradients"
+            )
+        self.changed[site] = self.changed.get(site, 0) + 1
+
+    def judge(self) -> None:
+        """Whether every edit touched something.
+
+        Raises:
+            InterventionError: one did not, or some attention that ran was out of reach.
+        """
+        listener = self.listener
+        unseen = unseen_sites(listener, self._known, listener.seen, self._model, "sites")
+        if unseen:
+            raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
+        for edit in self._edits:
+            if not edit.touched:
+                raise InterventionError(f"{edit.name}= touched nothing: {self._why(edit)}")
+            for pattern in edit.patterns or ():
+                if not any(matches(site, pattern) for site in edit.touched):
+                    raise InterventionError(
+                        f"{edit.name}= touched nothing called {pattern!r}: "
+                        f"{self._why(edit, pattern)}"
+                    )
+            for number, edges in enumerate(edit.edges):
+                if number not in edit.used:
+                    raise InterventionError(
+                        f"{edit.name}= touched nothing for {edges}; calls of each site: "
+                        f"{self._counts()}"
+                    )
+        unseen = elsewhere_sites(listener, listener.seen)
+        if unseen:
+            raise InterventionError(f"attention ran that was not changed: {reasons_of(unseen)}")
+
+    def _why(self, edit: Edit, pattern: str | None = None) -> str:
+        """Why an edit, or one of its patterns, touched nothing."""
+        seen, known = self.listener.seen, self._known.sites
+
+        def meant(site: str) -> bool:
+            return edit.wanted(site) and (pattern is None or matches(site, pattern))
+
+        elsewhere = sorted(filter(meant, self.listener.elsewhere))
+        if elsewhere and not any(map(meant, seen)):
+            return (
+                f"{some_of(elsewhere)} ran in another thread; open the block where the model is "
+                "called"
+            )
+        if not seen and not known:
+            return (
+                f"no attention of {type(self._model).__name__} ran in the block; looked for: "
+                f"{LOOKED_FOR}; call the model in the block; pass attention written by hand "
+                "through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]"
+                f"{doubtful(self.listener)}"
+            )
+        if not seen:
+            return f"the model did not run in the block; it has: {some_of(known)}"
+        if edit.passed:
+            assert edit.values is not None
+            counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
+            return f"it has {edit.values.shape[-1]} keys, and {counts}"
+        if not any(map(meant, seen)):
+            idle = [site for site in known if site not in seen]
+            return f"no such site ran; there ran {some_of(seen)}" + (
+                f"; known but not run: {some_of(idle)}" if idle else ""
+            )
+        if any(edges.call is not None for edges in edit.edges):
+            return f"no such call; calls of each site: {self._counts()}"
+        return f"none of the sites is attention over keys; name one with sites=: {some_of(seen)}"
+
+    def _counts(self) -> str:
+        return some_of([f"{site} {count}" for site, count in self.listener.seen.items()])
+
+
+class _ProbeHook(Hook):
+    """Changes what a probe returns."""
+
+    def __init__(self, run: _Run, site: str, probe: AttentionProbe) -> None:
+        super().__init__(lambda _, __, weights: run.probed(site, probe, weights))
+
+
+def _hide(what: Any, sites: Which | None, scope: Edges) -> Edit:
+    if scope.key is not None:
+        raise InterventionError("hide= says which keys; leave keys= out")
+    patterns, wanted = _wanted(sites)
+    values, edges = None, [scope]
+    if isinstance(what, Edges) or (_is_list(what) and any(isinstance(one, Edges) for one in what)):
+        edges = [what] if isinstance(what, Edges) else list(what)
+        if not all(isinstance(one, Edges) for one in edges):
+            raise InterventionError("hide= mixes Edges with positions; give Edges throughout")
+        if scope != Edges():
+            raise InterventionError("hide=Edges(...) says which cells; leave the other options out")
+    elif _is_grid(what):
+        values = torch.as_tensor(what)
+        if values.dtype != torch.bool:
+            raise InterventionError(f"hide= has {values.dtype}; give booleans, true where hidden")
+        _check_grid("hide", values)
+    else:
+        edges = [dataclasses.replace(scope, key=positions("hide", what))]
+    return Hide("hide", patterns, wanted, edges, values, renormalise=True)
+
+
+def _scale(what: Any, sites: Which | None, scope: Edges) -> Edit:
+    patterns, wanted = _wanted(sites)
+    if isinstance(what, Tensor | np.ndarray) and what.ndim:
+        values = torch.as_tensor(what)
+        _check_grid("scale", values)
+        return Scale("scale", patterns, wanted, [scope], values)
+    try:
+        factor = math.nan if isinstance(what, bool | str) else float(what)
+    except (TypeError, ValueError):
+        factor = math.nan
+    if not math.isfinite(factor):
+        raise InterventionError(f"scale={what!r}; give a number, or a tensor of them; {TENSORS}")
+    return Scale("scale", patterns, wanted, [scope], factor=factor)
+
+
+def _replace(what: Any, sites: Which | None, scope: Edges) -> Edit:
+    patterns, wanted = _wanted(sites)
+    if callable(what) and not isinstance(what, Tensor):
+        return Replace("replace", patterns, wanted, [scope], change=what)
+    if not isinstance(what, Tensor | np.ndarray):
+        raise InterventionError(
+            f"replace={type(what).__name__}; give a tensor, or a function of weights "
+            f"(batch, head, query, key) that returns others; {TENSORS}"
+        )
+    values = torch.as_tensor(what)
+    _check_grid("replace", values)
+    return Replace("replace", patterns, wanted, [scope], values)
+
+
+def _freeze(what: Any, sites: Which | None, scope: Edges) -> Edit:
+    records = whole_records(what)
+    patterns, wanted = _wanted(sites)
+    if patterns is None and sites is None:
+        patterns = tuple(records)
+    for pattern in patterns or ():
+        if not any(matches(site, pattern) for site in records):
+            raise InterventionError(
+                f"freeze: nothing called {pattern!r} was recorded; recorded: "
+                f"{some_of(list(records))}"
+            )
+    return Freeze(
+        "freeze",
+        patterns,
+        lambda site: site in records and wanted(site),
+        [scope],
+        records=records,
+    )
+
+
+_MAKERS: Final = {"hide": _hide, "scale": _scale, "replace": _replace}
+
+
+def _wanted(sites: Which | None) -> tuple[tuple[str, ...] | None, Callable[[str], bool]]:
+    """Patterns over site names, None for all sites with keys, and whether a site is wanted."""
+    if sites is None:
+        return None, lambda _: True
+    if callable(sites):
+        return (), sites
+    patterns = patterns_of(sites)
+    if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+        raise InterventionError(
+            f"sites={sites!r}; give names, patterns such as 'encoder.*', or a function of a name"
+        )
+    return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
+
+
+def _softmaxes(given: Any) -> list[SoftmaxAdapter]:
+    """Adapters as they may be given, none, one or many."""
+    many = [] if given is None else list(given) if _is_list(given) else [given]
+    for one in many:
+        if not isinstance(one, SoftmaxAdapter):
+            raise InterventionError(
+                f"adapters={one!r}; give SoftmaxAdapter(sites): other adapters read what a module "
+                "gives, and cannot change what it computes"
+            )
+    return many
+
+
+def _is_list(what: Any) -> bool:
+    return isinstance(what, Sequence) and not isinstance(what, str | bytes)
+
+
+def _is_grid(what: Any) -> bool:
+    """Whether this is one value per cell; a row of whole numbers is positions."""
+    if not isinstance(what, Tensor | np.ndarray):
+        return False
+    kind = torch.as_tensor(what).dtype
+    numbers = kind != torch.bool and not kind.is_floating_point
+    return what.ndim > 1 or (what.ndim == 1 and not numbers)
+
+
+def _check_grid(name: str, values: Tensor) -> None:
+    if not 1 <= values.dim() <= 4 or not values.numel():
+        raise InterventionError(f"{name}= has shape {tuple(values.shape)}; {TENSORS}")
+
+
+_CHECKPOINT: Final = os.path.join(os.path.dirname(torch.utils.__file__), "checkpoint.py")
+
+
+def _computed_again() -> bool:
+    """Whether a module is running whose activations are not kept, but computed for gradients."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == _CHECKPOINT and (
+            # What forgets runs without gradients; what recomputes for hooks, with them.
+            code.co_name == "forward" or torch.is_grad_enabled()
+        ):
+            return True
+        frame = frame.f_back
+    return False

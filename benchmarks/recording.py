@@ -1,0 +1,328 @@
+"""What recording attention costs, ours and other tools', beside the plain forward.
+
+::
+
+    python benchmarks/recording.py [--tokens 128 512 2048] [--pairs 15] [--json FILE]
+    python benchmarks/recording.py --quick              # tiny models, to see that it runs
+    python benchmarks/recording.py --long               # one layer of 32,768 tokens, no table
+
+Models are built from their sizes, nothing is downloaded: 12 layers of 768 as in GPT-2, and an
+``nn.TransformerEncoder`` of 4 layers of 128 with 120 tokens. Every way runs between two plain
+forwards, its ratio is to their mean; tables give the median of the ratios and, in brackets, an
+interval that holds the median of all such ratios with at least 95% (below 6 pairs: the range).
+Seconds are CPU time of one thread, so that other programs disturb little; with ``--threads`` and
+on CUDA, wall-clock time. Memory is the peak beyond that of the plain forward, each way in a
+process of its own. The other tools come with ``pip install -e .[bench]``; one that is not
+installed is shown as such. Exit 1 where a budget is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+MEASURE = Path(__file__).with_name("recording_measure.py")
+OURS = ("last row", "8 rows", "all weights", "top 16", "lazy", "streamed")
+OTHERS = (
+    "Hugging Face eager",
+    "need_weights hooks",
+    "TransformerLens",
+    "nnsight",
+    "BertViz",
+    "AttnRead",
+)
+PACKAGES = (
+    "torch",
+    "attnlens",
+    "transformers",
+    "transformer-lens",
+    "nnsight",
+    "bertviz",
+    "attnread",
+)
+LONG_TOKENS, LONG_TOP, LONG_BYTES = 32_768, 16, 8 * 10**9
+SHARE_OF_WHOLE = 0.1
+"""The peak of the top 16 at 2,048 tokens may be so much of the peak of all weights."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of one case, as `recording_ways.Case` has them."""
+
+    model: str
+    tokens: int
+    batch: int = 1
+    layers: int = 12
+    width: int = 768
+    heads: int = 12
+    device: str = "cpu"
+    own: bool = False
+
+    @property
+    def title(self) -> str:
+        """What stands over its table."""
+        kind = "trunk" if self.model == "trunk" else "nn.TransformerEncoder"
+        return (
+            f"{kind}, {self.layers} layers of {self.width}, {self.heads} heads, "
+            f"{self.tokens:,} tokens, batch {self.batch}, {self.device}"
+        )
+
+    def budget(self, way: str) -> float | None:
+        """How many plain forwards a way may take."""
+        if self.model == "trunk" and self.layers == 12:
+            if way == "all weights" and self.tokens == 512:
+                return 1.10
+            if way == "top 16" and self.tokens == 2048:
+                return 1.35
+            return {"last row": 1.05, "lazy": 1.03}.get(way)
+        if self.model == "encoder" and self.batch == 1 and self.layers == 4:
+            return 1.10 if way in ("last row", "all weights", "lazy") else None
+        return None
+
+
+def measured(what: str, sizes: Sizes, threads: int, **told: Any) -> dict[str, Any]:
+    """One measurement, in a process of its own."""
+    words = {"case": vars(sizes), "threads": threads, **told}
+    one = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    done = subprocess.run(
+        [sys.executable, str(MEASURE), what, json.dumps(words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **one, "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"},
+    )
+    if done.returncode:
+        sys.exit(f"recording.py: {what} of {sizes.title} failed:\n{done.stderr[-3000:]}")
+    # Other people's tools print too; ours is the last line.
+    found: dict[str, Any] = json.loads(done.stdout.rstrip().rpartition("\n")[2])
+    return found
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Between which two of the values the median lies with at least 95%; the range if few.
+
+    As many of n values lie below the median as a fair coin thrown n times shows heads.
+    """
+    ordered, count = sorted(values), len(values)
+    below, skipped = 0.0, -1
+    for place in range(count // 2):
+        below += math.comb(count, place) / 2**count
+        if 2 * below > 0.05:
+            break
+        skipped = place
+    first = max(skipped, 0)
+    return ordered[first], ordered[-1 - first]
+
+
+def case_of(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
+    """Everything measured of one case."""
+    names = [name for name in (*OURS, *OTHERS) if not options.ways or name in options.ways]
+    pairs = options.pairs if sizes.tokens < 2048 else options.long_pairs
+    tell(f"{sizes.title}: {pairs} pairs")
+    found = measured("times", sizes, options.threads, pairs=pairs, names=names)
+    for name, way in found["ways"].items():
+        if way["note"] is None and not options.no_memory:
+            tell(f"{sizes.title}: memory of {name}")
+            way["peak"] = measured("peak", sizes, options.threads, name=name)
+        if way["note"] is None:
+            way["median"] = statistics.median(way["ratios"])
+            way["interval"] = interval(way["ratios"])
+            way["budget"] = sizes.budget(name)
+    found["sizes"] = vars(sizes)
+    return found
+
+
+def table_of(sizes: Sizes, found: dict[str, Any]) -> list[str]:
+    """The table of one case, in Markdown."""
+    plain = 1000 * found["plain"]
+    lines = [
+        f"### {sizes.title}",
+        "",
+        f"Plain forward ({found['model']}): {plain:,.1f} ms.",
+        "",
+        "| way | times the plain forward | pairs | peak beyond it, MB | kept, MB | budget | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, way in found["ways"].items():
+        shown = f"attnlens, {name}" if name in OURS else name
+        if way["note"] is not None:
+            lines.append(f"| {shown} | {way['note']} | | | | | |")
+            continue
+        low, high = way["interval"]
+        peak = f"{way['peak']['beyond'] / 1e6:,.0f}" if "peak" in way else ""
+        budget, verdict = "", ""
+        if way["budget"] is not None:
+            budget = f"{way['budget']:g}"
+            verdict = "pass" if way["median"] <= way["budget"] else "MISSED"
+        lines.append(
+            f"| {shown} | {way['median']:.2f} [{low:.2f}-{high:.2f}] | {len(way['ratios'])} "
+            f"| {peak} | {way['kept'] / 1e6:,.2f} | {budget} | {verdict} |"
+        )
+    return [*lines, ""]
+
+
+def remarks(sizes: Sizes, found: dict[str, Any]) -> list[str]:
+    """Where others are ahead of us with whole weights, and whether top 16 saves memory."""
+    ran = {name: way for name, way in found["ways"].items() if way["note"] is None}
+    whole, lines = ran.get("all weights"), []
+    if whole is None:
+        return []
+    for name in OTHERS:
+        if name not in ran:
+            continue
+        other = ran[name]
+        ahead = []
+        if other["median"] < whole["median"]:
+            clear = other["interval"][1] < whole["interval"][0]
+            ahead.append(f"time ({'clearly' if clear else 'within the intervals'})")
+        if "peak" in other and other["peak"]["beyond"] < whole["peak"]["beyond"]:
+            ahead.append("memory")
+        what = f"ahead of us in {' and '.join(ahead)}" if ahead else "behind us in time and memory"
+        lines.append(f"- {name} beside attnlens, all weights: {what}.")
+    if "top 16" in ran and "peak" in whole and whole["peak"]["beyond"]:
+        share = ran["top 16"]["peak"]["beyond"] / whole["peak"]["beyond"]
+        line = f"- Peak of top 16: {share:.2f} of that of all weights"
+        if sizes.model == "trunk" and sizes.tokens == 2048 and sizes.layers == 12:
+            found["top_share"] = share
+            line += f"; budget {SHARE_OF_WHOLE:g}: " + (
+                "pass" if share <= SHARE_OF_WHOLE else "MISSED"
+            )
+        lines.append(f"{line}.")
+    return [*lines, ""] if lines else []
+
+
+def missed(found: dict[str, Any]) -> list[str]:
+    """Budgets of a case that do not hold."""
+    lost = [
+        f"{name}: {way['median']:.3f} times the plain forward, budget {way['budget']:g}"
+        for name, way in found["ways"].items()
+        if way["note"] is None and way["budget"] is not None and way["median"] > way["budget"]
+    ]
+    if found.get("top_share", 0) > SHARE_OF_WHOLE:
+        lost.append(f"top 16: peak {found['top_share']:.2f} of that of all weights")
+    return lost
+
+
+def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """One layer of many tokens: its figures, and what to print."""
+    tokens = 1024 if options.quick else LONG_TOKENS
+    found: dict[str, Any] = {"cases": []}
+    lines = []
+    for device in options.devices:
+        sizes = Sizes("layer", tokens, layers=1, device=device)
+        tell(f"one layer of {tokens:,} tokens, {device}")
+        one = measured("long", sizes, options.threads, k=LONG_TOP)
+        found["cases"].append({"sizes": vars(sizes), **one})
+        good = one["most"] <= LONG_BYTES
+        lines.append(
+            f"One layer, 12 heads, {tokens:,} tokens, top {LONG_TOP}, {device}: "
+            f"{one['seconds']:,.1f} s beside {one['plain']:,.1f} s of the plain forward, "
+            f"{one['kept'] / 1e6:,.0f} MB kept, peak of the whole process "
+            f"{one['most'] / 1e9:.2f} GB (budget {LONG_BYTES / 1e9:g} GB: "
+            f"{'pass' if good else 'MISSED'})."
+        )
+        found["passed"] = found.get("passed", True) and good
+    return found, lines
+
+
+def cases_of(options: argparse.Namespace) -> list[Sizes]:
+    """The cases that options ask for."""
+    cases = []
+    for device in options.devices:
+        if options.quick:
+            for model, tokens in (("trunk", 32), ("encoder", 24)):
+                cases.append(Sizes(model, tokens, 1, 2, 64, 4, device, options.own_trunk))
+            continue
+        cases += [
+            Sizes("trunk", tokens, device=device, own=options.own_trunk)
+            for tokens in options.tokens
+        ]
+        if not options.no_encoder:
+            cases += [Sizes("encoder", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
+    return cases
+
+
+def versions() -> dict[str, str | None]:
+    """Of the packages compared; None: not installed."""
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def tell(text: str) -> None:
+    """Progress, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tokens", type=int, nargs="*", default=[128, 512, 2048], metavar="N")
+    parser.add_argument("--pairs", type=int, default=15, metavar="N", help="of each ratio")
+    parser.add_argument(
+        "--long-pairs", type=int, metavar="N", help="from 2,048 tokens on (as --pairs)"
+    )
+    parser.add_argument("--ways", nargs="*", choices=[*OURS, *OTHERS], metavar="WAY")
+    parser.add_argument("--devices", nargs="*", metavar="DEVICE", help="cpu, and cuda if there")
+    parser.add_argument("--threads", type=int, default=1, metavar="N")
+    parser.add_argument("--no-memory", action="store_true", help="no process for each peak")
+    parser.add_argument(
+        "--own-trunk", action="store_true", help="in plain torch, also beside transformers"
+    )
+    parser.add_argument("--no-encoder", action="store_true", help="the trunk alone")
+    parser.add_argument("--quick", action="store_true", help="tiny models, 3 pairs")
+    parser.add_argument("--long", action="store_true", help="only one layer of 32,768 tokens")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="every figure")
+    options = parser.parse_args()
+    if options.quick:
+        options.pairs = 3
+    if options.pairs < 1 or options.threads < 1:
+        parser.error("--pairs and --threads start at 1")
+    options.long_pairs = options.long_pairs or options.pairs
+    if not options.devices:
+        there = "import torch; print(torch.cuda.is_available())"
+        asked = subprocess.run([sys.executable, "-c", there], capture_output=True, check=False)
+        options.devices = ["cpu", *(["cuda"] if asked.stdout.strip() == b"True" else [])]
+
+    about = {
+        "versions": versions(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "threads": options.threads,
+        "load": os.getloadavg()[0],
+    }
+    told = ", ".join(f"{name} {version}" for name, version in about["versions"].items() if version)
+    print(f"{about['machine']}, load {about['load']:.0f}, {options.threads} thread; {told}\n")
+    lost: list[str] = []
+    if options.long:
+        found, lines = long_case(options)
+        print("\n".join(lines), flush=True)
+        lost += [] if found["passed"] else ["peak of the long recording"]
+    else:
+        found = {"cases": []}
+        for sizes in cases_of(options):
+            case = case_of(sizes, options)
+            print("\n".join(table_of(sizes, case) + remarks(sizes, case)), flush=True)
+            lost += [f"{sizes.title}: {one}" for one in missed(case)]
+            found["cases"].append(case)
+        print("Budgets: " + ("all hold." if not lost else "missed:"))
+        print("\n".join(f"- {one}" for one in lost), end="\n" if lost else "")
+    if options.json:
+        options.json.write_text(json.dumps({**about, **found, "missed": lost}, indent=1))
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

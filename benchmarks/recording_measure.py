@@ -1,0 +1,196 @@
+"""One measurement of ``benchmarks/recording.py``, in a process of its own: JSON in, JSON out.
+
+``python recording_measure.py times '{"case": {...}, "pairs": 15, ...}'`` prints seconds of every
+way in turns with the plain forward; ``peak`` the memory one way needs. Seconds are CPU time of the
+process where it has one thread, so that a busy machine is no slower than an idle one; with more
+threads, and on CUDA, they are wall-clock time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import resource
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from recording_ways import WAYS, Case, NotForThis, Way, bytes_kept, input_of, plain_model
+
+LEAST_SECONDS = 0.02
+"""Shorter runs are repeated until the clock can tell them apart."""
+
+SLOW = 8.0
+"""A way that takes so many times the plain forward is measured in few pairs."""
+
+FEW_PAIRS = 3
+
+
+def seconds_of(work: Callable[[], Any], times: int, device: str) -> float:
+    """Seconds of one of several runs; what the last run gave is let go after the clock stops."""
+    cpu = device == "cpu" and torch.get_num_threads() == 1
+    clock = time.process_time if cpu else time.perf_counter
+    gc.collect()
+    _wait(device)
+    start = clock()
+    kept = None
+    for _ in range(times):
+        kept = work()
+    _wait(device)
+    taken = clock() - start
+    del kept
+    return taken / times
+
+
+def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
+    """Seconds of the plain forward and of every way, in turns.
+
+    Each way runs between two plain forwards; its ratio is to the mean of the two. The ways
+    change places from round to round.
+    """
+    model, x = plain_model(case), input_of(case)
+    ways, found = _ready(names, case, model, x)
+
+    def plain() -> Any:
+        return model(x)
+
+    first = seconds_of(plain, 1, case.device)
+    repeats = max(1, round(LEAST_SECONDS / max(first, 1e-6)))
+    rounds: dict[str, int] = {}
+    for name, way in ways.items():
+        kept = way(x)
+        found[name]["kept"] = bytes_kept(kept)
+        del kept
+        slow = seconds_of(lambda way=way: way(x), 1, case.device) > SLOW * first  # type: ignore[misc]
+        rounds[name] = min(pairs, FEW_PAIRS) if slow else pairs
+    plains = []
+    before = seconds_of(plain, repeats, case.device)
+    for turn in range(pairs):
+        order = [name for name in ways if turn < rounds[name]]
+        for name in order[turn % len(order) :] + order[: turn % len(order)]:
+            taken = seconds_of(
+                lambda name=name: ways[name](x),  # type: ignore[misc]
+                1 if rounds[name] < pairs else repeats,
+                case.device,
+            )
+            after = seconds_of(plain, repeats, case.device)
+            found[name]["ratios"].append(2 * taken / (before + after))
+            found[name]["seconds"].append(taken)
+            plains.append(after)
+            before = after
+    return {"plain": statistics.median(plains), "model": type(model).__name__, "ways": found}
+
+
+def peak(case: Case, name: str) -> dict[str, Any]:
+    """The most memory a way needs at a time, beyond what the plain forward needs, in bytes."""
+    model, x = plain_model(case), input_of(case)
+    ways, found = _ready([name], case, model, x)
+    if name not in ways:
+        return found[name]
+    base = _peak_of(lambda: None, case.device)
+    plain = _peak_of(lambda: model(x), case.device)
+    most = _peak_of(lambda: ways[name](x), case.device)
+    return {"plain": plain - base, "beyond": max(0, most - plain), "most": most}
+
+
+def long(case: Case, k: int) -> dict[str, Any]:
+    """One long call: seconds and memory of the plain forward and of recording its top k."""
+    import attnlens
+
+    model, x = plain_model(case), input_of(case)
+    plain = seconds_of(lambda: model(x), 1, case.device)
+    base = _peak_of(lambda: None, case.device)
+    kept: dict[str, Any] = {}
+
+    def way() -> None:
+        start = seconds_now(case.device)
+        with attnlens.record(model, top_k=k) as recording:
+            model(x)
+        kept["seconds"] = seconds_now(case.device) - start
+        kept["shape"] = list(next(iter(recording.records())).shape)
+        kept["kept"] = bytes_kept(recording)
+
+    most = _peak_of(way, case.device)
+    return {"plain": plain, "most": most, "beyond_model": most - base, **kept}
+
+
+def seconds_now(device: str) -> float:
+    """The clock that `seconds_of` reads."""
+    _wait(device)
+    one = device == "cpu" and torch.get_num_threads() == 1
+    return time.process_time() if one else time.perf_counter()
+
+
+def _ready(
+    names: list[str], case: Case, model: Any, x: Any
+) -> tuple[dict[str, Way], dict[str, dict[str, Any]]]:
+    """Ways that can run, after a run on a short input, and a place for what is found of all."""
+    ways: dict[str, Way] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        found[name] = {"ratios": [], "seconds": [], "note": None}
+        try:
+            way = WAYS[name](case, model)
+            way(x[:, :16])
+        except ImportError as missing:
+            found[name]["note"] = f"not installed ({missing.name})"
+        except NotForThis as why:
+            found[name]["note"] = str(why)
+        except Exception as error:  # another's tool, whatever it raises, ends only its own row
+            if name in OURS:
+                raise
+            told = str(error).strip().partition("\n")[0][:120]
+            found[name]["note"] = f"failed: {type(error).__name__}: {told}"
+        else:
+            ways[name] = way
+    return ways, found
+
+
+OURS = ("last row", "8 rows", "all weights", "top 16", "lazy", "streamed")
+
+
+def _wait(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def _peak_of(work: Callable[[], Any], device: str) -> int:
+    """The most memory held while something runs, all of the process or of the device."""
+    gc.collect()
+    if device != "cpu":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        work()
+        return torch.cuda.max_memory_allocated()
+    _forget_peak()
+    work()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _forget_peak() -> None:
+    """Give freed memory back and begin counting anew, where the system lets us."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as control:
+        control.write("5")
+
+
+def main() -> None:
+    what, told = sys.argv[1], json.loads(sys.argv[2])
+    torch.set_num_threads(told.pop("threads"))
+    case = Case(**told.pop("case"))
+    # Warnings and progress of other people's tools go to stderr, which is not read.
+    warnings.simplefilter("ignore")
+    with torch.no_grad():
+        found = {"times": times, "peak": peak, "long": long}[what](case, **told)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

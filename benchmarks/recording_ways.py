@@ -1,0 +1,341 @@
+"""The models of ``benchmarks/recording.py``, and every way to read attention out of them.
+
+A way is made for one case by a function that raises `ImportError` where its tool is not
+installed, and `NotForThis` where the tool does not do the case. What it makes is called without
+arguments: it runs the model on the case's input, and gives what is kept. The models are built
+here, with random weights; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import attnlens
+from attnlens.recording_files import tensors_of
+
+VOCABULARY = 1000
+MOST_BYTES = 8 << 30
+TEXT_BYTES = 32
+"""A weight as a Python number in a list."""
+
+
+class NotForThis(Exception):
+    """A tool does not read this model, or not at this size."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model and one size.
+
+    Attributes:
+        model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``)
+            or ``"layer"`` (one causal attention layer).
+        tokens: length of the input; batch: how many of them.
+        own: the trunk in plain torch, also where the transformers library is installed.
+    """
+
+    model: str
+    tokens: int
+    batch: int = 1
+    layers: int = 12
+    width: int = 768
+    heads: int = 12
+    device: str = "cpu"
+    own: bool = False
+
+
+class Block(nn.Module):
+    """A transformer layer of GPT-2's kind: norm first, fused projections."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attn = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.attended(x)
+        return x + self.mlp(self.ln_2(x))
+
+    def attended(self, x: Tensor) -> Tensor:
+        joined = self.attn(self.ln_1(x)).unflatten(-1, (3, self.heads, -1))
+        q, k, v = joined.permute(2, 0, 3, 1, 4)
+        output = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.proj(output.transpose(1, 2).flatten(2))
+
+
+class Trunk(nn.Module):
+    """Embeddings and blocks, for machines without the transformers library."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(VOCABULARY, case.width)
+        self.wpe = nn.Parameter(torch.randn(case.tokens, case.width) * 0.02)
+        self.h = nn.ModuleList(Block(case.width, case.heads) for _ in range(case.layers))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.wte(tokens) + self.wpe[: tokens.shape[1]]
+        for block in self.h:
+            x = block(x)
+        return x
+
+
+class Layer(nn.Module):
+    """The attention half of one block."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.block = Block(case.width, case.heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.block.attended(x)
+
+
+def hugging_face(case: Case, attention: str) -> nn.Module:
+    """GPT-2 of the case's sizes."""
+    from transformers import GPT2Config, GPT2Model
+
+    config = GPT2Config(
+        vocab_size=VOCABULARY,
+        n_positions=max(case.tokens, 64),
+        n_embd=case.width,
+        n_layer=case.layers,
+        n_head=case.heads,
+        bos_token_id=0,
+        eos_token_id=0,
+        use_cache=False,
+        attn_implementation=attention,
+    )
+    torch.manual_seed(0)
+    return GPT2Model(config).eval().to(case.device)
+
+
+def encoder(case: Case) -> nn.Module:
+    """Torch's own encoder."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(case.width, case.heads, 4 * case.width, batch_first=True)
+    model = nn.TransformerEncoder(layer, case.layers, enable_nested_tensor=False)
+    return model.eval().to(case.device)
+
+
+def plain_model(case: Case) -> nn.Module:
+    """The model whose plain forward is what every way is compared with."""
+    torch.manual_seed(0)
+    if case.model == "encoder":
+        return encoder(case)
+    if case.model == "layer":
+        return Layer(case).eval().to(case.device)
+    if not case.own:
+        try:
+            return hugging_face(case, "sdpa")
+        except ImportError:
+            pass
+    return Trunk(case).eval().to(case.device)
+
+
+def input_of(case: Case) -> Tensor:
+    """Tokens, or vectors where the model has no embeddings."""
+    generator = torch.Generator().manual_seed(1)
+    if case.model == "trunk":
+        size = (case.batch, case.tokens)
+        return torch.randint(VOCABULARY, size, generator=generator).to(case.device)
+    size = (case.batch, case.tokens, case.width)
+    return torch.randn(size, generator=generator).to(case.device)
+
+
+Way = Callable[[Tensor], Any]
+
+
+def _ours(**options: Any) -> Callable[[Case, nn.Module], Way]:
+    def make(_: Case, model: nn.Module) -> Way:
+        def way(x: Tensor) -> attnlens.Recording:
+            with attnlens.record(model, **options) as recording:
+                model(x)
+            return recording
+
+        return way
+
+    return make
+
+
+def _some_rows(case: Case, model: nn.Module) -> Way:
+    return _ours(rows=slice(0, None, -(-case.tokens // 8)))(case, model)
+
+
+def _top(case: Case, model: nn.Module) -> Way:
+    return _ours(top_k=min(16, case.tokens))(case, model)
+
+
+class _Streamed:
+    """Whole weights in a folder, which goes when the object does."""
+
+    def __init__(self, model: nn.Module, x: Tensor) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        options = {"rows": slice(None), "to": self.folder / "recording"}
+        with attnlens.record(model, **options):  # type: ignore[arg-type]
+            model(x)
+
+    @property
+    def kept(self) -> int:
+        return sum(part.stat().st_size for part in self.folder.rglob("*.safetensors"))
+
+    def __del__(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _streamed(_: Case, model: nn.Module) -> Way:
+    return lambda x: _Streamed(model, x)
+
+
+def _eager(case: Case, _: nn.Module) -> Way:
+    _only("trunk", case, "reads Hugging Face models")
+    model = hugging_face(case, "eager")
+    return lambda x: model(x, output_attentions=True).attentions
+
+
+def _transformer_lens(case: Case, _: nn.Module) -> Way:
+    _only("trunk", case, "reads models of its own kind")
+    from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+    config = HookedTransformerConfig(
+        n_layers=case.layers,
+        d_model=case.width,
+        n_ctx=case.tokens,
+        d_head=case.width // case.heads,
+        n_heads=case.heads,
+        d_mlp=4 * case.width,
+        d_vocab=VOCABULARY,
+        act_fn="gelu_new",
+        normalization_type="LN",
+        seed=0,
+        device=case.device,
+    )
+    model = HookedTransformer(config).eval()
+
+    def way(x: Tensor) -> list[Tensor]:
+        _, cache = model.run_with_cache(
+            x, return_type=None, names_filter=lambda name: name.endswith("hook_pattern")
+        )
+        return list(cache.values())
+
+    return way
+
+
+def _nnsight(case: Case, _: nn.Module) -> Way:
+    _only("trunk", case, "saves what modules return, and this encoder's return no weights")
+    from nnsight import NNsight
+
+    model = hugging_face(case, "eager")
+    wrapped = NNsight(model)
+
+    def way(x: Tensor) -> list[Tensor]:
+        kept = []
+        with wrapped.trace(x):
+            for block in wrapped.h:
+                kept.append(block.attn.output[1].save())
+        return kept
+
+    return way
+
+
+def _bertviz(case: Case, _: nn.Module) -> Way:
+    _only("trunk", case, "shows weights that a model returned")
+    from bertviz import head_view
+
+    size = case.batch * case.layers * case.heads * case.tokens**2 * TEXT_BYTES
+    if size > MOST_BYTES:
+        raise NotForThis(f"not run: {size / 1e9:.0f} GB of numbers in lists")
+    model = hugging_face(case, "eager")
+    words = [str(place) for place in range(case.tokens)]
+
+    def way(x: Tensor) -> Any:
+        attentions = model(x, output_attentions=True).attentions
+        # A short input has fewer words.
+        return head_view(attentions, words[: x.shape[1]], html_action="return").data
+
+    return way
+
+
+def _attnread(case: Case, model: nn.Module) -> Way:
+    _only("trunk", case, "reads Hugging Face models")
+    from attnread import extract_attention
+
+    return lambda x: list(extract_attention(model, {"input_ids": x}).values())
+
+
+def _need_weights(case: Case, model: nn.Module) -> Way:
+    _only("encoder", case, "asks modules of torch.nn")
+    attention = [part for part in model.modules() if isinstance(part, nn.MultiheadAttention)]
+
+    def ask(_: nn.Module, args: Any, named: dict[str, Any]) -> Any:
+        return args, {**named, "need_weights": True, "average_attn_weights": False}
+
+    def way(x: Tensor) -> list[Tensor]:
+        kept: list[Tensor] = []
+        handles = []
+        for part in attention:
+            handles.append(part.register_forward_pre_hook(ask, with_kwargs=True))
+            handles.append(part.register_forward_hook(lambda *told: kept.append(told[-1][1])))
+        try:
+            model(x)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return kept
+
+    return way
+
+
+def _only(kind: str, case: Case, why: str) -> None:
+    if case.model != kind:
+        raise NotForThis(why)
+
+
+WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
+    "last row": _ours(rows=-1),
+    "8 rows": _some_rows,
+    "all weights": _ours(rows=slice(None)),
+    "top 16": _top,
+    "lazy": _ours(lazy=True),
+    "streamed": _streamed,
+    "Hugging Face eager": _eager,
+    "need_weights hooks": _need_weights,
+    "TransformerLens": _transformer_lens,
+    "nnsight": _nnsight,
+    "BertViz": _bertviz,
+    "AttnRead": _attnread,
+}
+
+
+def bytes_kept(result: Any) -> int:
+    """What is still there after a way: in tensors, in a folder, or as text."""
+    if isinstance(result, attnlens.Recording):
+        # Parts that share their memory count once.
+        parts = {
+            tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+            for record in result.records()
+            for tensor in tensors_of(record).values()
+        }
+        return sum(parts.values())
+    if isinstance(result, _Streamed):
+        return result.kept
+    if isinstance(result, Tensor):
+        return result.numel() * result.element_size()
+    if isinstance(result, str):
+        return len(result.encode())
+    if isinstance(result, list | tuple):
+        return sum(map(bytes_kept, result))
+    return 0

@@ -1,0 +1,415 @@
+"""Changed attention equals attention worked out otherwise with changed weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_cases import Calls, encoder, reference, tensors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens import intervene, record
+from attnlens.recorder import Edges
+
+EXACT = 2e-5
+B, H, L, S, D = 2, 3, 5, 7, 11
+
+Array = NDArray[np.float64]
+
+
+def seen_keys(*shape: int, seed: int = 3) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) > 0.4
+
+
+def without(weights: Array, hidden: Array) -> Array:
+    """By hand: weights with cells at 0, and what is left of each such row made to sum to 1."""
+    left = np.where(hidden, 0.0, weights)
+    total = left.sum(-1, keepdims=True)
+    whole = np.divide(left, total, out=np.zeros_like(left), where=total > 0)
+    return np.where(np.broadcast_to(hidden, weights.shape).any(-1, keepdims=True), whole, weights)
+
+
+def cells(keys: Any, queries: Any = slice(None), heads: Any = slice(None)) -> Array:
+    """By hand: true at some cells."""
+    chosen = np.zeros((B, H, L, S), dtype=bool)
+    for head in range(H)[heads] if isinstance(heads, slice) else heads:
+        for query in range(L)[queries] if isinstance(queries, slice) else queries:
+            chosen[:, head, query, keys] = True
+    return chosen
+
+
+causal_bias = torch.full((L, S), -torch.inf).triu(1)
+MASKS: dict[str, Tensor | None] = {
+    "none": None,
+    "causal": None,
+    "seen (L, S)": seen_keys(L, S),
+    "padding (B, 1, 1, S)": seen_keys(B, 1, 1, S),
+    "seen (B, H, L, S)": seen_keys(B, H, L, S),
+    "added (H, L, S)": tensors(H, L, S, seed=4)[0] * 2,
+    "added -inf": causal_bias,
+    "added lowest number": causal_bias.clamp_min(torch.finfo(torch.float32).min),
+}
+
+
+def inputs(key_heads: int = H) -> tuple[Tensor, Tensor, Tensor]:
+    (q,), (k, v) = tensors(B, H, L, D), tensors(B, key_heads, S, D, seed=1, many=2)
+    return q, k, v
+
+
+def ran(*, name: str = "none", key_heads: int = H, **edit: Any) -> tuple[Array, Array, Array]:
+    """Weights before, weights recorded under an edit, and the output under it."""
+    q, k, v = inputs(key_heads)
+    mask, model = MASKS[name], Calls()
+    options = {"is_causal": name == "causal", "enable_gqa": key_heads != H, "scale": 0.7}
+    with intervene(model, **edit) as changed:
+        output = model(q, k, v, mask, **options)
+        with record(model, expected=1) as recording:
+            again = model(q, k, v, mask, **options)
+    assert changed == {"Calls": 2}
+    assert torch.equal(output, again)
+    assert any("intervention" in note for note in recording.notes)
+    assert torch.equal(
+        model(q, k, v, mask, **options), F.scaled_dot_product_attention(q, k, v, mask, **options)
+    )
+    before = reference(q, k, mask, name == "causal", 0.7)
+    return before, recording["Calls"].weights.double().numpy(), output.double().numpy()
+
+
+def check(expected: Array, recorded: Array, output: Array, key_heads: int = H) -> None:
+    v = inputs(key_heads)[2].double().numpy().repeat(H // key_heads, 1)
+    assert np.abs(recorded - expected).max() <= EXACT
+    assert np.abs(output - expected @ v).max() <= EXACT
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_hidden_keys(name: str) -> None:
+    before, recorded, output = ran(name=name, hide=[0, -3])
+    check(without(before, cells([0, 4])), recorded, output)
+    before, recorded, output = ran(name=name, hide=[0, 1], heads=1, queries=[0, -1])
+    check(without(before, cells([0, 1], [0, 4], [1])), recorded, output)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_scaled_weights(name: str) -> None:
+    before, recorded, output = ran(name=name, scale=3, keys=slice(1, 3), heads=[0, 2])
+    chosen = cells([1, 2], heads=[0, 2])
+    scaled = np.where(chosen, before * 3, before)
+    check(scaled, recorded, output)
+    _, recorded, output = ran(name=name, scale=3, keys=slice(1, 3), heads=[0, 2], renormalise=True)
+    total = scaled.sum(-1, keepdims=True)
+    whole = np.divide(scaled, total, out=np.zeros_like(scaled), where=total > 0)
+    check(np.where(chosen.any(-1, keepdims=True), whole, before), recorded, output)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_replaced_weights(name: str) -> None:
+    before, recorded, output = ran(
+        name=name, replace=lambda weights: weights.mean(-2, keepdim=True), queries=2
+    )
+    mean = np.where(np.arange(L)[:, None] == 2, before.mean(-2, keepdims=True), before)
+    check(mean, recorded, output)
+    (new,) = tensors(B, H, L, S, seed=9)
+    _, recorded, output = ran(name=name, replace=new)
+    check(new.double().numpy(), recorded, output)
+
+
+@pytest.mark.parametrize("key_heads", [1, H])
+@pytest.mark.parametrize("name", ["none", "causal", "seen (L, S)", "added (H, L, S)"])
+def test_shared_heads_are_told_apart(name: str, key_heads: int) -> None:
+    before, recorded, output = ran(name=name, key_heads=key_heads, hide=[2, 5], heads=-1)
+    check(without(before, cells([2, 5], heads=[2])), recorded, output, key_heads)
+    before, recorded, output = ran(name=name, key_heads=key_heads, scale=0.5, heads=0)
+    check(before * np.array([0.5, 1, 1])[:, None, None], recorded, output, key_heads)
+
+
+def test_a_row_without_any_key_is_zero() -> None:
+    for name in ("none", "causal", "seen (B, H, L, S)", "added lowest number"):
+        _, recorded, output = ran(name=name, hide=slice(None), queries=1)
+        assert not recorded[:, :, 1].any()
+        assert not output[:, :, 1].any()
+        assert np.abs(recorded[:, :, 3].sum(-1) - 1).max() < 1e-5
+    # Query 0 sees key 0 alone, by the lowest number as by minus infinity.
+    for name in ("causal", "added -inf", "added lowest number"):
+        _, recorded, output = ran(name=name, hide=0)
+        assert not output[:, :, 0].any()
+        assert np.abs(recorded[:, :, 1, 1] - 1).max() < 1e-6
+
+
+def test_hidden_without_renormalising() -> None:
+    before, recorded, output = ran(hide=[1], renormalise=False)
+    check(np.where(cells([1]), 0, before), recorded, output)
+
+
+def test_what_hides_nearly_all_leaves_the_rest_exact() -> None:
+    q = torch.ones(1, 1, 1, 1)
+    k = torch.tensor([200.0, 1.0, 0.0]).view(1, 1, 3, 1)
+    model = Calls()
+    with intervene(model, hide=0), record(model) as recording:
+        model(q, k, k, scale=1.0)
+    expected = torch.tensor([0, 1.0, 0.0]).exp()
+    expected[0] = 0
+    torch.testing.assert_close(recording["Calls"].weights.flatten(), expected / expected.sum())
+
+
+LAID: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {
+    "key": ((S,), (None, None, None)),
+    "batch, key": ((B, S), (slice(None), None, None)),
+    "batch, query, key": ((B, L, S), (slice(None), None)),
+    "batch, head, query, key": ((B, H, L, S), ()),
+    "1, key": ((1, S), (slice(None), None, None)),
+    "batch, 1, query, key": ((B, 1, L, S), ()),
+}
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+@pytest.mark.parametrize("name", LAID)
+def test_tensors_are_laid_over_the_weights(name: str, as_array: bool) -> None:
+    shape, lift = LAID[name]
+    hidden = ~seen_keys(*shape, seed=11)
+    whole = np.broadcast_to(hidden.numpy()[lift], (B, H, L, S))
+    before, recorded, output = ran(hide=hidden.numpy() if as_array else hidden)
+    check(without(before, whole), recorded, output)
+    _, recorded, output = ran(hide=hidden, heads=0)
+    check(without(before, whole & cells(range(S), heads=[0])), recorded, output)
+    factors = torch.rand(shape)
+    _, recorded, output = ran(scale=factors)
+    check(before * factors.double().numpy()[lift], recorded, output)
+    _, recorded, output = ran(replace=factors)
+    check(np.broadcast_to(factors.double().numpy()[lift], before.shape), recorded, output)
+
+
+def test_edges() -> None:
+    before, recorded, output = ran(
+        hide=[Edges(head=0, query=[1, 2], key=3), Edges(query=-1, key=slice(4, None))]
+    )
+    chosen = cells([3], [1, 2], [0]) | cells([4, 5, 6], [4])
+    check(without(before, chosen), recorded, output)
+    before, recorded, output = ran(hide={"Calls": Edges(row=1, key=0)})
+    chosen = cells([0])
+    chosen[0] = False
+    check(without(before, chosen), recorded, output)
+    before, recorded, output = ran(hide={"C*": [0, 1], "*": 2})
+    check(without(before, cells([0, 1, 2])), recorded, output)
+    assert repr(Edges(head=1, query=-1, key=[3, 4])) == "Edges(key=[3, 4], query=-1, head=1)"
+
+
+def test_rows_of_the_batch_and_calls() -> None:
+    q, k, v = inputs()
+    model = Calls()
+    plain = model(q, k, v)
+    with intervene(model, hide=[0], rows=-1):
+        output = model(q, k, v)
+    assert torch.equal(output[0], plain[0])
+    assert (output[1] - plain[1]).abs().max() > 1e-3
+    with intervene(model, hide=[0], calls=[1]) as changed:
+        outputs = [model(q, k, v) for _ in range(3)]
+    assert changed == {"Calls": 1}
+    assert torch.equal(outputs[0], plain)
+    assert torch.equal(outputs[2], plain)
+    assert torch.equal(outputs[1][1], output[1])
+
+
+def test_hundreds_of_ablations_in_one_forward() -> None:
+    model = encoder()
+    (x,) = tensors(1, 12, 12)
+    hidden = torch.eye(12, dtype=torch.bool)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            with intervene(model, hide=hidden):
+                together = model(x.expand(12, -1, -1))
+            for key in range(12):
+                with intervene(model, hide=key):
+                    alone = model(x)
+                torch.testing.assert_close(together[key], alone[0], atol=1e-6, rtol=0)
+
+
+def test_blocks_nest_and_the_outer_one_changes_first() -> None:
+    q, k, v = inputs()
+    model = Calls()
+    before = reference(q, k)
+
+    def under(*edits: dict[str, Any]) -> tuple[Array, Array]:
+        with intervene(model, **edits[0]), record(model) as between, intervene(model, **edits[1]):
+            output = model(q, k, v)
+        return between["Calls"].weights.double().numpy(), output.double().numpy()
+
+    for edits, expected in (
+        (({"hide": 0}, {"hide": [1, 2]}), without(before, cells([0, 1, 2]))),
+        (({"hide": 0}, {"scale": 0.5}), without(before, cells([0])) / 2),
+        (({"scale": 0.5}, {"hide": 0}), without(before, cells([0]))),
+        (
+            ({"replace": torch.ones(1, S)}, {"scale": 2, "keys": 3}),
+            np.where(cells([3]), 2.0, 1.0),
+        ),
+        (
+            ({"scale": 2, "keys": 3}, {"scale": 1, "keys": 1, "renormalise": True}),
+            (w := np.where(cells([3]), 2 * before, before)) / w.sum(-1, keepdims=True),
+        ),
+    ):
+        check(expected, *under(*edits))
+
+
+def test_gradients_flow() -> None:
+    q, k, v = (part.requires_grad_() for part in inputs())
+    gates = torch.ones(1, H, 1, 1, requires_grad=True)
+    model = Calls()
+
+    def by_hand(edit: str) -> Tensor:
+        weights = (q @ k.transpose(-1, -2) / D**0.5).softmax(-1)
+        if edit == "hide":
+            left = weights * (torch.arange(S) != 2)
+            return left / left.sum(-1, keepdim=True) @ v
+        return weights * gates @ v
+
+    for edit in ({"hide": 2}, {"scale": gates}):
+        with intervene(model, **edit):
+            output = model(q, k, v)
+        wrt = (q, k, v) if "hide" in edit else (q, k, v, gates)
+        found = torch.autograd.grad(output.square().sum(), wrt)
+        expected = torch.autograd.grad(by_hand(min(edit)).square().sum(), wrt)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_gradients_of_empty_rows_are_no_nan() -> None:
+    q, k, v = (part.requires_grad_() for part in inputs())
+    model = Calls()
+    for edit in ({"hide": slice(None), "queries": 1}, {"scale": 0.0, "renormalise": True}):
+        with intervene(model, **edit):
+            output = model(q, k, v, MASKS["padding (B, 1, 1, S)"])
+        for gradient in torch.autograd.grad(output.sum(), (q, k, v)):
+            assert not gradient.isnan().any()
+
+
+def test_dropout_stays() -> None:
+    q, k, v = inputs()
+    model = Calls()
+    for edit in ({"scale": 1.0}, {"hide": 3}):
+        torch.manual_seed(8)
+        with intervene(model, **edit), record(model) as recording:
+            output = model(q, k, v, None, 0.5)
+        torch.manual_seed(8)
+        kept = F.dropout(recording["Calls"].weights, 0.5)
+        torch.testing.assert_close(output, kept @ v, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_precisions(dtype: torch.dtype) -> None:
+    q, k, v = (part.to(dtype) for part in inputs())
+    model = Calls()
+    expected = without(reference(q, k), cells([1]))
+    for edit in ({"hide": 1}, {"scale": 0, "keys": 1, "renormalise": True}):
+        with intervene(model, **edit), record(model) as recording:
+            output = model(q, k, v)
+        assert output.dtype == dtype
+        assert np.abs(recording["Calls"].weights.double().numpy() - expected).max() <= EXACT
+        bound = 2e-2 if dtype == torch.bfloat16 else 1e-9
+        assert np.abs(output.double().numpy() - expected @ v.double().numpy()).max() <= bound
+    with torch.autocast("cpu", torch.bfloat16), intervene(model, scale=1.0):
+        assert model(*inputs()).dtype == torch.bfloat16
+
+
+def test_frozen_weights() -> None:
+    (one,), (other,) = tensors(2, 6, 12), tensors(2, 6, 12, seed=3)
+    model = encoder()
+    with record(model) as kept:
+        model(one)
+    for options in ({}, {"lazy": True}):
+        with record(model, **options) as recording:
+            model(one)
+        with intervene(model, freeze=recording), record(model) as under:
+            model(other)
+            model(one)
+        for site in kept:
+            for entry in under.calls(site):
+                torch.testing.assert_close(entry.weights, kept[site].weights, atol=1e-6, rtol=0)
+    with intervene(model, freeze=kept, sites="layers.1.*", heads=0), record(model) as under:
+        model(other)
+    with record(model) as plain:
+        model(other)
+    first, second = "layers.0.self_attn", "layers.1.self_attn"
+    assert torch.equal(under[first].weights, plain[first].weights)
+    assert torch.equal(under[second].weights[:, 0], kept[second].weights[:, 0])
+    torch.testing.assert_close(under[second].weights[:, 1], plain[second].weights[:, 1])
+    # Call by call, where the recording has several.
+    with record(model) as several:
+        model(one)
+        model(other)
+    with intervene(model, freeze=several), record(model) as under:
+        model(other)
+        model(other)
+    calls = under.calls(first)
+    torch.testing.assert_close(calls[0].weights, kept[first].weights, atol=1e-6, rtol=0)
+    torch.testing.assert_close(calls[1].weights, plain[first].weights, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("lead", [(4,), (2, 3, 5)])
+def test_batches_of_other_shapes(lead: tuple[int, ...]) -> None:
+    q, k, v = tensors(*lead, L, D, many=3)
+    heads = 1 if len(lead) == 1 else lead[-1]
+    model = Calls()
+    for edit in ({"hide": 0}, {"scale": 0, "keys": 0, "renormalise": True}):
+        with intervene(model, **edit):
+            output = model(q, k, v)
+        flat = [part.reshape(-1, heads, L, D) for part in (q, k, v)]
+        expected = without(reference(*flat[:2]), np.arange(L) == 0) @ flat[2].double().numpy()
+        assert output.shape == q.shape
+        assert np.abs(output.numpy().reshape(expected.shape) - expected).max() <= EXACT
+
+
+sizes = st.integers(1, 5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batch=st.integers(1, 3),
+    heads=st.integers(1, 3),
+    queries=sizes,
+    keys=sizes,
+    causal=st.booleans(),
+    added=st.booleans(),
+    weightless=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_any_hidden_cells(
+    batch: int,
+    heads: int,
+    queries: int,
+    keys: int,
+    causal: bool,
+    added: bool,
+    weightless: bool,
+    seed: int,
+) -> None:
+    (q,), (k, v) = (
+        tensors(batch, heads, queries, 4, seed=seed),
+        tensors(batch, heads, keys, 4, seed=seed + 1, many=2),
+    )
+    mask = tensors(batch, heads, queries, keys, seed=seed)[0] if added and not causal else None
+    hidden = ~seen_keys(batch, heads, queries, keys, seed=seed)
+    model = Calls()
+    before = reference(q, k, mask, causal)
+    expected = without(before, hidden.numpy())
+    edit: dict[str, Any] = {"hide": hidden}
+    if weightless:
+        edit = {"scale": (~hidden).float(), "renormalise": True}
+    with intervene(model, **edit), record(model) as recording:
+        output = model(q, k, v, mask, is_causal=causal)
+    weights = recording["Calls"].weights.double().numpy()
+    assert np.abs(weights - expected).max() <= EXACT
+    assert np.abs(output.double().numpy() - expected @ v.double().numpy()).max() <= EXACT
+    untouched = ~hidden.any(-1).numpy()
+    assert np.abs((weights - before)[untouched]).max(initial=0) <= EXACT
+    with intervene(model, scale=1):
+        torch.testing.assert_close(
+            model(q, k, v, mask, is_causal=causal),
+            F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal),
+            atol=1e-6,
+            rtol=1e-5,
+        )

@@ -1,0 +1,392 @@
+"""Interventions on torch's modules, probes, flex attention and Hugging Face models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_cases import encoder, tensors
+from small_predictors import arrays_of, small_model, small_predictor
+from torch import Tensor, nn
+
+from attnlens import intervene, record
+from attnlens.cricket.batch import training_batch
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import InterventionError
+from attnlens.models.relation_attention import RelationAttention
+from attnlens.models.temporal import causal
+from attnlens.probe import AttentionProbe
+from attnlens.recorder import Edges
+
+Change = Callable[[Tensor], Tensor]
+EXACT = {"atol": 2e-5, "rtol": 0}
+
+FIRST = torch.arange(5) == 1
+
+
+def without(weights: Tensor, hidden: Tensor) -> Tensor:
+    """By hand: weights with cells at 0, and what is left of each such row made to sum to 1."""
+    left = weights * ~hidden
+    total = left.sum(-1, keepdim=True)
+    whole = torch.where(total > 0, left / total, 0.0)
+    return torch.where(hidden.expand(weights.shape).any(-1, keepdim=True), whole, weights)
+
+
+def multi_head(
+    module: nn.MultiheadAttention, x: Tensor, change: Change, hidden: Tensor | None = None
+) -> Tensor:
+    """Self-attention by hand, with its weights changed."""
+    joined = F.linear(x, module.in_proj_weight, module.in_proj_bias)
+    q, k, v = joined.unflatten(-1, (3, module.num_heads, -1)).permute(2, 0, 3, 1, 4)
+    logits = q @ k.transpose(-1, -2) / math.sqrt(module.head_dim)
+    if hidden is not None:
+        logits = logits.masked_fill(hidden, -math.inf)
+    mixed = change(logits.softmax(-1)) @ v
+    result: Tensor = module.out_proj(mixed.transpose(1, 2).flatten(2))
+    return result
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("needed", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+def test_multi_head_attention(grad: bool, needed: bool, padded: bool) -> None:
+    torch.manual_seed(3)
+    module = nn.MultiheadAttention(12, 2, batch_first=True).eval()
+    (x,) = tensors(2, 5, 12)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    named = {"key_padding_mask": padding} if padded else {}
+    hidden = padding[:, None, None] if padded else None
+    with torch.set_grad_enabled(grad):
+        for edit, change in (
+            ({"hide": [1]}, lambda weights: without(weights, FIRST)),
+            ({"scale": 0.5, "heads": 1}, lambda w: w * torch.tensor([1, 0.5]).view(2, 1, 1)),
+        ):
+            with intervene(module, **edit), record(module, expected=1) as recording:
+                output, told = module(
+                    x, x, x, need_weights=needed, average_attn_weights=False, **named
+                )
+            torch.testing.assert_close(output, multi_head(module, x, change, hidden), **EXACT)
+            seen = recording["MultiheadAttention"].weights
+            if needed:
+                torch.testing.assert_close(told.detach(), seen, **EXACT)
+            with record(module) as plain:
+                module(x, x, x, need_weights=needed, **named)
+            before = plain["MultiheadAttention"].weights
+            torch.testing.assert_close(seen, change(before), **EXACT)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+def test_one_edge_of_one_layer_moves_the_row_that_looked(grad: bool, padded: bool) -> None:
+    model = encoder(1)
+    (x,) = tensors(2, 5, 12)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    named = {"src_key_padding_mask": padding} if padded else {}
+    cells = torch.zeros(2, 2, 5, 5, dtype=torch.bool)
+    cells[:, 1, 2, :2] = True
+    with torch.set_grad_enabled(grad):
+        plain = model(x, **named)
+        edges = {"layers.0.self_attn": Edges(head=1, query=2, key=[0, 1])}
+        with intervene(model, hide=edges) as changed:
+            output = model(x, **named)
+        layer = model.layers[0]
+        mixed = multi_head(
+            layer.self_attn,
+            x,
+            lambda weights: without(weights, cells),
+            padding[:, None, None] if padded else None,
+        )
+        value = layer.norm1(x + mixed)
+        expected = layer.norm2(value + layer.linear2(layer.linear1(value).relu()))
+    assert changed == {"layers.0.self_attn": 1}
+    real = ~padding if padded else torch.ones(2, 5, dtype=torch.bool)
+    torch.testing.assert_close(output[real], expected[real], **EXACT)
+    rest = real.clone()
+    rest[:, 2] = False
+    torch.testing.assert_close(output[rest], plain[rest], atol=1e-6, rtol=0)
+    assert (output - plain)[:, 2].abs().max() > 1e-4
+
+
+def test_a_row_hidden_whole_is_zero_in_the_fused_encoder_and_nan_where_the_model_says_so() -> None:
+    model = encoder(1)
+    (x,) = tensors(2, 4, 12)
+    hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    hidden[1] = True
+    with torch.no_grad():
+        plain = model(x, hidden)
+        for outer in (False, True):
+            with intervene(model, hide=slice(None), queries=3):
+                if outer:
+                    with record(model) as recording:
+                        output = model(x, hidden)
+                    assert not recording["layers.0.self_attn"].weights[:, :, 3].any()
+                else:
+                    output = model(x, hidden)
+            assert torch.equal(output.isnan(), plain.isnan())
+
+
+def test_a_transformer_of_torch_by_site() -> None:
+    torch.manual_seed(2)
+    model = nn.Transformer(12, 2, 1, 2, 20, batch_first=True).eval()
+    source, target = tensors(2, 6, 12)[0], tensors(2, 4, 12, seed=1)[0]
+    with record(model) as before:
+        model(source, target)
+    with intervene(model, hide=5, sites="*.multihead_attn") as changed, record(model) as after:
+        model(source, target)
+    assert changed == {f"decoder.layers.{n}.multihead_attn": 1 for n in range(2)}
+    first = "decoder.layers.0.multihead_attn"
+    expected = without(before[first].weights, torch.arange(6) == 5)
+    torch.testing.assert_close(after[first].weights, expected, **EXACT)
+    same = "encoder.layers.0.self_attn"
+    assert torch.equal(before[same].weights, after[same].weights)
+    # A tensor for no named site is for those with as many keys.
+    with intervene(model, hide=torch.arange(6) == 5) as changed:
+        model(source, target)
+    assert sorted(changed) == [first, first.replace("0", "1"), same]
+
+
+class Probed(nn.Module):
+    """Attention written by hand, told through a probe."""
+
+    def __init__(self, axes: tuple[str, ...] = ("batch", "head", "query", "key")) -> None:
+        super().__init__()
+        self.probe = AttentionProbe(axes)
+
+    def forward(self, weights: Tensor) -> Tensor:
+        result: Tensor = self.probe(weights) * 10
+        return result
+
+
+def test_probes() -> None:
+    model = Probed()
+    weights = tensors(2, 3, 4, 5)[0].softmax(-1)
+    with record(model) as around, intervene(model, hide=1, heads=0), record(model) as within:
+        output = model(weights)
+    cells = FIRST & torch.tensor([True, False, False]).view(3, 1, 1)
+    expected = without(weights, cells)
+    torch.testing.assert_close(output, expected * 10)
+    for recording in (around, within):
+        torch.testing.assert_close(recording["probe"].weights, expected)
+    with intervene(model, scale=2.0), intervene(model, replace=lambda w: w + 1):
+        torch.testing.assert_close(model(weights), (2 * weights + 1) * 10)
+    assert torch.equal(model(weights), weights * 10)
+
+
+@pytest.mark.parametrize(
+    "axes", [("key",), ("query", "key"), ("batch", "key"), ("head", "query", "key")]
+)
+def test_probes_with_fewer_axes(axes: tuple[str, ...]) -> None:
+    model = Probed(axes)
+    weights = tensors(2, 3, 5)[0].softmax(-1)[(0,) * (3 - len(axes))]
+    with intervene(model, hide=1):
+        torch.testing.assert_close(model(weights), without(weights, FIRST) * 10)
+    with record(model) as recording:
+        model(weights)
+    with intervene(model, freeze=recording):
+        assert torch.equal(model(weights * 0), weights * 10)
+    name = "heads" if "head" not in axes else "rows"
+    with (
+        pytest.raises(InterventionError, match=f"{name[:-1]}=0, and its weights have no such axis"),
+        intervene(model, hide=1, **{name: 0}),
+    ):
+        model(weights)
+
+
+def test_probes_that_are_not_over_keys_are_changed_by_name_alone() -> None:
+    model = nn.ModuleDict({"balls": Probed(), "nodes": Probed(("batch", "query", "node"))})
+    keys, nodes = tensors(2, 3, 4, 5)[0].softmax(-1), tensors(2, 4, 6)[0].softmax(-1)
+    with intervene(model, hide=1) as changed:
+        model["balls"](keys)
+        assert torch.equal(model["nodes"](nodes), nodes * 10)
+    assert changed == {"balls": 1}
+    with intervene(model, hide=5, sites="nodes", queries=-1):
+        output = model["nodes"](nodes)
+    cells = torch.zeros(4, 6, dtype=torch.bool)
+    cells[-1, 5] = True
+    torch.testing.assert_close(output, without(nodes, cells) * 10)
+
+
+def test_attention_that_learns_relations() -> None:
+    torch.manual_seed(0)
+    attention = RelationAttention(12, 2)
+    balls = torch.randn(1, 5, 12)
+    inputs = (balls, balls, torch.zeros(1, 5, 5, 9), causal(5))
+    _, before = attention(*inputs)
+    # The last key is the query itself.
+    cells = torch.tensor([False] * 5 + [True])
+    with intervene(attention, hide=-1), record(attention) as recording:
+        output, weights = attention(*inputs)
+    torch.testing.assert_close(weights, without(before, cells))
+    (entry,) = recording.records()
+    assert torch.equal(entry.weights, weights)
+    v = attention.to_value(balls).view(1, 5, 2, 6).transpose(1, 2)
+    mixed = weights[..., :-1] @ v
+    torch.testing.assert_close(output, attention.to_output(mixed.transpose(1, 2).flatten(2)))
+    assert not output[:, 0].any()
+
+
+def test_the_predictor() -> None:
+    predictor = small_predictor(matches=1)
+    batch, _ = training_batch([arrays_of(predictor, simulate_match(8))])
+    model = small_model()
+    with torch.no_grad():
+        plain = model(batch)
+        with intervene(model, scale=1):
+            torch.testing.assert_close(model(batch), plain, atol=1e-6, rtol=0)
+        with record(model) as recording, intervene(model, hide=0, sites="slots.*", heads=1):
+            output = model(batch)
+        assert torch.equal(model(batch), plain)
+    assert (output - plain).abs().max() > 1e-5
+    calls = [entry.weights for entry in recording.calls("slots.attention")]
+    assert not any(weights[:, 1, :, 0].any() for weights in calls)
+    assert any(weights[:, 0, :, 0].any() for weights in calls)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+def test_flex_attention() -> None:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def later(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        del batch, head
+        return query >= key
+
+    class Flexes(nn.Module):
+        def forward(self, q: Tensor, k: Tensor) -> Any:
+            return flex_attention(q, k, k, block_mask=mask, enable_gqa=True)
+
+    (q,), (k,) = tensors(2, 4, 5, 8), tensors(2, 2, 5, 8, seed=1)
+    mask = create_block_mask(later, None, None, 5, 5, device="cpu")
+    keys = k.repeat_interleave(2, 1)
+    logits = (q @ keys.transpose(-1, -2) / math.sqrt(8)).masked_fill(causal(5).triu(1), -math.inf)
+    weights = without(logits.softmax(-1), FIRST)
+    model = Flexes()
+    with intervene(model, hide=1), record(model) as recording:
+        output = model(q, k)
+    torch.testing.assert_close(output, weights @ keys, **EXACT)
+    torch.testing.assert_close(recording["Flexes"].weights, weights, **EXACT)
+
+
+def test_compiled_modules() -> None:
+    model = encoder()
+    (x,) = tensors(2, 5, 12)
+    with intervene(model, hide=1):
+        expected = model(x)
+    compiled = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        compiled(x)
+        with intervene(compiled, hide=1):
+            torch.testing.assert_close(compiled(x), expected.detach(), atol=1e-6, rtol=0)
+
+
+IDS = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 5, 3, 5]])
+SIZES: dict[str, dict[str, Any]] = {
+    "GPT2": {"n_layer": 2, "n_embd": 32, "n_head": 4, "vocab_size": 50},
+    "Llama": {
+        "num_hidden_layers": 2,
+        "num_key_value_heads": 2,
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "intermediate_size": 40,
+        "max_position_embeddings": 20,
+        "vocab_size": 50,
+    },
+}
+
+
+def made(name: str, how: str) -> Any:
+    transformers = pytest.importorskip("transformers")
+    config = getattr(transformers, f"{name}Config")(**SIZES[name])
+    config._attn_implementation = how
+    torch.manual_seed(0)
+    return getattr(transformers, f"{name}Model")(config).eval()
+
+
+def by_hand(name: str, model: Any, change: Change, layer: int) -> Tensor:
+    """What a model gives where the weights of one layer, in eager attention, are changed."""
+    attend = torch.nn.functional.softmax
+    calls = []
+
+    def changed(logits: Tensor, *args: Any, **named: Any) -> Tensor:
+        calls.append(attend(logits, *args, **named))
+        return change(calls[-1]) if len(calls) - 1 == layer else calls[-1]
+
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(torch.nn.functional, "softmax", changed)
+        output: Tensor = model(input_ids=IDS)[0]
+    assert len(calls) == 2
+    assert calls[0].shape == (2, 4, 5, 5), name
+    return output
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("how", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", SIZES)
+def test_hugging_face_models(name: str, how: str) -> None:
+    eager, model = made(name, "eager"), made(name, how)
+    sites = {"GPT2": "h.1.attn", "Llama": "layers.1.self_attn"}[name]
+    head = torch.tensor([False, False, True, False]).view(4, 1, 1)
+    uniform = causal(5).triu(1).logical_not().float()
+    uniform = uniform / uniform.sum(-1, keepdim=True)
+    with torch.no_grad(), record(model) as kept:
+        plain = model(input_ids=IDS)[0]
+    weights = kept[sites].weights.flip(0)
+    for edit, change in (
+        ({"hide": [1], "heads": 2}, lambda w: without(w, FIRST & head)),
+        ({"scale": 0.5, "keys": 1}, lambda w: torch.where(FIRST, w * 0.5, w)),
+        ({"replace": uniform[None, None]}, lambda w: uniform.expand(w.shape)),
+        (
+            {"replace": weights, "queries": -1},
+            lambda w: torch.cat([w[:, :, :-1], weights[:, :, -1:]], 2),
+        ),
+    ):
+        with torch.no_grad(), intervene(model, sites=sites, **edit) as changed:
+            output = model(input_ids=IDS)[0]
+        assert changed == {sites: 1}
+        torch.testing.assert_close(output, by_hand(name, eager, change, 1), **EXACT)
+    with torch.no_grad():
+        # Frozen to its own weights a model gives what it gave; and hears no other input's.
+        with intervene(model, freeze=kept):
+            torch.testing.assert_close(model(input_ids=IDS)[0], plain, **EXACT)
+            with record(model) as under:
+                model(input_ids=IDS.flip(1))
+        assert all(
+            torch.allclose(under[site].weights, kept[site].weights, atol=1e-6) for site in kept
+        )
+        assert torch.equal(model(input_ids=IDS)[0], plain)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("how", ["eager", "sdpa"])
+def test_an_edge_moves_only_what_comes_after_it(how: str) -> None:
+    model = made("Llama", how)
+    edges = {"layers.1.self_attn": Edges(query=3, key=1)}
+    with torch.no_grad():
+        plain = model(input_ids=IDS)[0]
+        with intervene(model, hide=edges):
+            output = model(input_ids=IDS)[0]
+    moved = (output - plain).abs().amax((0, 2)) > 1e-6
+    assert moved.tolist() == [False, False, False, True, False]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_generation_and_hidden_positions() -> None:
+    transformers = pytest.importorskip("transformers")
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**SIZES["GPT2"])).eval()
+    with torch.no_grad(), intervene(model, hide=1), record(model) as recording:
+        model.generate(IDS, max_new_tokens=3, do_sample=False, pad_token_id=0)
+    entries = recording.calls("transformer.h.0.attn")
+    assert [entry.shape[-1] for entry in entries] == [5, 6, 7]
+    assert not any(entry.weights[..., 1].any() for entry in entries)
+    with (
+        pytest.raises(InterventionError, match=r"hide= has 5 keys, which some calls"),
+        torch.no_grad(),
+        intervene(model, hide=FIRST),
+    ):
+        model.generate(IDS, max_new_tokens=3, do_sample=False, pad_token_id=0)

@@ -1,0 +1,329 @@
+"""What an intervention did not reach is an error, and everything is left as it was found."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_cases import Calls, encoder, tensors
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from attnlens import intervene, record
+from attnlens.errors import AttnlensError, InterventionError
+from attnlens.probe import AttentionProbe
+from attnlens.recorder import Edges
+from attnlens.records import Recording
+
+ORIGINAL = F.scaled_dot_product_attention
+
+
+@pytest.fixture(autouse=True)
+def torch_is_as_it_was() -> Any:
+    yield
+    assert F.scaled_dot_product_attention is ORIGINAL
+    assert torch._C._nn.scaled_dot_product_attention is ORIGINAL
+
+
+def run(model: nn.Module, *inputs: Tensor, times: int = 1, **options: Any) -> None:
+    with intervene(model, **options):
+        for _ in range(times if inputs else 0):
+            model(*inputs)
+
+
+def told(text: str) -> Any:
+    return pytest.raises(InterventionError, match=re.escape(text))
+
+
+Q = tensors(2, 3, 5, 4, many=3)
+(X,) = tensors(1, 3, 12)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "nothing is given to do; give one of hide=, scale=, replace= and freeze="),
+        ({"hide": 1, "scale": 2}, "hide and scale are given; give one of"),
+        ({"hide": 1, "keys": 2}, "hide= says which keys; leave keys= out"),
+        ({"hide": []}, "hide=[]; give a position (0, 1, ... or -1 for the last), a list"),
+        ({"hide": True}, "hide=True; give a position"),
+        ({"hide": [True, False]}, "hide=[True, False]; give a position"),
+        ({"hide": "last"}, "hide='last'; give a position"),
+        ({"hide": 0.5}, "hide=0.5; give a position"),
+        ({"hide": slice("a", "b")}, "hide=slice('a', 'b', None); give a position"),
+        ({"hide": torch.zeros(2, 5)}, "hide= has torch.float32; give booleans, true where hidden"),
+        ({"hide": torch.zeros(1, 1, 1, 1, 1).bool()}, "shape (1, 1, 1, 1, 1); tensors are (key), "),
+        ({"hide": [Edges(key=1), 3]}, "hide= mixes Edges with positions"),
+        ({"hide": Edges(key=1), "heads": 0}, "hide=Edges(...) says which cells; leave"),
+        ({"hide": {}}, "hide= names no site"),
+        ({"hide": {"a": 1}, "sites": "b"}, "hide= names its sites; leave sites out"),
+        ({"hide": 1, "sites": []}, "sites=[]; give names, patterns such as 'encoder.*'"),
+        ({"hide": 1, "sites": 3}, "sites=3; give names, patterns such as 'encoder.*'"),
+        ({"hide": 1, "calls": -1}, "call=-1; calls are counted from 0"),
+        ({"scale": "half"}, "scale='half'; give a number"),
+        ({"scale": float("nan")}, "scale=nan; give a number"),
+        ({"replace": 3}, "replace=int; give a tensor, or a function of weights"),
+        ({"freeze": {}}, "freeze=dict; give a Recording, as record() yields it"),
+        ({"freeze": Recording()}, "freeze: nothing was recorded"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], text: str) -> None:
+    with told(text):
+        run(Calls(), **options)
+
+
+def test_a_model_is_needed() -> None:
+    with told("intervene needs a torch.nn.Module, not function"):
+        run(lambda x: x, hide=1)  # type: ignore[arg-type]
+    assert issubclass(InterventionError, AttnlensError)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"hide": 5}, "Calls: key 5 is out of range; there are 5 (0 to 4, or -1 for the last)"),
+        ({"hide": [0, -6]}, "Calls: key -6 is out of range"),
+        ({"hide": slice(7, 9)}, "Calls: key=slice(7, 9, None) chooses no key; there are 5"),
+        ({"hide": 0, "heads": 3}, "Calls: head 3 is out of range; there are 3"),
+        ({"hide": 0, "queries": 9}, "Calls: query 9 is out of range; there are 5"),
+        ({"hide": 0, "rows": [0, 2]}, "Calls: batch row 2 is out of range; there are 2"),
+        ({"hide": Edges(head=4)}, "Calls: head 4 is out of range"),
+        ({"hide": {"Calls": 8}}, "Calls: key 8 is out of range"),
+        (
+            {"hide": torch.ones(3, 5).bool()},
+            "Calls: hide= has shape (3, 5), read as (batch, key); the weights are "
+            "(batch, head, query, key) = (2, 3, 5, 5)",
+        ),
+        ({"hide": {"Calls": torch.ones(2, 4).bool()}}, "hide= has shape (2, 4), read as"),
+        ({"scale": torch.ones(2, 3, 5)}, "scale= has shape (2, 3, 5), read as (batch, query, key)"),
+        ({"replace": lambda weights: weights[..., :2]}, "replace= returned shape (2, 3, 5, 2)"),
+        ({"replace": lambda weights: None}, "replace= returned NoneType; return a tensor"),  # noqa: ARG005
+    ],
+)
+def test_what_does_not_fit_a_call_is_raised_by_it(options: dict[str, Any], text: str) -> None:
+    model = Calls()
+    plain = model(*Q)
+    with told(text):
+        run(model, *Q, **options)
+    assert torch.equal(model(*Q), plain)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"hide": np.ones(4, dtype=bool)},
+            "hide= touched nothing: it has 4 keys, and Calls has 5",
+        ),
+        (
+            {"hide": 0, "sites": "head.*"},
+            "hide= touched nothing: no such site ran; there ran Calls",
+        ),
+        ({"hide": {"x": 1, "Calls": 2}}, "hide= touched nothing: no such site ran"),
+        ({"hide": 0, "sites": ["Calls", "x.*"]}, "hide= touched nothing called 'x.*': no such"),
+        (
+            {"hide": 0, "calls": 3},
+            "hide= touched nothing: no such call; calls of each site: Calls 2",
+        ),
+        (
+            {"hide": [Edges(key=1), Edges(key=2, call=4)]},
+            "hide= touched nothing for Edges(key=2, call=4); calls of each site: Calls 2",
+        ),
+        ({"scale": 1, "sites": lambda site: "y" in site}, "scale= touched nothing: no such site"),
+    ],
+)
+def test_an_edit_that_touched_nothing(options: dict[str, Any], text: str) -> None:
+    with told(text):
+        run(Calls(), *Q, times=2, **options)
+
+
+def test_a_model_that_did_not_run() -> None:
+    with told(
+        "hide= touched nothing: the model did not run in the block; it has: layers.0.self_attn"
+    ):
+        run(encoder(), hide=0)
+    with told("touched nothing: no attention of Linear ran in the block; looked for: attnlens"):
+        run(nn.Linear(3, 3), torch.zeros(3), hide=0)
+    model = nn.ModuleDict({"a": encoder(1), "b": encoder(1)})
+    with (
+        told("there ran a.layers.0.self_attn; known but not run: b.layers.0.self_attn"),
+        intervene(model, hide=0, sites="b.*"),
+    ):
+        model["a"](X)
+    probe = AttentionProbe(("batch", "node"))
+    with told("none of the sites is attention over keys; name one with sites=: AttentionProbe"):
+        run(probe, torch.ones(2, 3), hide=0)
+
+
+def test_recordings_that_cannot_be_frozen_to() -> None:
+    model = encoder()
+    with record(model) as whole:
+        model(X)
+    for options in ({"rows": -1}, {"top_k": 2}):
+        with record(model, **options) as part:
+            model(X)
+        with told("freeze: layers.0.self_attn was not recorded whole"):
+            run(model, X, freeze=part)
+    (longer,) = tensors(1, 4, 12)
+    with told("layers.0.self_attn: the recording has weights of shape (1, 2, 3, 3), this call"):
+        run(model, longer, freeze=whole)
+    with told("freeze: nothing called 'x' was recorded; recorded: layers.0.self_attn, layers.1"):
+        run(model, X, freeze=whole, sites="x")
+    with told("freeze= touched nothing: no such site ran; there ran self_attn"):
+        run(model.layers[0], X, freeze=Recording(whole.calls("layers.1.self_attn")))
+    both = {"layers.0.self_attn": "self_attn", "layers.1.self_attn": "other"}
+    renamed = Recording([one.replaced(site=both[one.site]) for one in whole.records()])
+    with told("freeze= touched nothing called 'other': no such site ran; there ran self_attn"):
+        run(model.layers[0], X, freeze=renamed)
+    with record(model) as twice:
+        model(X)
+        model(X)
+    with told("layers.0.self_attn: call 2 has no weights to be frozen to; the recording has 2"):
+        run(model, X, times=3, freeze=twice)
+
+
+def test_a_key_beyond_one_of_two_kinds_of_attention() -> None:
+    model = nn.Transformer(12, 2, 1, 1, 20, batch_first=True).eval()
+    source, target = tensors(2, 6, 12)[0], tensors(2, 4, 12, seed=1)[0]
+    with told(
+        "decoder.layers.0.self_attn: key 5 is out of range; there are 4 (0 to 3, or -1 for the "
+        "last); choose others, or name the sites meant with sites="
+    ):
+        run(model, source, target, hide=5)
+
+
+def hooks(model: nn.Module) -> list[int]:
+    return [
+        len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()
+    ]
+
+
+class Probed(nn.Module):
+    """A probe, and a hook of the model's own on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.probe = AttentionProbe(("batch", "key"))
+        self.heard: list[Tensor] = []
+        self.probe.register_forward_hook(lambda _, __, weights: self.heard.append(weights))
+
+    def forward(self, weights: Tensor) -> Any:
+        return self.probe(weights)
+
+
+def test_hooks_go_when_the_block_fails() -> None:
+    model = Probed()
+    before = hooks(model), list(model.probe._forward_hooks)
+    weights = torch.tensor([[0.25, 0.75]])
+
+    def fail() -> None:
+        with intervene(model, hide=0):
+            assert model(weights).tolist() == [[0.0, 1.0]]
+            raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        fail()
+    with told("key 7 is out of range"):
+        run(model, weights, hide=7)
+    assert (hooks(model), list(model.probe._forward_hooks)) == before
+    assert torch.equal(model(weights), weights)
+    # A hook that watched before the block sees what the model goes on with.
+    assert model.heard[0].tolist() == [[0.0, 1.0]]
+
+
+RUNS: list[tuple[Any, tuple[Tensor, ...], str]] = [
+    (Calls(), tuple(Q), "Calls"),
+    (Probed(), (torch.tensor([[0.25, 0.75]]),), "probe"),
+]
+
+
+@pytest.mark.parametrize(("model", "inputs", "site"), RUNS)
+def test_other_threads_run_the_model_as_it_is(
+    model: Any, inputs: tuple[Tensor, ...], site: str
+) -> None:
+    plain = model(*inputs)
+    found: dict[int, Tensor] = {}
+    entered, ran = threading.Barrier(3), threading.Barrier(3)
+
+    def work(key: int) -> None:
+        with intervene(model, hide=key) as changed:
+            entered.wait(60)
+            found[key] = model(*inputs)
+            ran.wait(60)
+        assert changed == {site: 1}
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in (0, 1)]
+    for thread in threads:
+        thread.start()
+    entered.wait(60)
+    assert torch.equal(model(*inputs), plain)
+    ran.wait(60)
+    for thread in threads:
+        thread.join()
+    for key in (0, 1):
+        with intervene(model, hide=key):
+            assert torch.equal(model(*inputs), found[key])
+    assert not torch.equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(("model", "inputs", "site"), RUNS)
+def test_a_model_that_ran_in_another_thread_only(
+    model: Any, inputs: tuple[Tensor, ...], site: str
+) -> None:
+    with (
+        told(f"hide= touched nothing: {site} ran in another thread; open the block where"),
+        intervene(model, hide=0),
+    ):
+        thread = threading.Thread(target=model, args=inputs)
+        thread.start()
+        thread.join()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_is_refused_where_gradients_would_be_wrong(reentrant: bool) -> None:
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = encoder(1)
+
+        def forward(self, x: Tensor) -> Any:
+            return checkpoint(self.inner, x, use_reentrant=reentrant)
+
+    model = Checkpointed()
+    with told("inner.layers.0.self_attn: gradient checkpointing computes it again"):
+        run(model, X.clone().requires_grad_(), hide=0)
+    if not reentrant:
+        with torch.no_grad():
+            run(model, X, hide=0)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors_are_refused() -> None:
+    nested = torch.nested.nested_tensor(
+        [torch.randn(n, 2, 4) for n in (4, 2)], layout=torch.jagged
+    ).transpose(1, 2)
+    with told("Calls: attention over nested tensors cannot be changed; pad the input"):
+        run(Calls(), nested, nested, nested, hide=0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripts_that_cannot_be_reached() -> None:
+    class Plain(nn.Module):
+        def forward(self, q: Tensor) -> Tensor:
+            return F.scaled_dot_product_attention(q, q, q)
+
+    model = nn.ModuleDict({"plain": Calls(), "script": torch.jit.script(Plain())})
+    with (
+        told("attention ran that cannot be changed: script: is TorchScript"),
+        intervene(model, hide=0),
+    ):
+        model["plain"](*Q)
+        model["script"](Q[0])
+    with intervene(model, hide=0, sites="plain"):
+        model["plain"](*Q)
+        model["script"](Q[0])

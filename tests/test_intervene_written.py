@@ -1,0 +1,327 @@
+"""Attention that a model writes out as a softmax is changed like any other, or named as missed."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from attention_cases import Calls, reference, tensors
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch import softmax as held
+
+from attnlens import intervene, record
+from attnlens.errors import IncompleteRecordingError, InterventionError, NothingRecordedError
+from attnlens.probe import AttentionProbe
+from attnlens.recorder import Edges, SoftmaxAdapter
+
+B, H, L, D = 2, 3, 5, 7
+EXACT = 2e-5
+
+Array = NDArray[np.float64]
+
+WAYS: dict[str, Callable[[Tensor], Tensor]] = {
+    "method": lambda logits: logits.softmax(-1),
+    "torch": lambda logits: torch.softmax(logits, dim=-1),
+    "functional": lambda logits: F.softmax(logits, dim=-1),
+    "module": nn.Softmax(dim=-1),
+    "held": lambda logits: held(logits, -1),
+    "special": lambda logits: torch.special.softmax(logits, -1),
+    "operator": lambda logits: torch.ops.aten.softmax.int(logits, -1),
+}
+NAMED = ["method", "torch", "functional", "module"]
+
+
+class ByHand(nn.Module):
+    """softmax(QKᵀ) V, written out; queries are keys and values too."""
+
+    def __init__(self, way: str = "torch") -> None:
+        super().__init__()
+        self.way = way
+
+    def forward(self, q: Tensor) -> Tensor:
+        weights = WAYS[self.way](q @ q.transpose(-1, -2) / q.shape[-1] ** 0.5)
+        return weights @ q
+
+
+class Two(nn.Module):
+    """Attention by hand, then torch's."""
+
+    def __init__(self, way: str = "torch") -> None:
+        super().__init__()
+        self.by_hand, self.other = ByHand(way), Calls()
+
+    def forward(self, q: Tensor) -> Tensor:
+        q = q + self.by_hand(q)
+        result: Tensor = self.other(q, q, q)
+        return result
+
+
+@pytest.fixture(autouse=True)
+def torch_is_as_it_was() -> Any:
+    before = F.softmax, torch.softmax, Tensor.softmax
+    yield
+    for now, then in zip((F.softmax, torch.softmax, Tensor.softmax), before, strict=True):
+        assert now is then
+    assert "softmax" not in vars(Tensor)
+    assert torch.overrides._get_current_function_mode_stack() == []
+
+
+def told(text: str) -> Any:
+    return pytest.raises(InterventionError, match=re.escape(text))
+
+
+def by_hand(q: Tensor, change: Callable[[Array], Array]) -> Array:
+    """The same in float64 with numpy, weights changed."""
+    changed: Array = change(reference(q, q)) @ q.double().numpy()
+    return changed
+
+
+def without(weights: Array, hidden: Array) -> Array:
+    left = np.where(hidden, 0.0, weights)
+    total = left.sum(-1, keepdims=True)
+    whole = np.divide(left, total, out=np.zeros_like(left), where=total > 0)
+    return np.where(np.broadcast_to(hidden, weights.shape).any(-1, keepdims=True), whole, weights)
+
+
+FIRST = np.arange(L) == 1
+EDGE = np.zeros((B, H, L, L), dtype=bool)
+EDGE[1, 2, -1, [0, 3]] = True
+EVEN = np.full((L, L), 1 / L)
+OTHER = reference(*tensors(B, H, L, D, seed=9, many=2))
+EDITS: dict[str, tuple[dict[str, Any], Callable[[Array], Array]]] = {
+    "hide a key": ({"hide": 1}, lambda w: without(w, FIRST)),
+    "hide edges": (
+        {"hide": Edges(row=1, head=2, query=-1, key=[0, 3])},
+        lambda w: without(w, EDGE),
+    ),
+    "hide all": ({"hide": slice(None)}, lambda w: w * 0),
+    "scale": ({"scale": 0.25, "keys": 1}, lambda w: np.where(FIRST, w * 0.25, w)),
+    "replace": ({"replace": torch.from_numpy(EVEN).float()[None]}, lambda w: EVEN + w * 0),
+    "replace by a function": ({"replace": lambda w: w.flip(-1)}, lambda w: w[..., ::-1]),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("way", WAYS)
+def test_weights_written_out_are_changed(way: str, name: str) -> None:
+    edit, change = EDITS[name]
+    model = ByHand(way)
+    (q,) = tensors(B, H, L, D)
+    plain = model(q)
+    adapter = SoftmaxAdapter("ByHand")
+    with (
+        record(model, adapters=adapter) as around,
+        intervene(model, adapters=adapter, **edit) as changed,
+        record(model, adapters=[adapter], expected=1) as within,
+    ):
+        output = model(q)
+    assert changed == {"ByHand": 1}
+    assert abs(output.numpy() - by_hand(q, change)).max() < EXACT
+    for recording in (around, within):
+        weights = recording["ByHand"].weights
+        assert abs(weights.numpy() - change(reference(q, q))).max() < EXACT
+        assert any("under an intervention" in note for note in recording.notes)
+    assert torch.equal(model(q), plain)
+
+
+@pytest.mark.parametrize("way", NAMED)
+def test_frozen_weights_written_out(way: str) -> None:
+    model = ByHand(way)
+    q, other = tensors(B, H, L, D, many=2)
+    adapter = SoftmaxAdapter("*")
+    with record(model, adapters=adapter) as kept:
+        model(q)
+    with intervene(model, freeze=kept, adapters=adapter):
+        output = model(other)
+    expected = reference(q, q) @ other.double().numpy()
+    assert abs(output.numpy() - expected).max() < EXACT
+
+
+def test_one_head_and_many_dimensions() -> None:
+    adapter = SoftmaxAdapter("ByHand")
+    for shape in ((B, L, D), (2, 2, H, L, D)):
+        model = ByHand()
+        (q,) = tensors(*shape)
+        four = q.unsqueeze(1) if len(shape) == 3 else q.flatten(0, 1)
+        with intervene(model, hide=1, adapters=adapter), record(model, adapters=adapter) as seen:
+            output = model(q)
+        expected = by_hand(four, lambda w: without(w, FIRST)).reshape(shape)
+        assert abs(output.numpy() - expected).max() < EXACT
+        assert seen["ByHand"].shape == (*four.shape[:3], L)
+
+
+def test_gradients_flow_and_every_row_of_a_batch_is_an_ablation_of_its_own() -> None:
+    model = ByHand()
+    (q,) = tensors(1, H, L, D)
+    adapter = SoftmaxAdapter("*")
+    gates = torch.ones(1, H, 1, 1, requires_grad=True)
+    with intervene(model, scale=gates, adapters=adapter):
+        model(q).square().sum().backward()
+    step = 1e-3
+    for head in range(H):
+        moved = [torch.ones(1, H, 1, 1), torch.ones(1, H, 1, 1)]
+        sums = []
+        for factor, sign in zip(moved, (1, -1), strict=True):
+            factor[0, head] += sign * step
+            sums.append(
+                (by_hand(q, lambda w, f=factor: w * f.numpy()) ** 2).sum()  # type: ignore[misc]
+            )
+        assert gates.grad is not None
+        assert abs(gates.grad[0, head].item() - (sums[0] - sums[1]) / (2 * step)) < 1e-2
+    hidden = torch.eye(L, dtype=torch.bool)
+    with intervene(model, hide=hidden, adapters=adapter):
+        batch = model(q.repeat(L, 1, 1, 1))
+    for key in range(L):
+        with intervene(model, hide=key, adapters=adapter):
+            torch.testing.assert_close(batch[key], model(q)[0], atol=1e-6, rtol=0)
+
+
+def test_an_edit_for_no_named_site_reaches_both_or_says_which_it_missed() -> None:
+    model = Two()
+    (q,) = tensors(B, H, L, D)
+    with (
+        told(
+            "attention ran that cannot be changed: by_hand: a softmax over the last of four "
+            "dimensions that nothing says is attention; if it is, give "
+            "adapters=SoftmaxAdapter('by_hand') or pass the weights through an AttentionProbe; "
+            "if not, leave it out with sites="
+        ),
+        intervene(model, hide=1),
+    ):
+        model(q)
+    with intervene(model, hide=1, adapters=SoftmaxAdapter("by_hand")) as changed:
+        output = model(q)
+    assert changed == {"by_hand": 1, "other": 1}
+    middle = torch.from_numpy(q.double().numpy() + by_hand(q, lambda w: without(w, FIRST)))
+    assert abs(output.numpy() - by_hand(middle, lambda w: without(w, FIRST))).max() < EXACT
+    with intervene(model, hide=1, sites="other") as changed:
+        model(q)
+    assert changed == {"other": 1}
+    with told("by_hand: a softmax over the last"), intervene(model, hide=1, sites="by_hand"):
+        model(q)
+
+
+@pytest.mark.parametrize("way", NAMED)
+def test_a_recording_names_the_softmaxes_it_missed(way: str) -> None:
+    model = Two(way)
+    (q,) = tensors(B, H, L, D)
+    text = r"by_hand: a softmax over the last of four .* leave it out with include="
+    with pytest.raises(IncompleteRecordingError, match=text), record(model):
+        model(q)
+    with record(model, include="other", expected=1):
+        model(q)
+    text = r"nothing was recorded of ByHand: ByHand: a softmax over the last of four"
+    with pytest.raises(NothingRecordedError, match=text), record(model.by_hand):
+        model.by_hand(q)
+
+
+def test_softmaxes_that_are_no_attention_are_let_be() -> None:
+    class Gates(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = Calls()
+
+        def forward(self, q: Tensor) -> Tensor:
+            over_heads = q.softmax(1)  # of four dimensions, but not over the last
+            classes = torch.softmax(q[:, 0], -1)  # of three
+            log = F.log_softmax(q, -1)
+            total = self.attention(q, q, q) * over_heads + classes[:, None] + log
+            return total * q.sum((1, 2)).softmax(-1)[:, None, None]
+
+    model = Gates()
+    (q,) = tensors(B, H, L, D)
+    with record(model, expected=1), intervene(model, hide=0) as changed:
+        model(q)
+    assert changed == {"attention": 1}
+
+
+def test_attention_of_one_head_is_hinted_at() -> None:
+    model = nn.Sequential(ByHand())
+    (q,) = tensors(B, L, D)
+    hint = (
+        "a softmax over the last of three dimensions ran in 0: if it is attention, give "
+        "adapters=SoftmaxAdapter('0')"
+    )
+    with pytest.raises(NothingRecordedError, match=re.escape(hint)), record(model):
+        model(q)
+    with told(hint), intervene(model, hide=0):
+        model(q)
+
+
+def test_weights_that_pass_a_probe_are_told_of_once() -> None:
+    class Probed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.probes = nn.ModuleList([AttentionProbe(), AttentionProbe()])
+
+        def forward(self, q: Tensor) -> Tensor:
+            for probe in self.probes:
+                q = probe(torch.softmax(q @ q.transpose(-1, -2), -1)) @ q
+            return q
+
+    (q,) = tensors(B, H, L, D)
+    for model, sites in (
+        (Probed(), ["probes.0", "probes.1"]),
+        (nn.Sequential(Probed()), ["0.probes.0", "0.probes.1"]),
+    ):
+        with record(model, expected=2) as recording, intervene(model, hide=1) as changed:
+            model(q)
+        assert list(recording) == list(changed) == sites
+
+
+def test_adapters_that_cannot_be() -> None:
+    model = Two()
+    (q,) = tensors(B, H, L, D)
+    with (
+        told("SoftmaxAdapter(blocks.*) matches no module; modules: Two, by_hand, other"),
+        intervene(model, hide=1, adapters=SoftmaxAdapter("blocks.*")),
+    ):
+        model(q)
+    with (
+        told("give SoftmaxAdapter(sites): other adapters read what a module gives"),
+        intervene(model, hide=1, adapters=lambda *_: None),  # type: ignore[arg-type]
+    ):
+        model(q)
+    assert not any(module._forward_hooks for module in model.modules())
+    with told("key 9 is out of range"), intervene(model, hide=9, adapters=SoftmaxAdapter("*")):
+        model(q)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_attention_of_one_part_that_ran_in_another_thread_is_told() -> None:
+    model = nn.ModuleDict({"here": Calls(), "there": Calls()})
+    q, k, v = tensors(B, H, L, D, many=3)
+    with (
+        told("attention ran that was not changed: there: ran in another thread"),
+        intervene(model, hide=1),
+    ):
+        model["here"](q, k, v)
+        thread = threading.Thread(target=model["there"], args=(q, k, v))
+        thread.start()
+        thread.join()
+
+
+def sdpa() -> Any:
+    return F.scaled_dot_product_attention
+
+
+def test_copies_made_in_the_block_are_torchs_own() -> None:
+    model = Two()
+    (q,) = tensors(B, H, L, D)
+    with record(model, include="other"):
+        model(q)
+        kept = [copy.deepcopy(one) for one in (torch.softmax, Tensor.softmax, F.softmax)]
+        written = pickle.dumps([Tensor.softmax, F.softmax, torch.softmax, sdpa()])
+    assert pickle.loads(written) == [Tensor.softmax, F.softmax, torch.softmax, sdpa()]
+    assert b"attnlens" not in written
+    assert kept == [torch.softmax, Tensor.softmax, F.softmax]
+    assert all(type(one).__name__ != "StandIn" for one in kept)
