@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import importlib.resources
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +18,10 @@ from attnlens.cricket.tensors import NODES, BaseModel, Floats
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
+from attnlens.models.shipped import named_checkpoint
 
 KIND: Final = "temporal"
 FORMAT: Final = 1
-BUNDLED: Final[tuple[str, ...]] = ("bundled", "measured")
-"""Checkpoints that come with attnlens, by name."""
 
 
 @dataclass
@@ -98,14 +95,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     Raises:
         CheckpointError: the file is missing, damaged, or of another kind or version.
     """
-    name = "bundled" if model is None else str(model)
-    if name in BUNDLED:
-        path = (
-            Path(str(importlib.resources.files("attnlens.models.weights"))) / f"{name}.safetensors"
-        )
-    else:
-        path = Path(name)
-        name = path.stem
+    name, path = named_checkpoint(model)
     checkpoint = read_checkpoint(path, KIND)
     about, tensors = checkpoint.about, checkpoint.tensors
     if about.get("format") != FORMAT or tuple(about.get("outcomes", ())) != OUTCOMES:
