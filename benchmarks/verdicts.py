@@ -177,10 +177,16 @@ def table(asked: list[Asked]) -> str:
         "| supported | not better than chance | contradicted |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    total: list[Tested] = []
-    for kind, tested in [*claims.items(), ("all", total)]:
+    every = [one.tested for one in asked]
+    totals = {
+        "all about balls, on the model": [
+            one for one in every if one.claim.removed and one.removed_from == "model"
+        ],
+        "all about balls, on one head": [one for one in every if one.removed_from == "head"],
+        "all about what was known": [one for one in every if not one.claim.removed],
+    }
+    for kind, tested in [*claims.items(), *totals.items()]:
         judged = [one for one in tested if one.judged.verdict is not None]
-        total.extend(tested if kind != "all" else [])
         shares = {
             verdict: np.mean([one.judged.verdict == verdict for one in judged]) if judged else 0.0
             for verdict in ("supported", "not better than chance", "contradicted")

@@ -6,6 +6,7 @@ import datetime
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
 from attnlens.models.shipped import named_checkpoint
+from attnlens.models.temporal import SCALES
 
 KIND: Final = "temporal"
 FORMAT: Final = 1
@@ -110,6 +112,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             raise CheckpointError(
                 "was trained on other features", path=path, remedy="train it again"
             )
+        _check_scales(sizes, path)
         # The order of layers and nodes is ours: a JSON object need not keep it.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(
@@ -133,6 +136,28 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         ) from error
     network.eval()
     return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card)
+
+
+def _check_scales(sizes: Sizes, path: Path) -> None:
+    """A model has the four scales, whatever their numbers of heads.
+
+    Raises:
+        CheckpointError: it has others, or heads that do not divide its width.
+    """
+    if set(sizes.heads) != set(SCALES):
+        raise CheckpointError(
+            f"has the scales {', '.join(sizes.heads) or 'none'}, this attnlens reads "
+            f"{', '.join(SCALES)}",
+            path=path,
+            remedy="train it again",
+        )
+    for scale, heads in sizes.heads.items():
+        if not isinstance(heads, int) or heads < 1 or sizes.hidden_dim % heads:
+            raise CheckpointError(
+                f"is damaged ({heads!r} heads on the {scale} scale)",
+                path=path,
+                remedy="train it again",
+            )
 
 
 def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:
