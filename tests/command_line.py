@@ -34,7 +34,8 @@ def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without what would change an answer."""
     unwanted = ("ATTNLENS_", "NO_COLOR", "COLUMNS", "LINES", "TERM", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
-    return {**kept, "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", **more}
+    ours = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", "ATTNLENS_NO_CACHE": "1"}
+    return {**kept, **ours, **more}
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -67,6 +68,7 @@ class Here:
         for name in list(os.environ):
             if name.startswith("ATTNLENS_") or name in ("NO_COLOR", "COLUMNS"):
                 patch.delenv(name)
+        patch.setenv("ATTNLENS_NO_CACHE", "1")  # an answer from before would test nothing
         patch.chdir(folder)
 
     def __call__(self, *arguments: str | Path | int) -> Answer:

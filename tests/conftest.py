@@ -14,6 +14,14 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_folder_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever a test runs keeps its answers in a folder of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real matches, which are not part of the repository."""

@@ -21,7 +21,9 @@ from attnlens.cricket.naming import BallReference, find_ball
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.simulate import simulate_match
-from attnlens.errors import InputError
+from attnlens.cricket.trained import KIND, save_predictor
+from attnlens.errors import CheckpointError, InputError
+from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel
 from attnlens.training.fit import cricket_sizes
 
@@ -139,6 +141,32 @@ def test_a_model_with_another_number_of_heads(heads: dict[str, int]) -> None:
             if (one["scale"], one["head"]) == (scale, head)
         ]
         assert places == ["model", "head"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "told"),
+    [
+        ({"long": None}, "has the scales micro, short, medium, this attnlens reads micro, short, "),
+        ({"huge": 2}, "has the scales micro, short, medium, long, huge, this attnlens reads "),
+        ({"medium": 0}, "is damaged (0 heads on the medium scale)"),
+        ({"medium": 7}, "is damaged (7 heads on the medium scale)"),
+        ({"medium": "2"}, "is damaged ('2' heads on the medium scale)"),
+    ],
+)
+def test_a_model_with_other_scales_is_one_clear_error(
+    tmp_path: Path, sample_match_path: Path, heads: dict[str, Any], told: str
+) -> None:
+    path = tmp_path / "other.safetensors"
+    save_predictor(path, PREDICTOR)
+    kept = read_checkpoint(path, KIND)
+    sizes = kept.about["sizes"]
+    changed = {**sizes["heads"], **heads}
+    sizes["heads"] = {scale: count for scale, count in changed.items() if count is not None}
+    write_checkpoint(path, kept.tensors, kept.about)
+    with pytest.raises(CheckpointError) as caught:
+        attnlens.explain(sample_match_path, ball=20, model=path)
+    assert str(caught.value).startswith(f"{path}: {told}")
+    assert str(caught.value).endswith("; train it again")
 
 
 def test_without_evidence_nothing_is_tested_whatever_is_asked() -> None:

@@ -31,6 +31,7 @@ from attnlens.analysis.evidence import Evidence, gather, head_claims
 from attnlens.analysis.verdicts import (
     CHANCE,
     DISAGREE,
+    EVEN,
     OPPOSITE,
     TOO_FEW,
     benjamini_hochberg,
@@ -280,6 +281,9 @@ def test_heads_list_what_they_gave_most_weight() -> None:
         ((1, 3, 0), "head 0 looked at a, b, d"),
         ((0, 1, 2), "head 2 looked at a, b, c"),
     ]
+    # The mean of what was listed over the mean of every item that could be seen.
+    assert [one.lift for one in found] == pytest.approx([1.0, 1.0])
+    assert head_claims(weights, listed=1)[0].lift == pytest.approx(0.5 * 3)
     axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
     record = AttentionRecord("a", 0, torch.tensor(weights)[None, :, None], axes)
     assert [one.removed for one in head_claims(record, listed=3)] == [one.removed for one in found]
@@ -291,6 +295,22 @@ def test_heads_list_what_they_gave_most_weight() -> None:
         head_claims(weights, labels=["a", "b"])
     with pytest.raises(InputError, match="weights have 3 dimensions"):
         head_claims(weights[None])
+
+
+def test_a_head_that_looks_at_everything_alike_is_not_said_to_look_at_anything() -> None:
+    strong, items = weights_with(ITEMS[:3]), range(len(ITEMS))
+    rows = np.array([np.full(len(items), 1 / 30), [(1.0 + (n < 3)) / 33 for n in items]])
+    even, claimed = head_claims(rows, listed=3)
+    assert even.removed == claimed.removed == (0, 1, 2)
+    assert (even.lift, claimed.lift) == (pytest.approx(1), pytest.approx(60 / 33))
+    found = gather(additive(strong), [even, claimed], {"all": list(items)}, items=items)
+    untold, told = found.tested
+    assert (untold.judged.verdict, untold.judged.reason) == (None, EVEN)
+    assert (untold.p, untold.q, len(untold.controls)) == (None, None, 0)
+    # The same balls: hiding them does as much, whoever looked at them.
+    assert untold.effect == told.effect
+    assert told.judged.verdict == "supported"
+    assert told.q == told.p, "what was not tested counts in no family"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from attnlens.analysis.heads import (
     shares_by_distance,
     uniform_shares,
 )
+from attnlens.analysis.verdicts import LEAST_LIFT
 from attnlens.cricket.head_sample import (
     NEAR,
     batches_of,
@@ -29,7 +30,7 @@ from attnlens.cricket.head_sample import (
     probabilities,
     sample_balls,
 )
-from attnlens.cricket.heads import LEAST_LIFT, HeadStudy, dealt, name_head, source_averaged
+from attnlens.cricket.heads import HeadStudy, dealt, name_head, source_averaged
 from attnlens.cricket.held_out import EncodedInnings
 from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, scale_attention
 from attnlens.cricket.simulate import simulate_match

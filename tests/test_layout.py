@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "errors": "",
     "axes": "",
     "files": "errors",
+    "answers": "_version errors files",
     "probe": "torch",
     "lazy": "errors torch",
     "records": "errors axes lazy recording_files recording_folder selection record_tables torch",
@@ -40,7 +41,8 @@ MAY_IMPORT = {
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "errors files cricket explanation models torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",
-    "cli": "_version errors files analysis cricket records render training explanation pyarrow",
+    "cli": "_version errors files answers analysis cricket models records render training "
+    "explanation pyarrow",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "",

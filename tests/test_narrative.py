@@ -68,7 +68,7 @@ def test_the_whole_story_of_a_ball() -> None:
         "balls 7.2, 7.1, 5.6 and 5.4, but hiding them from the whole model (the scoreboard stays) "
         "lowers the chance of a four from 17% to 16%, which is not better than chance (q 0.31; "
         "controls do as much).",
-        "What adds most to a four is the striker's record (+4.1 points); what takes most away is "
+        "What adds most to a four is the striker's record (+4.1 points); what takes most away are "
         "this bowler's earlier balls (-1.3 points).",
         "The ball brought a four, to which the model had given 17%, a surprise of 2.6 bits.",
     ]
@@ -79,7 +79,7 @@ def test_an_explained_outcome_is_the_one_the_story_is_about() -> None:
     data["prediction"]["explained"] = "6"
     told = check(data)
     assert "; asked about is a six at 5%, against 4% for a ball" in told[0]
-    assert "adds most to a six is" in told[3]
+    assert "adds most to a six " in told[3]
     data["prediction"]["explained"] = data["prediction"]["top"]
     assert "likeliest outcome is a single at 34%, against 33% for a ball" in check(data)[0]
 

@@ -21,7 +21,11 @@ from small_predictors import small_model
 from attnlens.analysis.discrimination import auc
 from attnlens.cricket.evidence import claims_of
 from attnlens.cricket.false_alarms import (
+    OWN,
     RANDOM_SETS,
+    RANDOM_UNIFORM,
+    SOURCES,
+    UNIFORM,
     Sentence,
     all_sentences,
     frozen_uniform,
@@ -324,11 +328,25 @@ def test_claims_drawn_as_controls_are_seldom_supported(
     told = shares["random_sets"]
     for parts in (("matched by distance", "not matched"), (FROM + "model", FROM + "head")):
         assert sum(told[part]["claims"] for part in parts) == len(sets)
+    assert (told["all"]["even"], shares[RANDOM_UNIFORM]["all"]["even"]) == (0, 0)
+    assert shares[RANDOM_UNIFORM]["all"]["claims"] > 15
+
+
+def test_where_attention_is_even_no_head_is_said_to_look_anywhere(
+    predictor: TrainedPredictor, innings: list[RuledInnings]
+) -> None:
+    found = all_sentences(predictor, innings, balls=4, seed=4)
+    even = [one for one in found if one.source == UNIFORM]
+    assert {one.verdict for one in even} == {None}
+    shares = verdict_shares(found, 5)[UNIFORM]["all"]
+    assert shares["claims"] == shares["even"] == sum(one.even for one in even) > 15
+    assert (shares["supported"], shares["share"]) == (0, 0.0)
+    assert any(one.verdict for one in found if one.source == OWN), "its own attention is not even"
 
 
 def test_a_share_of_none_has_an_interval() -> None:
     def said(match: int, verdict: str) -> Sentence:
-        return Sentence(str(match), "own", "short", "model", False, False, 0.0, verdict)
+        return Sentence(str(match), "own", "short", "model", False, False, 0.0, False, verdict)
 
     none = supported_share([said(n, "contradicted") for n in range(40)], 5)
     assert (none["share"], none["supported"], none["ci"][0]) == (0.0, 0, 0.0)
@@ -351,7 +369,7 @@ def test_the_command_runs_from_end_to_end_and_goes_on(attnlens_here: Here) -> No
     assert data["plan"]["matches"] == 3
     assert [rule["name"] for rule in data["rules"]] == list(BY_NAME)
     assert data["pointing"]["balls"] == 2
-    assert set(data["verdicts"]) == {"most", "own", "random_sets", "uniform_attention"}
+    assert set(data["verdicts"]) == {"most", *SOURCES}
     for words in ("attention, all paths", "has hit, decoys", "False alarms, at most 5% wanted"):
         assert words in answer.out
     for line in answer.out.splitlines():

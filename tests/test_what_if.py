@@ -249,7 +249,7 @@ def test_a_target_moves_the_chase(predictor: TrainedPredictor) -> None:
         ask(predictor, 30, target=100)
     with pytest.raises(InputError, match="the target was reached"):
         ask(predictor, "2:60", target=5)
-    far = {flag["flag"] for flag in ask(predictor, "2:60", target=900)["flags"]}
+    far = {flag["flag"] for flag in ask(predictor, "2:60", target=700)["flags"]}
     assert {"target_outside", "rate_outside"} <= far
 
 
@@ -353,7 +353,9 @@ def test_who_is_meant(predictor: TrainedPredictor) -> None:
     with pytest.raises(InputError, match="names nobody"):
         who(" ")
     misspelt = bowler.name[:-1] + ("x" if bowler.name[-1] != "x" else "y")
-    with pytest.raises(InputError, match=f"nearest known names are .*{bowler.name}.*--unseen"):
+    with pytest.raises(
+        InputError, match=f"nearest known names? (are|is) .*{bowler.name}.*--unseen"
+    ):
         who(misspelt)
     with pytest.raises(InputError, match="write the whole name"):
         who("a")

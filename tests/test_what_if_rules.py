@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_predictors import small_predictor
 
 from attnlens.cricket.json_writer import json_text
-from attnlens.cricket.match import Delivery, Innings, Match
+from attnlens.cricket.match import Delivery, Facts, Innings, Match, Player
 from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.people import person_called
 from attnlens.cricket.question import Question, question_of
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.retelling import (
@@ -28,6 +30,7 @@ from attnlens.cricket.retelling import (
     scored_again,
 )
 from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.what_if_flags import refuse_target
 from attnlens.errors import BallNotFoundError, InputError
 
 MATCH = simulate_match(4)
@@ -319,3 +322,52 @@ def test_every_ball_of_real_matches_has_rules_that_hold(shared_data: Path) -> No
                         assert now.score_before == current.score_before + changed
                         count += 1
     assert count > 500
+
+
+# Targets
+
+
+def of_a_test(number: int) -> tuple[Match, Innings]:
+    """An innings of a match without a limit of balls, told what no file of such tells."""
+    sides = tuple(
+        replace(MATCH.innings[at % 2], number=at + 1, target=None, target_balls=None)
+        for at in range(4)
+    )
+    match = replace(MATCH, match_type="Test", overs=None, innings=sides)
+    return match, sides[number - 1]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_in_a_match_of_four_innings_only_the_last_chases(number: int) -> None:
+    match, innings = of_a_test(number)
+    with pytest.raises(InputError, match=f"innings {number} chases nothing; leave --target out"):
+        refuse_target(match, innings, 180)
+
+
+def test_a_target_that_no_side_could_be_set_is_refused() -> None:
+    chase = MATCH.innings[1]
+    refuse_target(MATCH, chase, 720)
+    with pytest.raises(InputError, match="721 off 120 balls is out of reach of any side; give at "):
+        refuse_target(MATCH, chase, 721)
+    short = replace(chase, target_balls=30)
+    with pytest.raises(InputError, match=r"181 off 30 balls is out of reach .*; give at most 180"):
+        refuse_target(MATCH, short, 181)
+    match, last = of_a_test(4)
+    refuse_target(match, last, 836)  # more than was ever asked for
+    with pytest.raises(InputError, match="a target of 100000 is out of reach"):
+        refuse_target(match, last, 100_000)
+
+
+def test_names_that_are_near_are_told_in_good_english() -> None:
+    predictor = small_predictor(matches=1)
+    bowler = MATCH.innings[0].deliveries[0].bowler.name
+    with pytest.raises(InputError, match=f"the nearest known name is {bowler}; write the name"):
+        person_called(f"{bowler[:-1]}q", only(bowler), predictor, "--bowler")
+
+
+def only(name: str) -> Match:
+    """The match with one player in it, everywhere."""
+    player = Player(name)
+    ball = replace(MATCH.innings[0].deliveries[0], batter=player, non_striker=player, bowler=player)
+    side = replace(MATCH.innings[0], deliveries=(ball,))
+    return replace(MATCH, innings=(side,), players=Facts())

@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 
 from attnlens.analysis.controls import CONTROLS, Pool, draw, pool_for
 from attnlens.analysis.verdicts import (
+    EVEN,
+    LEAST_LIFT,
     TOO_FEW,
     Judged,
     about_one,
@@ -66,6 +68,10 @@ class Claim:
         matched: whether control sets must lie as far back as the claim's.
         raises: outcomes (columns) that the items raise, as ``text`` has it; empty where it
             gives no direction.
+        lift: how many times the weight of even attention a head gave the items, where it is
+            said that a head looked at them. Under `LEAST_LIFT` it did not, and there is
+            nothing to test: of a head that looks at everything alike, the items it gave most
+            weight are chance's or the sorting's.
     """
 
     text: str
@@ -73,6 +79,12 @@ class Claim:
     window: tuple[int, ...]
     matched: bool = False
     raises: tuple[int, ...] = ()
+    lift: float | None = None
+
+    @property
+    def even(self) -> bool:
+        """Whether it says that a head looked at what it looked at no more than at others."""
+        return self.lift is not None and self.lift < LEAST_LIFT
 
 
 C = TypeVar("C", bound=Claim)
@@ -229,7 +241,8 @@ class Trial(Generic[C]):
         """
         pools = [self.pool(claim) for claim, _ in asked]
         # Its own set is one of them, so one more is needed than is compared with.
-        judgeable = [comparable(pool.sets - 1) for pool in pools]
+        enough = [comparable(pool.sets - 1) for pool in pools]
+        judgeable = [many and not one.even for many, (one, _) in zip(enough, asked, strict=True)]
         found: dict[str, Floats] = {}
         nats: dict[tuple[str, Pool], Floats] = {}
         full: dict[str, Floats] = {}
@@ -266,6 +279,7 @@ class Trial(Generic[C]):
                 controls=controls,
                 matched=claim.matched,
                 identity=(name, frozenset(claim.removed)),
+                reason=EVEN if enough[number] and claim.even else TOO_FEW,
                 redraw=tuple(others),
             )
 

@@ -59,7 +59,7 @@ def head_claims(
     listed: int = LISTED,
     matched: bool = False,
 ) -> list[Claim]:
-    """One claim per head: the items that it gave most weight.
+    """One claim per head: the items that it gave most weight, and how much more than even.
 
     Args:
         attention: a record of ``(batch, head, query, key)``, or weights ``(head, key)``.
@@ -93,12 +93,14 @@ def head_claims(
         order = [int(key) for key in np.argsort(-row, kind="stable")[:listed] if row[key] > 0]
         if order:
             named = ", ".join(words[key] for key in sorted(order))
+            seen = row[row > 0]
             claims.append(
                 Claim(
                     text=f"head {head} looked at {named}",
                     removed=tuple(order),
                     window=tuple(range(keys)),
                     matched=matched,
+                    lift=float(row[order].mean() / seen.mean()),
                 )
             )
     return claims

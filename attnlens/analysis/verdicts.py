@@ -25,10 +25,13 @@ Q_LEVEL: Final = 0.05
 ENOUGH_POINTS: Final = 0.5
 ENOUGH_NATS: Final = 0.0005
 LOW_PERCENTILE: Final = 5.0
+LEAST_LIFT: Final = 1.25
+"""A head looks at items where it gives them this many times the weight of even attention."""
 
 TOO_SMALL: Final = "too small to matter"
 CHANCE: Final = "controls do as much"
 TOO_FEW: Final = "too few other balls to compare with"
+EVEN: Final = "the head looks at them hardly more than at others"
 DISAGREE: Final = "operators disagree"
 OTHERS: Final = "other balls do more"
 OPPOSITE: Final = "hiding them raises what they are said to raise"

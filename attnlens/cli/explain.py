@@ -20,6 +20,8 @@ from attnlens.cli.options import (
 from attnlens.errors import BallNotFoundError, InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attnlens.cricket.match import Match
     from attnlens.cricket.naming import BallReference
 
@@ -68,6 +70,15 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "--json", action="store_const", const="json", dest="format", help="short for --format json"
     )
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        help="keep answers there, to give them again at once (default attnlens in the user's "
+        "cache folder)",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="work it out anew, and keep no answer"
+    )
     parser.set_defaults(run=run)
 
 
@@ -110,8 +121,58 @@ def run(options: argparse.Namespace) -> int:
     if note:
         print(f"attnlens: {note}", file=sys.stderr)
     match = _with_players(match, reference, options)
-    emit(render(_explainer(match, options)(reference), options), options.out)
+    emit(render(_explained(match, reference, options), options), options.out)
     return 0
+
+
+def _explained(
+    match: Match, reference: BallReference, options: argparse.Namespace
+) -> dict[str, Any]:
+    """The explanation of one ball: as it was worked out before, where it was."""
+    from attnlens.answers import Answers
+
+    folder = _folder(options)
+    key = None if folder is None else _key(match, reference, options)
+    if folder is None or key is None:
+        return _explainer(match, options)(reference)
+    answers = Answers(folder)
+    kept: dict[str, Any] | None = answers.get(key)
+    if kept is not None:
+        return kept
+    data = _explainer(match, options)(reference)
+    answers.put(key, data)
+    return data
+
+
+def _folder(options: argparse.Namespace) -> Path | None:
+    """Where answers are kept; ``None`` where none are."""
+    if options.no_cache:
+        return None
+    from pathlib import Path
+
+    from attnlens.answers import default_folder
+
+    return Path(options.cache) if options.cache else default_folder()
+
+
+def _key(match: Match, reference: BallReference, options: argparse.Namespace) -> str | None:
+    """What the answer follows from; ``None`` where that cannot be told without working it out.
+
+    The match counts as it was read, not by its bytes: that holds the files beside it, too, and
+    a match in another format that reads alike has the same explanation.
+    """
+    from dataclasses import replace
+
+    from attnlens.answers import file_digest, key_of, software
+    from attnlens.models.shipped import named_checkpoint
+
+    name, path = named_checkpoint(options.model)
+    model = file_digest(path)
+    history = None if options.history is None else file_digest(options.history)
+    if model is None or (options.history is not None and history is None):
+        return None  # no such file, or a folder of matches
+    asked = (reference, options.outcome, not options.no_evidence, history)
+    return key_of("explain", software(), name, model, replace(match, source=""), *asked)
 
 
 def _explainer(

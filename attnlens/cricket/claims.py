@@ -78,18 +78,24 @@ def claims_of(window: BallWindow, scales: dict[str, ScaleAttention]) -> list[Cla
             listed = [attention.balls[place] for place in order[:LISTED]]
             if not listed:
                 continue
-            looked_at = names_of(listed)
+            looked_at, keys = names_of(listed), len(attention.balls)
+            named = len(listed)
             if scale == "long":
                 # The head saw one summary of the over: its balls cannot be told apart.
                 over = listed[0].over
                 listed = [ball for ball in attention.balls if ball.over == over]
                 looked_at = f"over {over} most ({names_of(listed)})"
+                keys, named = len({ball.over for ball in attention.balls}), 1
             whose = head_words(number, pattern, attention.earned[number])
             if related:
                 player = (
                     window.delivery.bowler if pattern == "same_bowler" else window.delivery.batter
                 )
                 whose = f"{whose}, {player.name}"
+            weights = dict(
+                zip((b.index for b in attention.balls), attention.rows[number], strict=True)
+            )
+            share = sum(weights[ball.index] for ball in listed) / sum(weights.values())
             found.append(
                 Claim(
                     text=f"on the {scale} scale, {whose} looked at {looked_at}",
@@ -97,6 +103,7 @@ def claims_of(window: BallWindow, scales: dict[str, ScaleAttention]) -> list[Cla
                     removed=tuple(ball.index for ball in listed),
                     window=inside,
                     matched=related,
+                    lift=share * keys / named,
                     scale=scale,
                     head=head_key(number, pattern),
                 )

@@ -1,6 +1,6 @@
 """How often is a claim called supported that should not be?
 
-Three kinds of claims go through the whole procedure of `attnlens.cricket.evidence`:
+Four kinds of claims go through the whole procedure of `attnlens.cricket.evidence`:
 
 - own: what the model's heads say. In matches played by rules it is known which of their balls
   truly matter.
@@ -8,7 +8,8 @@ Three kinds of claims go through the whole procedure of `attnlens.cricket.eviden
   that nothing sets it apart from them. On the long scale, where a list is an over, it is one
   over of those it sees, drawn at random.
 - uniform attention: what the heads of the same model say once every query, key and built-in
-  bias is zero, so that all of a head's weights are equal and its focus means nothing.
+  bias is zero, so that all of a head's weights are equal and its list is the sorting's.
+- random sets, uniform attention: random sets put to that model.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from attnlens.analysis.claims import MODEL
 from attnlens.analysis.controls import draw, pool_for
+from attnlens.analysis.verdicts import EVEN
 from attnlens.cricket.evidence import RELATION_HEADS, Tested, claims_of, gather_evidence
 from attnlens.cricket.planted import RuledInnings, sample, told
 from attnlens.cricket.reading import read_ball
@@ -39,7 +41,8 @@ Report = Callable[[str], None]
 OWN: Final = "own"
 RANDOM_SETS: Final = "random_sets"
 UNIFORM: Final = "uniform_attention"
-SOURCES: Final[tuple[str, ...]] = (OWN, RANDOM_SETS, UNIFORM)
+RANDOM_UNIFORM: Final = "random_sets_uniform_attention"
+SOURCES: Final[tuple[str, ...]] = (OWN, RANDOM_SETS, UNIFORM, RANDOM_UNIFORM)
 
 SUPPORTED: Final = "supported"
 MOST: Final = 0.05
@@ -55,7 +58,9 @@ class Sentence:
         removed_from: ``model`` or ``head``.
         matched: whether its controls had its distances.
         planted: whether one of its balls is truly a cause.
-        verdict: ``None`` where there was too little to compare with.
+        even: whether it was not put to the test, since the head looks at its list hardly more
+            than at other balls.
+        verdict: ``None`` there, and where there was too little to compare with.
     """
 
     match_id: str
@@ -65,6 +70,7 @@ class Sentence:
     matched: bool
     planted: bool
     true_effect: float
+    even: bool
     verdict: str | None
 
 
@@ -145,6 +151,7 @@ def sentences(
             matched=one.matched,
             planted=bool(truth.planted & set(one.claim.removed)),
             true_effect=truth.effect(frozenset(one.claim.removed)),
+            even=one.judged.reason == EVEN,
             verdict=one.judged.verdict,
         )
         for one in tested
@@ -172,10 +179,12 @@ def all_sentences(
             window = cut_window(one.match, one.side, one.arrays, position + 1)
             scales = read_ball(predictor, window).scales
             generator = np.random.default_rng([seed, number])
+            spread = read_ball(uniform, window).scales
             looks = (
                 (OWN, predictor, scales),
                 (RANDOM_SETS, predictor, random_focus(window, scales, generator)),
-                (UNIFORM, uniform, read_ball(uniform, window).scales),
+                (UNIFORM, uniform, spread),
+                (RANDOM_UNIFORM, uniform, random_focus(window, spread, generator)),
             )
             for source, model, seen in looks:
                 tested = gather_evidence(model, window, seen).tested
@@ -188,7 +197,8 @@ def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
 
     def share(*wanted: Callable[[Sentence], bool]) -> dict[str, Any]:
         kept = [one for one in found
-                if one.verdict is not None and all(test(one) for test in wanted)]  # fmt: skip
+                if (one.even or one.verdict is not None)
+                and all(test(one) for test in wanted)]  # fmt: skip
         return supported_share(kept, seed)
 
     def of(source: str) -> Callable[[Sentence], bool]:
@@ -203,7 +213,7 @@ def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
             "none_planted": share(of(OWN), lambda one: not one.planted),
         }
     }
-    for source in (RANDOM_SETS, UNIFORM):
+    for source in SOURCES[1:]:
         told_apart[source] = {
             "all": share(of(source)),
             "removed from the model": share(of(source), lambda one: one.removed_from == "model"),
@@ -221,6 +231,8 @@ def verdict_shares(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
 def supported_share(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
     """The share of claims that are supported, with a 95% interval over matches.
 
+    Claims that were not put to the test, since the head looks evenly, count as claims.
+
     Where none is (or all are) a resample has nothing to vary, and the interval is that of as
     many independent trials as there are matches, one-sided at 97.5%.
     """
@@ -233,6 +245,7 @@ def supported_share(found: Sequence[Sentence], seed: int) -> dict[str, Any]:
         figure["ci"] = [0.0, beyond] if not count else [1 - beyond, 1.0]
     return {
         "claims": len(hits),
+        "even": sum(one.even for one in found),
         "supported": count,
         "share": figure["mean"],
         "ci": figure["ci"],

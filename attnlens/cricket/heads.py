@@ -43,7 +43,7 @@ from attnlens.analysis.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.analysis.verdicts import ENOUGH_NATS, ENOUGH_POINTS, divergence
+from attnlens.analysis.verdicts import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT, divergence
 from attnlens.cricket.evidence import UNSPECIALISED
 from attnlens.cricket.head_sample import (
     Encoded,
@@ -63,7 +63,6 @@ from attnlens.models.relations import RECENCY, RELATIONS
 Floats = NDArray[np.float64]
 Report = Callable[[str], None]
 
-LEAST_LIFT: Final = 1.25
 LEAST_BALLS: Final = 50
 LEAST_OFTEN: Final = 0.05
 DRAWS: Final = 2

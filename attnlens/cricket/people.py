@@ -63,7 +63,8 @@ def person_called(
             return _only(list(part.values()), written, option)
     names = {player.name for player in (*here, *rated)}
     near = _nearest(sought, names)
-    known = f"the nearest known names are {', '.join(near)}" if near else "no known name is near"
+    told = "the nearest known name is" if len(near) == 1 else "the nearest known names are"
+    known = f"{told} {', '.join(near)}" if near else "no known name is near"
     raise InputError(
         f"{option}: nobody in the match or the ratings is called {written!r}; {known}",
         remedy="write the name as the match files do, or add --unseen for a player without record",

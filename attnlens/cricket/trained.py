@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib.resources
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,11 +19,11 @@ from attnlens.cricket.tensors import NODES, BaseModel, Floats
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
+from attnlens.models.shipped import named_checkpoint
+from attnlens.models.temporal import SCALES
 
 KIND: Final = "temporal"
 FORMAT: Final = 1
-BUNDLED: Final[tuple[str, ...]] = ("bundled", "measured")
-"""Checkpoints that come with attnlens, by name."""
 
 
 @dataclass
@@ -98,14 +97,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     Raises:
         CheckpointError: the file is missing, damaged, or of another kind or version.
     """
-    name = "bundled" if model is None else str(model)
-    if name in BUNDLED:
-        path = (
-            Path(str(importlib.resources.files("attnlens.models.weights"))) / f"{name}.safetensors"
-        )
-    else:
-        path = Path(name)
-        name = path.stem
+    name, path = named_checkpoint(model)
     checkpoint = read_checkpoint(path, KIND)
     about, tensors = checkpoint.about, checkpoint.tensors
     if about.get("format") != FORMAT or tuple(about.get("outcomes", ())) != OUTCOMES:
@@ -120,6 +112,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             raise CheckpointError(
                 "was trained on other features", path=path, remedy="train it again"
             )
+        _check_scales(sizes, path)
         # The order of layers and nodes is ours: a JSON object need not keep it.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(
@@ -143,6 +136,28 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         ) from error
     network.eval()
     return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card)
+
+
+def _check_scales(sizes: Sizes, path: Path) -> None:
+    """A model has the four scales, whatever their numbers of heads.
+
+    Raises:
+        CheckpointError: it has others, or heads that do not divide its width.
+    """
+    if set(sizes.heads) != set(SCALES):
+        raise CheckpointError(
+            f"has the scales {', '.join(sizes.heads) or 'none'}, this attnlens reads "
+            f"{', '.join(SCALES)}",
+            path=path,
+            remedy="train it again",
+        )
+    for scale, heads in sizes.heads.items():
+        if not isinstance(heads, int) or heads < 1 or sizes.hidden_dim % heads:
+            raise CheckpointError(
+                f"is damaged ({heads!r} heads on the {scale} scale)",
+                path=path,
+                remedy="train it again",
+            )
 
 
 def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:

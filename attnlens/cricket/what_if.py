@@ -35,7 +35,12 @@ from attnlens.cricket.retelling import (
 )
 from attnlens.cricket.tensors import free_hits
 from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.what_if_flags import NEW_BATTER, UNNAMED_BOWLER, what_if_flags
+from attnlens.cricket.what_if_flags import (
+    NEW_BATTER,
+    UNNAMED_BOWLER,
+    refuse_target,
+    what_if_flags,
+)
 from attnlens.cricket.window import BallWindow, one_thread, window_for
 from attnlens.errors import InputError
 from attnlens.explanation import build
@@ -164,10 +169,7 @@ def _worlds(
     changes += players
     target = innings.target if question.target is None else question.target
     if question.target is not None:
-        if innings.number % 2 and innings.target is None:
-            raise InputError(
-                f"innings {innings.number} chases nothing", remedy="leave --target out"
-            )
+        refuse_target(match, innings, question.target)
         was = None if innings.target is None else str(innings.target)
         text = f"the target was {target}" + ("" if was is None else f", not {was}")
         changes.append(_change("target", was, str(target), text))

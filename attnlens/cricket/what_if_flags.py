@@ -1,4 +1,4 @@
-"""Where a "what if" leaves what the rules allow or what the model has seen."""
+"""Where a "what if" leaves what the rules allow or what the model has seen: told, or refused."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from typing import Final
 
 from attnlens.cricket.flags import flags_of
-from attnlens.cricket.match import Delivery, Match, Player
+from attnlens.cricket.match import Delivery, Innings, Match, Player
 from attnlens.cricket.people import sides_of
 from attnlens.cricket.ratings import quota_of
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
+from attnlens.errors import InputError
 
 NEW_BATTER: Final = "a new batter"
 UNNAMED_BOWLER: Final = "an unnamed bowler"
@@ -27,6 +28,31 @@ more. It says how strange a target is to a model of such matches."""
 
 HIGHEST_RATE: Final = 36.0
 """The required rate at which the model's own figure for it ends."""
+
+
+MOST_A_BALL: Final = 6
+LARGEST_TARGET: Final = 1500
+"""Without a limit of balls: well past what any side was ever set."""
+
+
+def refuse_target(match: Match, innings: Innings, target: int) -> None:
+    """A target that nobody could be set is no question: the model would answer anything.
+
+    Raises:
+        InputError: the side does not bat last, or would need more than six runs off every
+            ball, extras left aside.
+    """
+    quota = quota_of(match, innings)
+    chases = innings.number == 4 if quota is None else innings.number % 2 == 0
+    if not chases and innings.target is None:
+        raise InputError(f"innings {innings.number} chases nothing", remedy="leave --target out")
+    most = LARGEST_TARGET if quota is None else MOST_A_BALL * quota
+    if target > most:
+        within = "" if quota is None else f" off {quota} balls"
+        raise InputError(
+            f"a target of {target}{within} is out of reach of any side",
+            remedy=f"give at most {most}",
+        )
 
 
 def what_if_flags(

@@ -367,15 +367,18 @@ def _contributions(source: _Source) -> list[Sentence]:
             " points)",
         ]
 
+    def verb(at: int) -> str:
+        return " are " if groups[at]["group"].endswith(("balls", "teams")) else " is "
+
     up, down = points.index(max(points)), points.index(min(points))
     rises, falls = points[up] >= FELT, points[down] <= -FELT
     if rises and falls:
-        told_of = ["What adds most to ", outcome, " is ", *told(up), "; what takes most away is "]
-        return [_sentence([*told_of, *told(down), "."])]
+        told_of = ["What adds most to ", outcome, verb(up), *told(up), "; what takes most away"]
+        return [_sentence([*told_of, verb(down), *told(down), "."])]
     if rises:
-        return [_sentence(["What adds most to ", outcome, " is ", *told(up), "."])]
+        return [_sentence(["What adds most to ", outcome, verb(up), *told(up), "."])]
     if falls:
-        return [_sentence(["What takes most away from ", outcome, " is ", *told(down), "."])]
+        return [_sentence(["What takes most away from ", outcome, verb(down), *told(down), "."])]
     return [_sentence(["Nothing known about this ball moves ", outcome, " by much."])]
 
 

@@ -7,6 +7,7 @@ arguments, and returns what the original would have.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
@@ -14,7 +15,6 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from attnlens.errors import RecordingError
 from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
@@ -75,10 +75,11 @@ def _sdpa(
         raise RecordingError(
             f"{told[0][1]}: tensors on the device meta have no values; run the model on another"
         )
-    if isinstance(mask, CausalBias):
-        lower_right = mask.variant == CausalVariant.LOWER_RIGHT
-        if lower_right and mask.seq_len_q != mask.seq_len_kv:
-            mask = mask._materialize(q.device)
+    if _is_causal_bias(mask):
+        bias: Any = mask
+        lower_right = bias.variant.name == "LOWER_RIGHT"
+        if lower_right and bias.seq_len_q != bias.seq_len_kv:
+            mask = bias._materialize(q.device)
         else:
             mask, causal = None, True
     if q.is_nested or k.is_nested:
@@ -201,6 +202,16 @@ def _flash(
     except (AttributeError, RuntimeError, TypeError):
         return None  # Another release of torch: its private names promise nothing.
     return (output, lse) if lse.shape == query.shape[:3] else None
+
+
+def _is_causal_bias(mask: Any) -> bool:
+    """Whether a mask is torch's ``CausalBias``.
+
+    Importing that class brings torch's compiler with it, a second and more; where nobody has,
+    no mask can be one.
+    """
+    module = sys.modules.get("torch.nn.attention.bias")
+    return module is not None and isinstance(mask, module.CausalBias)
 
 
 def _cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:

@@ -30,6 +30,7 @@ LOSSES: Final[dict[str, str]] = {
 SOURCES: Final[dict[str, str]] = {
     "random_sets": "sets drawn as controls are",
     "uniform_attention": "attention frozen uniform",
+    "random_sets_uniform_attention": "such sets, attention frozen uniform",
 }
 
 
@@ -147,20 +148,20 @@ def _verdicts(verdicts: Mapping[str, Any]) -> str:
         f"{words}: {_judged(verdicts[source]['all'], verdicts['most'])}"
         for source, words in SOURCES.items()
     ]
-    table = _table(["claims", "number", "supported", "share"], rows)
+    table = _table(["claims", "number", "looked at evenly", "supported", "share"], rows)
     return f"{table}\n\nFalse alarms, at most {verdicts['most']:.0%} wanted: {'; '.join(told)}."
 
 
 def _share(figure: Mapping[str, Any]) -> list[str]:
     if not figure["claims"]:
-        return ["0", "0", "-"]
+        return ["0", "0", "0", "-"]
     low, high = figure["ci"]
     share = f"{100 * figure['share']:.1f}% [{100 * low:.1f}%, {100 * high:.1f}%]"
-    return [str(figure["claims"]), str(figure["supported"]), share]
+    return [*(str(figure[name]) for name in ("claims", "even", "supported")), share]
 
 
 def _judged(figure: Mapping[str, Any], most: float) -> str:
-    if not figure["claims"]:
+    if figure["even"] == figure["claims"]:
         return "no claim was made"
     low, high = figure["ci"]
     return "kept" if high <= most else "broken" if low > most else "not clear from so few"

@@ -1,0 +1,263 @@
+"""Answers that are kept: given again as they were, and never to another question."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Answer, Here, run_process
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlens import answers
+from attnlens.answers import Answers, default_folder, key_of, software
+
+BALL = ("--ball", "9")
+TELL_HEAVY = """import atexit, os, sys
+@atexit.register
+def tell():
+    heavy = ("torch", "numpy", "torch._dynamo")
+    with open(os.environ["TELL_TO"], "w") as file:
+        file.write(" ".join(name for name in heavy if name in sys.modules))
+"""
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text("ab cé", max_size=4), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def kept(attnlens_here: Here) -> Here:
+    """The command line, keeping its answers in the folder ``kept``."""
+    attnlens_here.patch.delenv("ATTNLENS_NO_CACHE")
+    attnlens_here.patch.setenv("ATTNLENS_CACHE", "kept")
+    return attnlens_here
+
+
+def entries(here: Here) -> list[Path]:
+    return sorted((here.folder / "kept").iterdir())
+
+
+def counted(here: Here) -> Callable[..., int]:
+    """How many answers a command adds."""
+
+    def added(*arguments: Any) -> int:
+        before = len(entries(here))
+        here.good("explain", *arguments)
+        return len(entries(here)) - before
+
+    return added
+
+
+def test_a_second_process_gives_the_same_bytes_and_never_loads_torch(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47", "--json")
+
+    def run(*more: str, **environment: str) -> Answer:
+        return run_process(tmp_path, *asked, *more, **environment)
+
+    anew = run()
+    assert list(tmp_path.iterdir()) == []
+    home = {"ATTNLENS_NO_CACHE": "0", "XDG_CACHE_HOME": str(tmp_path / "home")}
+    assert run(**home) == anew
+    (entry,) = (tmp_path / "home" / "attnlens").iterdir()
+    written = entry.read_bytes(), entry.stat().st_ino
+    (tmp_path / "sitecustomize.py").write_text(TELL_HEAVY, encoding="utf-8")
+    told = tmp_path / "told"
+    path = f"{tmp_path}{os.pathsep}{Path(__file__).parents[1]}"
+    telling = {**home, "PYTHONPATH": path, "TELL_TO": str(told)}
+    assert run(**telling) == anew
+    assert told.read_text(encoding="utf-8") == ""
+    assert (entry.read_bytes(), entry.stat().st_ino) == written
+    run("--no-cache", "--no-evidence", **telling)
+    # Nor does working it out load torch's compiler, which takes longer than torch itself.
+    assert told.read_text(encoding="utf-8") == "torch numpy"
+
+
+def test_one_answer_serves_every_form_of_it(kept: Here, sample_match_path: Path) -> None:
+    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
+    forms = ((), ("--json",), ("--format", "summary"), ("--format", "heatmap"))
+    anew = [kept.good(*asked, *form, "--no-cache") for form in forms]
+    assert not (kept.folder / "kept").exists()
+    assert [kept.good(*asked, *form) for form in forms] == anew
+    assert len(entries(kept)) == 1
+
+
+def test_another_question_is_another_answer(kept: Here, sample_match_path: Path) -> None:
+    kept.good("explain", sample_match_path, *BALL, "--no-evidence")
+    added = counted(kept)
+    one = (sample_match_path, *BALL, "--no-evidence")
+    assert added(*one) == 0
+    assert added(*one, "--scale", "short") == 0
+    assert added(sample_match_path, "--ball", "1:9", "--no-evidence") == 0
+    assert added(sample_match_path, "--ball", "10", "--no-evidence") == 1
+    assert added(sample_match_path, "--ball", "2:9", "--no-evidence") == 1
+    assert added(*one, "--outcome", "4") == 1
+    assert added(*one, "--outcome", "6") == 1
+    assert added(*one, "--model", "measured") == 1
+    assert added(sample_match_path, *BALL) == 1
+
+
+def test_a_match_counts_as_it_reads(kept: Here, sample_match_path: Path) -> None:
+    text = sample_match_path.read_text(encoding="utf-8")
+    copy = kept.folder / sample_match_path.name
+    copy.write_text(text, encoding="utf-8")
+    info = sample_match_path.with_name("match_info.csv")
+    beside = kept.folder / info.name
+    if info.is_file():
+        beside.write_text(info.read_text(encoding="utf-8"), encoding="utf-8")
+    kept.good("explain", sample_match_path, *BALL, "--no-evidence")
+    added = counted(kept)
+    assert added(copy, *BALL, "--no-evidence") == 0
+    lines = text.splitlines(keepends=True)
+    assert lines[4].count(",Ewan Thistlemoor,") == 1
+    lines[4] = lines[4].replace(",Ewan Thistlemoor,", ",Ewan Thistlewood,")
+    copy.write_text("".join(lines), encoding="utf-8")
+    assert added(copy, *BALL, "--no-evidence") == 1
+    copy.write_text(text, encoding="utf-8")
+    assert added(copy, *BALL, "--no-evidence") == 0
+
+
+def test_a_history_counts_by_its_bytes_and_a_folder_of_it_is_not_kept(
+    kept: Here, sample_match_path: Path
+) -> None:
+    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
+    kept.good(*asked)
+    added = counted(kept)
+    history = kept.folder / "earlier.csv"
+    history.write_bytes(sample_match_path.read_bytes())
+    dated = (sample_match_path, *BALL, "--no-evidence", "--history", history)
+    assert added(*dated) == 1
+    assert added(*dated) == 0
+    folder = kept.folder / "earlier"
+    folder.mkdir()
+    (folder / "match.csv").write_bytes(sample_match_path.read_bytes())
+    assert added(*dated[:-1], folder) == 0
+
+
+@pytest.mark.parametrize("damage", ["cut", "bit", "empty", "another's", "folder", "text"])
+def test_a_damaged_answer_is_worked_out_again(
+    kept: Here, sample_match_path: Path, damage: str
+) -> None:
+    asked = ("explain", sample_match_path, *BALL, "--no-evidence", "--json")
+    whole = kept.good(*asked)
+    (entry,) = entries(kept)
+    right = entry.read_bytes()
+    if damage == "another's":
+        kept.good("explain", sample_match_path, "--ball", "10", "--no-evidence")
+        (other,) = set(entries(kept)) - {entry}
+        entry.write_bytes(other.read_bytes())
+    elif damage == "folder":
+        entry.unlink()
+        entry.mkdir()
+    else:
+        flipped = right[:200] + bytes([right[200] ^ 1]) + right[201:]
+        wrong = {"cut": right[:-9], "bit": flipped, "empty": b"", "text": b"{}"}
+        entry.write_bytes(wrong[damage])
+    assert kept.good(*asked) == whole
+    if damage != "folder":
+        assert entry.read_bytes() == right
+    assert kept.good(*asked) == whole
+
+
+def test_a_folder_that_cannot_be_made_is_passed_over_in_silence(
+    kept: Here, sample_match_path: Path
+) -> None:
+    blocked = kept.folder / "a file"
+    blocked.write_text("", encoding="utf-8")
+    kept.patch.setenv("ATTNLENS_CACHE", str(blocked / "kept"))
+    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
+    first, second = (kept.good(*asked) for _ in range(2))
+    assert first == second
+    assert kept.files() == ["a file"]
+
+
+def test_a_wrong_model_is_told_as_without_a_cache(kept: Here, sample_match_path: Path) -> None:
+    answer = kept("explain", sample_match_path, *BALL, "--model", "nowhere.safetensors")
+    assert answer.status == 2
+    assert "nowhere.safetensors" in answer.err
+    assert "no such checkpoint" in answer.err
+
+
+@settings(max_examples=30, deadline=None)
+@given(PLAIN, st.text(max_size=5))
+def test_what_is_kept_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, answer: Any, name: str
+) -> None:
+    folder = Answers(tmp_path_factory.mktemp("answers"))
+    key = key_of(name)
+    assert folder.get(key) is None
+    folder.put(key, answer)
+    found = folder.get(key)
+    assert json.dumps(found) == json.dumps(answer)
+    assert folder.get(key_of(name, name)) is None
+
+
+def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
+    noise = [math.sin(number) for number in range(400)]
+    keys = [key_of(number) for number in range(8)]
+    large = Answers(tmp_path)
+    large.put(keys[0], noise)
+    size = next(tmp_path.iterdir()).stat().st_size
+    folder = Answers(tmp_path, limit=4 * size + size // 2)
+    for number, key in enumerate(keys[:4]):
+        folder.put(key, noise)
+        os.utime(tmp_path / f"{key}{answers.SUFFIX}", (1000 + number, 1000 + number))
+    assert folder.get(keys[0]) == noise  # used: no longer the oldest
+    folder.put(keys[4], noise)
+    assert [folder.get(key) is not None for key in keys[:5]] == [True, False, True, True, True]
+    assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= folder.limit
+
+
+def test_what_a_killed_process_left_is_swept_up_later(tmp_path: Path) -> None:
+    left = tmp_path / f"{key_of(1)}{answers.SUFFIX}.123{answers.PART}"
+    young = tmp_path / f"{key_of(2)}{answers.SUFFIX}.124{answers.PART}"
+    mine = tmp_path / "notes.part"
+    for path in (left, young, mine):
+        path.write_bytes(b"half")
+    os.utime(left, (1000, 1000))
+    os.utime(mine, (1000, 1000))
+    Answers(tmp_path).put(key_of(3), [1])
+    assert [path.exists() for path in (left, young, mine)] == [False, True, True]
+
+
+def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    source = package / "inner" / "part.py"
+    source.write_text("ONE = 1\n", encoding="utf-8")
+    monkeypatch.setattr(answers, "__file__", str(package / "answers.py"))
+    first = software()
+    assert software() == first
+    (package / "notes.txt").write_text("nothing of code", encoding="utf-8")
+    assert software() == first
+    source.write_text("ONE = 2\n", encoding="utf-8")
+    os.utime(source, (1, 1))
+    changed = software()
+    assert changed != first
+    monkeypatch.setattr(answers, "VERSION", "99")
+    assert software() != changed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where other systems keep it is theirs")
+def test_the_folder_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "attnlens"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for ignored in ("", "relative/path"):
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert default_folder() == tmp_path / "home" / ".cache" / "attnlens"
