@@ -130,7 +130,7 @@ def _still(record: Mapping[str, Any]) -> str:
         f"{told['top']:.4f}. Square roots of the weights are drawn.</figcaption></figure>\n"
         '<div class="scroll tall" tabindex="0" role="region" aria-label="Rows">\n<table>\n'
         f"<thead><tr><th>{_text(row_name)}</th><th>entropy</th>"
-        f"<th>strongest of {_text(key_name)}</th></tr></thead>\n"
+        f"<th>strongest {_text(key_name)}s</th></tr></thead>\n"
         f"<tbody>\n{''.join(lines)}</tbody>\n</table>\n</div>\n{left}"
     )
 

@@ -205,7 +205,7 @@
   function table(map) {
     const whole = made("table"), head = whole.appendChild(made("thead")).appendChild(made("tr"));
     page.table.setAttribute("aria-label", "Every " + rowAxis());
-    head.append(made("th", rowAxis()), made("th", "entropy"), made("th", "strongest of " + keyAxis()));
+    head.append(made("th", rowAxis()), made("th", "entropy"), made("th", "strongest " + keyAxis() + "s"));
     const body = whole.appendChild(made("tbody"));
     for (let row = 0; row < map.rows; row++) {
       const line = body.appendChild(made("tr"));
