@@ -128,10 +128,9 @@ class Capture:
                 place = names.index("query")
                 rows = choice.queries(weights.shape[place], site)
                 if rows is not None:
-                    index = torch.tensor(rows, device=weights.device)
-                    weights = weights.index_select(place, index)
+                    weights = _rows_of(weights, place, rows)
                     content, bias = (
-                        None if part is None else part.detach().index_select(place, index)
+                        None if part is None else _rows_of(part.detach(), place, rows)
                         for part in (content, bias)
                     )
                     own = True
@@ -310,6 +309,13 @@ def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
     if dtype is not None and dtype != value.dtype:
         return value.detach().to(dtype)
     return value.detach().clone()
+
+
+def _rows_of(value: Tensor, place: int, rows: list[int]) -> Tensor:
+    """A copy of some places of an axis."""
+    if len(rows) == 1:
+        return value.narrow(place, rows[0], 1).clone()
+    return value.index_select(place, torch.tensor(rows, device=value.device))
 
 
 def _without_nan(weights: Tensor) -> Tensor:

@@ -105,8 +105,6 @@ def _places() -> list[tuple[Any, str, StandIn]]:
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
         (F, "softmax", StandIn(F.softmax, written.softmax, written.noted)),
-        (torch, "softmax", StandIn(torch.softmax, written.softmax, written.noted)),
-        (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, written.noted)),
         (
             torch.overrides,
             "has_torch_function",
@@ -124,6 +122,12 @@ def _places() -> list[tuple[Any, str, StandIn]]:
 
 
 _PLACES: Final = _places()
+_BY_HAND: Final[list[tuple[Any, str, StandIn]]] = [
+    (torch, "softmax", StandIn(torch.softmax, written.softmax, written.noted)),
+    (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, written.noted)),
+]
+"""Where attention written by hand forms weights. A change of the class Tensor makes Python forget
+what it knows of tensors' methods, so these stand only where a module may be such attention."""
 SDPA: Final = _PLACES[0][2]
 _FLEX: Final = "torch.nn.attention.flex_attention"
 
@@ -139,7 +143,7 @@ class _Patches:
         self._undo: list[Callable[[], None]] = []
         self._done: set[tuple[int, str]] = set()
 
-    def come(self) -> None:
+    def come(self, by_hand: bool) -> None:
         with self._lock:
             if not self._count:
                 for owner, name, stand_in in _PLACES:
@@ -148,6 +152,9 @@ class _Patches:
                 if "torch._dynamo" in sys.modules or _FLEX in sys.modules:
                     stance = torch.compiler.set_stance("force_eager")
                     self._undo.append(lambda: stance.__exit__(None, None, None))
+            for owner, name, stand_in in _BY_HAND if by_hand else ():
+                if (id(owner), name) not in self._done:
+                    self._put(owner, name, stand_in)
             flex = sys.modules.get(_FLEX)
             if flex is not None and hasattr(flex, "flex_attention_hop"):
                 original = flex.flex_attention_hop
@@ -220,7 +227,8 @@ def patched(kinds: Iterable[type[nn.Module]]) -> Iterator[None]:
     Args:
         kinds: types of the listener's modules, to learn which ways they may take.
     """
-    _patches.come()
+    kinds = set(kinds)
+    _patches.come(any(not kind.__module__.startswith("torch.nn.") for kind in kinds))
     try:
         with ExitStack() as stack:
             # A mode costs a Python call per torch function: only where names do not do.
