@@ -207,26 +207,24 @@ def _eager(case: Case, _: nn.Module) -> Way:
 
 
 def _transformer_lens(case: Case, _: nn.Module) -> Way:
-    _only("trunk", case, "reads models of its own kind")
-    from transformer_lens import HookedTransformer, HookedTransformerConfig
+    """Its bridge to Hugging Face models, which reads a folder; so one is made, with a tokeniser."""
+    _only("trunk", case, "reads Hugging Face models")
+    from tokenizers import Tokenizer, models
+    from transformer_lens import TransformerBridge
+    from transformers import AutoTokenizer, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-    config = HookedTransformerConfig(
-        n_layers=case.layers,
-        d_model=case.width,
-        n_ctx=case.tokens,
-        d_head=case.width // case.heads,
-        n_heads=case.heads,
-        d_mlp=4 * case.width,
-        d_vocab=VOCABULARY,
-        act_fn="gelu_new",
-        normalization_type="LN",
-        seed=0,
-        device=case.device,
-    )
-    model = HookedTransformer(config).eval()
+    model = GPT2LMHeadModel(hugging_face(case, "eager").config).eval()
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        names = dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), "a")
+        PreTrainedTokenizerFast(tokenizer_object=words, **names).save_pretrained(folder)
+        bridge = TransformerBridge.boot_transformers(
+            folder, device=case.device, tokenizer=AutoTokenizer.from_pretrained(folder)
+        )
 
     def way(x: Tensor) -> list[Tensor]:
-        _, cache = model.run_with_cache(
+        _, cache = bridge.run_with_cache(
             x, return_type=None, names_filter=lambda name: name.endswith("hook_pattern")
         )
         return list(cache.values())
