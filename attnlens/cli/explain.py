@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match import Match
     from attnlens.cricket.naming import BallReference
 
-FORMATS = ("text", "json", "heatmap", "summary")
+FORMATS = ("text", "json", "heatmap", "summary", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
             "outcome",
             remedy="leave --outcome out, or use --format text or json",
         )
-    if options.all and options.format in ("heatmap", "summary"):
+    if options.all and options.format not in ("text", "json"):
         raise InputError(
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
@@ -192,6 +192,14 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
         return render_heatmap(data, options.scale or "medium")
     if options.format == "summary":
         return render_summary(data)
+    if options.format == "markdown":
+        from attnlens.render.markdown import render_markdown
+
+        return render_markdown(data)
+    if options.format == "html":
+        from attnlens.render.html import render_html
+
+        return render_html(data)
     from attnlens.render.terminal import render_terminal
 
     return render_terminal(
