@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match import Match
     from attnlens.cricket.naming import BallReference
 
-FORMATS = ("text", "json", "heatmap", "summary", "markdown", "html")
+FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 
@@ -67,11 +67,29 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--json", action="store_const", const="json", dest="format", help="short for --format json"
     )
+    parser.add_argument(
+        "--messages",
+        choices=("openai", "anthropic"),
+        help="the prompt as the JSON messages of such an API (implies --format prompt)",
+    )
+    parser.add_argument(
+        "--template",
+        metavar="FILE",
+        help="a Jinja template in place of the prompt's own (implies --format prompt)",
+    )
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    for name in ("messages", "template"):
+        if getattr(options, name) is not None:
+            if options.format not in ("text", "prompt"):
+                raise InputError(
+                    f"--{name} is about prompts, not about --format {options.format}",
+                    remedy="use --format prompt, or leave it out",
+                )
+            options.format = "prompt"
     if options.all and options.ball is not None:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
     if not options.all and options.ball is None:
@@ -192,6 +210,8 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
         return render_heatmap(data, options.scale or "medium")
     if options.format == "summary":
         return render_summary(data)
+    if options.format == "prompt":
+        return _prompt(data, options)
     if options.format == "markdown":
         from attnlens.render.markdown import render_markdown
 
@@ -210,3 +230,19 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
         scale=options.scale or "medium",
         unicode=options.out is not None or can_draw(),
     )
+
+
+def _prompt(data: dict[str, Any], options: argparse.Namespace) -> str:
+    """The prompt as text to pipe, or as messages."""
+    from attnlens.render.prompt import MOST_TOKENS, prompt_of
+
+    prompt = prompt_of(data, template=options.template)
+    if prompt.tokens > MOST_TOKENS:
+        # Only a template of the user's can be so long.
+        said = f"the prompt may have {prompt.tokens:,} tokens, more than {MOST_TOKENS:,}"
+        print(f"attnlens: {options.template}: {said}", file=sys.stderr)
+    if options.messages is None:
+        return prompt.text
+    import json
+
+    return json.dumps(prompt.messages(options.messages), ensure_ascii=False, indent=2)
