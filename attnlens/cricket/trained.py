@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlens.cricket.calibration import calibration_beside, shipped_calibration
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import KINDS, Ratings
 from attnlens.cricket.tensors import NODES, BaseModel, Floats
@@ -35,6 +36,8 @@ class TrainedPredictor:
         name: ``bundled``, ``measured``, or the file's stem.
         sha256: of the file.
         card: training dates, match types, figures, as plain data.
+        calibration: how often its calls came true (`attnlens.cricket.calibration`); ``None``
+            where it carries no such table.
     """
 
     name: str
@@ -43,6 +46,7 @@ class TrainedPredictor:
     base: BaseModel
     ratings: Ratings
     card: dict[str, Any] = field(default_factory=dict)
+    calibration: dict[str, Any] | None = None
 
     def date(self, key: str) -> datetime.date | None:
         """A date of the card, such as ``trained_until``."""
@@ -99,10 +103,9 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         CheckpointError: the file is missing, damaged, or of another kind or version.
     """
     name = "bundled" if model is None else str(model)
+    shipped = Path(str(importlib.resources.files("attnlens.models.weights")))
     if name in BUNDLED:
-        path = (
-            Path(str(importlib.resources.files("attnlens.models.weights"))) / f"{name}.safetensors"
-        )
+        path = shipped / f"{name}.safetensors"
     else:
         path = Path(name)
         name = path.stem
@@ -142,7 +145,11 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             f"is damaged ({' '.join(str(error).split())[:120]})", path=path, remedy="train it again"
         ) from error
     network.eval()
-    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card)
+    if name in BUNDLED and path.parent == shipped:
+        table = shipped_calibration(shipped, name)
+    else:
+        table = calibration_beside(path, checkpoint.sha256)
+    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card, table)
 
 
 def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:
