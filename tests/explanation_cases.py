@@ -209,6 +209,8 @@ def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dic
             for name in whole
         ],
         "balls": [ball["index"] for ball in window],
+        "ball_labels": [ball["label"] for ball in window],
+        "ball_outcomes": [ball["outcome"] for ball in window],
     }
 
 
