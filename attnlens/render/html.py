@@ -318,7 +318,8 @@ def _sources(data: Mapping[str, Any]) -> str:
         for anchor, (words, pointer) in rows.items()
     )
     return (
-        '<section class="sources-of" aria-labelledby="sources">\n<h2 id="sources">Where the figures come from</h2>\n'
+        '<section class="sources-of" aria-labelledby="sources">\n'
+        '<h2 id="sources">Where the figures come from</h2>\n'
         "<details>\n<summary>Each figure and name of the words above, and its place in the JSON "
         f'(attnlens explain --format json)</summary>\n<ul class="sources">\n{items}\n</ul>\n'
         "</details>\n</section>"

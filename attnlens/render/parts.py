@@ -6,7 +6,7 @@ taken out one by one, so that a text and its parts stay the same text; long name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -47,24 +47,30 @@ def presentable(data: Mapping[str, Any]) -> dict[str, Any]:
     names |= {row[role] for row in data["history"] for role in ("batter", "bowler")}
     names |= {match[key] for key in ("batting_team", "bowling_team", "venue", "city", "event")}
     names |= {*match["teams"], match["match_id"], match["result"], match["season"]}
+    nameless = [name for name in names if name and name.strip() and not seen(name).strip()]
     shown = {seen(name) for name in names if name}
     # The longest first: one name may be part of another.
     long = sorted((name for name in shown if len(name) > LONGEST), key=len, reverse=True)
-    short = {name: name[: LONGEST - 1].rstrip() + "…" for name in long}
-    result: dict[str, Any] = _presented(data, short)
+
+    def text_of(text: str) -> str:
+        for name in nameless:
+            text = text.replace(name, "?")
+        text = seen(text)
+        for name in long:
+            text = text.replace(name, name[: LONGEST - 1].rstrip() + "…")
+        return text
+
+    result: dict[str, Any] = _each_text(data, text_of)
     return result
 
 
-def _presented(value: Any, short: Mapping[str, str]) -> Any:
+def _each_text(value: Any, told: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        text = seen(value)
-        for name, told in short.items():
-            text = text.replace(name, told)
-        return text
+        return told(value)
     if isinstance(value, Mapping):
-        return {key: _presented(member, short) for key, member in value.items()}
+        return {key: _each_text(member, told) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_presented(member, short) for member in value]
+        return [_each_text(member, told) for member in value]
     return value
 
 
@@ -72,9 +78,9 @@ def pieces(sentence: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     """A sentence's text in order: own words with ``None``, facts with their pointers."""
     rest = sentence["text"]
     for fact in sentence["facts"]:
-        before, found, after = rest.partition(fact["text"])
-        if not found or not fact["text"]:
+        if not fact["text"] or fact["text"] not in rest:
             continue
+        before, found, after = rest.partition(fact["text"])
         if before:
             yield before, None
         yield found, fact["pointer"]
