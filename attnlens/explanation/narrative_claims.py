@@ -235,7 +235,8 @@ def _what_came(source: Source, at: int) -> list[Part]:
         number = source.quote(f"{place}/boundaries", worded)
         parts = [f", {some} off ", number, " of the ", source.quote(f"{place}/balls", worded)]
     if tally["wickets"] == 1:
-        return [*parts, " and" if parts else ",", " a wicket among them"]
+        one = source.quote(f"{place}/wickets", worded)
+        return [*parts, " and " if parts else ", ", one, " wicket among them"]
     if tally["wickets"]:
         return [
             *parts,
@@ -247,6 +248,6 @@ def _what_came(source: Source, at: int) -> list[Part]:
     if parts or claim["kind"] == "boundaries":
         return parts
     if tally["dots"] == count:
-        return [", both dot balls" if count == 2 else ", every one a dot ball"]
+        return [", both dots" if count == 2 else ", every one a dot"]
     runs = " run" if tally["runs"] == 1 else " runs"
     return [", ", source.quote(f"{place}/runs", worded), runs, *of]

@@ -17,8 +17,17 @@ from attnlens.render import parts
 from attnlens.render.html_heatmap import heat_map_svg, legend_svg
 from attnlens.render.html_text import name, share, table, text
 
-BAR = 150
-"""Width of the outcomes' bars, in pixels."""
+BAR = 120
+"""Width of the bars in units of their drawing; the style stretches them."""
+
+
+KEY = (
+    '<section aria-labelledby="looked">\n<h2 id="looked">Where it looked</h2>\n'
+    '<p class="quiet">A row for each head, a column for each past ball; the darker, the larger its '
+    "share of that head's attention (square roots are drawn). Framed: the balls a head's claim is "
+    "about. · dot ball, w wide, n no-ball, b byes, W wicket.</p>\n</section>"
+)
+"""How to read the heat maps."""
 
 
 def render_html(data: Mapping[str, Any]) -> str:
@@ -45,6 +54,7 @@ def render_html(data: Mapping[str, Any]) -> str:
         _contributions(data, outcome),
         "</div>",
         _claims(data),
+        KEY if any(inner["balls"] for inner in data["across_balls"].values()) else "",
         *_heat_maps(data),
         _cautions(data),
         _sources(data),
@@ -140,7 +150,7 @@ def _expected(data: Mapping[str, Any], outcome: str) -> str:
         rows.append(row)
     heads = ["outcome", '<span class="hidden">bar</span>', "now", "baseline", "points"]
     if calibration is not None:
-        heads.append("such calls came true")
+        heads.append("such calls<br>came true")
     return (
         '<section aria-labelledby="expected">\n<h2 id="expected">What is expected</h2>\n'
         + table(
@@ -148,7 +158,7 @@ def _expected(data: Mapping[str, Any], outcome: str) -> str:
             heads,
             rows,
             numbers=(2, 3, 4, 5),
-            kind="outcomes",
+            kind="bars outcomes",
         )
         + "\n</section>"
     )
@@ -156,7 +166,7 @@ def _expected(data: Mapping[str, Any], outcome: str) -> str:
 
 def _bar(now: float, base: float) -> str:
     return (
-        f'<svg class="bar" viewBox="0 0 {BAR} 14" width="{BAR}" height="14" aria-hidden="true">'
+        f'<svg class="bar" viewBox="0 0 {BAR} 14" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect x="0" y="2" width="{now * (BAR - 2):.1f}" height="10"/>'
         f'<line x1="{base * (BAR - 2) + 1:.1f}" x2="{base * (BAR - 2) + 1:.1f}" y1="0" y2="14"/>'
         "</svg>"
@@ -187,7 +197,7 @@ def _contributions(data: Mapping[str, Any], outcome: str) -> str:
         rows.append(
             [
                 text(group),
-                f'<svg class="bar" viewBox="0 0 {BAR} 14" width="{BAR}" height="14" '
+                f'<svg class="bar" viewBox="0 0 {BAR} 14" preserveAspectRatio="none" '
                 f'aria-hidden="true"><rect class="{way}" x="{start:.1f}" y="2" '
                 f'width="{long:.1f}" height="10"/><line x1="{half}" x2="{half}" y1="0" y2="14"/>'
                 "</svg>",
@@ -205,6 +215,7 @@ def _contributions(data: Mapping[str, Any], outcome: str) -> str:
             ["group", '<span class="hidden">bar</span>', "points", "known"],
             rows,
             numbers=(2,),
+            kind="bars",
         )
         + "\n</section>"
     )
@@ -246,8 +257,8 @@ def _heat_maps(data: Mapping[str, Any]) -> list[str]:
     for scale, inner in data["across_balls"].items():
         weight = share(data["fusion_weights"][scale])
         start = (
-            f'<section aria-labelledby="{scale}">\n<h2 id="{scale}">{scale.capitalize()} scale: '
-            f"{text(inner['question'])} <small>{weight} of what reached the prediction</small></h2>"
+            f'<section aria-labelledby="{scale}">\n<h3 id="{scale}">{scale.capitalize()} scale: '
+            f"{text(inner['question'])} <small>{weight} of what reached the prediction</small></h3>"
         )
         if not inner["balls"]:
             told.append(f'{start}\n<p class="quiet">No ball to look at yet.</p>\n</section>')
@@ -257,8 +268,7 @@ def _heat_maps(data: Mapping[str, Any]) -> list[str]:
             f'{start}\n<div class="scroll" tabindex="0" role="region" '
             f'aria-label="Heat map of the {scale} scale">\n'
             f"{heat_map_svg(scale, inner, players)}\n</div>\n"
-            f'<p class="quiet">{legend_svg(most)}; square roots are drawn. Framed: the balls a '
-            "head's claim is about. · dot ball, w wide, n no-ball, b byes, W wicket.</p>\n"
+            f'<p class="quiet">{legend_svg(most)}</p>\n'
             f"{_heads_table(scale, inner)}\n</section>"
         )
     return told

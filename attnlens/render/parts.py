@@ -143,16 +143,19 @@ def sign_of(outcome: str) -> str:
 
 
 def claims_in_order(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Claims tested on the whole model, supported first; then heads' own that are supported."""
+    """Claims tested on the whole model, and of heads alone the supported ones; those first."""
     order = list(VERDICTS)
-    whole = [claim for claim in data["evidence"] if claim["removed_from"] == "model"]
-    heads = [
+    told = [
         claim
         for claim in data["evidence"]
-        if claim["removed_from"] == "head" and claim["verdict"] == "supported"
+        if claim["removed_from"] == "model" or claim["verdict"] == "supported"
     ]
-    whole.sort(key=lambda claim: (order.index(claim["verdict"]), -abs(claim["effect_nats"])))
-    return [*whole, *heads]
+
+    def rank(claim: Mapping[str, Any]) -> tuple[int, bool, float]:
+        alone = claim["removed_from"] == "head"
+        return order.index(claim["verdict"]), alone, -abs(claim["effect_nats"])
+
+    return sorted(told, key=rank)
 
 
 def other_heads(data: Mapping[str, Any]) -> int:
@@ -186,7 +189,8 @@ def model_line(data: Mapping[str, Any]) -> str:
 def match_line(data: Mapping[str, Any]) -> str:
     """Who plays, where and when."""
     match = data["match"]
-    place = ", ".join(filter(None, (match["venue"], match["city"])))
+    venue, city = match["venue"] or "", match["city"] or ""
+    place = venue if city in venue else ", ".join(filter(None, (venue, city)))
     when = " to ".join(dict.fromkeys([*match["dates"][:1], *match["dates"][-1:]]))
     teams = " v ".join(match["teams"]) or f"{match['batting_team']} v {match['bowling_team']}"
     kind = " ".join(filter(None, (match["match_type"], match["event"])))
