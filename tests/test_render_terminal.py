@@ -66,7 +66,7 @@ def test_the_first_line_tells_which_ball() -> None:
 
 
 def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
-    assert page()[2:11] == [
+    assert page()[2:12] == [
         "  expected                now   base    diff       what moves P(4) from 12% to 1"
         "7%  points",
         "  0 dot    ██████████▉░   33%    37%    −3.6       striker's record                   +4.1"
