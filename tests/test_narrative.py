@@ -232,6 +232,17 @@ def test_an_unsupported_picture_is_told_as_unsupported(
     assert not any("spoke" in text or "informing" in text for text in check(data))
 
 
+def test_a_chance_that_stays_is_not_said_to_move() -> None:
+    data = explanation_cases.explanation(47)
+    claim = data["evidence"][0] | {"verdict": "not better than chance"}
+    claim |= {"reason": "controls do as much", "q": 0.4}
+    claim["top_change"] = {"outcome": "4", "points": 0.0, "before": 0.169, "after": 0.169}
+    data["evidence"] = [claim]
+    assert told(data, "focused on").endswith(
+        "a four stays at 16.9%, as it does with others hidden: not better than chance."
+    )
+
+
 def test_other_kinds_of_claim_have_their_words() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]

@@ -45,6 +45,13 @@ REASONS: Final[Mapping[str, str]] = {
 }
 """Why a claim is not supported, in few words; another reason is quoted as it is."""
 
+UNMOVED: Final[Mapping[str, str]] = {
+    **REASONS,
+    "controls do as much": "as it does with others hidden",
+    "too small to matter": "which is too small to matter",
+}
+"""The same where the chance stays what it is."""
+
 
 def told_claims(data: Mapping[str, Any]) -> list[int]:
     """The claims about past balls worth a sentence: the leading one, and one that fared otherwise.
@@ -129,7 +136,7 @@ def claim_sentence(source: Source, at: int, *, leading: bool = True) -> Sentence
         moved = [f"; hide {them}{where} and that chance"] if them == "it" else moved
         verdict = [", which is ", source.quote(f"{pointer}/verdict")]
     else:
-        verdict = [*_reason(source, at), *verdict]
+        verdict = [*_reason(source, at, moves=before.text != after.text), *verdict]
     if before.text == after.text:
         moved += [" stays at ", before]
     else:
@@ -143,12 +150,12 @@ def speaks_for(claim: Mapping[str, Any]) -> bool:
     return bool(claim["top_change"]["points"] < 0)
 
 
-def _reason(source: Source, at: int) -> list[Part]:
+def _reason(source: Source, at: int, *, moves: bool) -> list[Part]:
     reason = source.data["evidence"][at]["reason"]
     if reason is None:
         return []
     if reason in REASONS:
-        return [f", {REASONS[reason]}"]
+        return [f", {(REASONS if moves else UNMOVED)[reason]}"]
     return [", ", source.quote(f"/evidence/{at}/reason")]
 
 
