@@ -75,7 +75,7 @@ def software() -> str:
     for folder, folders, names in os.walk(root):
         folders.sort()
         for name in sorted(names):
-            if name.endswith(".py"):
+            if name.endswith((".py", ".json")):
                 path = os.path.join(folder, name)
                 about = os.stat(path)
                 told.append(f"{os.path.relpath(path, root)} {about.st_size} {about.st_mtime_ns}")

@@ -1,1 +1,1 @@
-"""Templates of text and pages, installed as ``attnlens.templates``. None is in it yet."""
+"""Templates of text and pages, installed as ``attnlens.templates``."""

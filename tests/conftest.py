@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -44,3 +48,22 @@ def attnlens_here(
     threads = torch.get_num_threads()
     yield Here(tmp_path, monkeypatch, capsys)
     torch.set_num_threads(threads)  # train takes all cores
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium: the system's, or playwright's own, which is fetched where it can be."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    options: dict[str, Any] = {"args": ["--no-sandbox", "--disable-gpu"]}
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    with playwright.sync_playwright() as driver:
+        if found:
+            options["executable_path"] = found
+        elif not Path(driver.chromium.executable_path).exists():
+            install = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
+            done = subprocess.run(install, capture_output=True, timeout=300, check=False)
+            if done.returncode:
+                pytest.skip("no Chromium here, and playwright could not fetch one")
+        browser = driver.chromium.launch(**options)
+        yield browser
+        browser.close()

@@ -209,6 +209,8 @@ def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dic
             for name in whole
         ],
         "balls": [ball["index"] for ball in window],
+        "ball_labels": [ball["label"] for ball in window],
+        "ball_outcomes": [ball["outcome"] for ball in window],
     }
 
 
@@ -216,7 +218,42 @@ def points(moves: dict[str, float]) -> list[dict[str, Any]]:
     return [{"outcome": name, "points": round(moves.get(name, 0.0), 6)} for name in OUTCOMES]
 
 
-def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
+def tally(balls: list[dict[str, Any]], over: int) -> dict[str, Any]:
+    bowlers, batters = ({ball[role] for ball in balls} for role in ("bowler", "batter"))
+    return {
+        "balls": len(balls),
+        "runs": sum(ball["runs"] for ball in balls),
+        "dots": sum(not ball["runs"] and not ball["wicket"] for ball in balls),
+        "boundaries": sum(ball["boundary"] for ball in balls),
+        "wickets": sum(ball["wicket"] for ball in balls),
+        "bowler": bowlers.pop() if len(bowlers) == 1 else None,
+        "batter": batters.pop() if len(batters) == 1 else None,
+        "this_over": {ball["over"] for ball in balls} == {over},
+    }
+
+
+def calibration(probability: list[float]) -> dict[str, Any]:
+    """Calls that came true about as often as they said."""
+    return {
+        "checkpoint": "bundled",
+        "matches": 153,
+        "balls": 34552,
+        "first": "2025-04-01",
+        "last": "2025-06-30",
+        "outcomes": [
+            {
+                "outcome": name,
+                "predicted": round(p * 0.98, 6),
+                "happened": round(p * 0.97, 6),
+                "happened_ci": [round(p * 0.85, 6), round(p * 1.1, 6)],
+                "balls": 2140,
+            }
+            for name, p in zip(OUTCOMES, probability, strict=True)
+        ],
+    }
+
+
+def claims(medium: dict[str, Any], before: float, over: int) -> list[dict[str, Any]]:
     """Four claims, one with each verdict and one with too few control sets to judge."""
     kept = (
         ("head_2_same_batsman", -3.1, 0.02, "supported", None),
@@ -224,7 +261,7 @@ def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
         ("head_0_recency", 0.7, 0.97, "contradicted", None),
         ("head_3_free", -1.2, None, None, "too few other sets of balls to compare with (12)"),
     )
-    entries = []
+    entries, every = [], innings()
     for head, moved, q, verdict, reason in kept:
         facts = medium["attention_by_head"][head]
         removed = facts["top_balls"]
@@ -239,6 +276,7 @@ def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
                 "head": head,
                 "kind": "head",
                 "removed": removed,
+                "tally": tally([every[index - 1] for index in removed], over),
                 "removed_from": "model",
                 "effect_nats": round(abs(moved) * 0.0006, 9),
                 "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
@@ -399,6 +437,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             "surprise_bits": None
             if actual is None
             else round(-math.log2(probability[OUTCOMES.index(actual)]), 6),
+            "calibration": None if super_over else calibration(probability),
         },
         "contributions": contributions if evidence else [],
         "within_ball": {
@@ -429,7 +468,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             zip(("within_ball", *SCALES), (0.41, 0.12, 0.15, 0.22, 0.1), strict=True)
         ),
         "history": history,
-        "evidence": claims(maps["medium"], probability[4]) if evidence else [],
+        "evidence": claims(maps["medium"], probability[4], now["over"]) if evidence else [],
         "flags": [{"flag": flag, "text": text} for flag, text in flags],
     }
     data["summary"] = summarize_temporal_attention(

@@ -279,6 +279,7 @@ def test_a_prediction_is_told_beside_its_baseline() -> None:
         "explained": None,
         "actual": "0",
         "surprise_bits": 2.0,
+        "calibration": None,
     }
     next_ball = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), None)
     assert (next_ball["actual"], next_ball["surprise_bits"]) == (None, None)

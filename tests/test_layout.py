@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "models": "errors files probe torch numpy safetensors",
     "analysis": "errors numpy torch records record_tables selection axes",
     "explanation": "errors pydantic",
-    "render": "errors explanation matplotlib",
+    "render": "errors explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "errors files cricket explanation models torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",

@@ -6,7 +6,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import explanation_cases
 import pytest
@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.explanation import heatmap, narrate
-from attnlens.explanation.narrative import FORMATS, OUTCOME_WORDS, RELATION_WORDS, resolve
+from attnlens.explanation.facts import FLAG_WORDS, FORMATS, OUTCOME_WORDS, resolve
+from attnlens.explanation.narrative import GROUPS, PLAYERS, RELATION_WORDS
+from attnlens.explanation.types import FlagName
 
 
 def ways_to_write(value: Any) -> set[str]:
@@ -33,21 +35,33 @@ def check(data: dict[str, Any]) -> list[str]:
     sentences = narrate(data)
     names = {data["ball"][role] for role in ("batter", "bowler", "non_striker")}
     names |= {entry[role] for entry in data["history"] for role in ("batter", "bowler")}
+    untold = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten) (?:of|runs|off)\b")
     for sentence in sentences:
         rest = sentence["text"]
         for fact in sentence["facts"]:
             assert fact["text"] in ways_to_write(resolve(data, fact["pointer"])), fact
             before, found, rest_after = rest.partition(fact["text"])
             assert found, fact
-            assert not re.search(r"\d", before), before
+            assert not untold.search(before), before
             assert not any(name in before for name in names), before
+            assert not any(words in before for words in OUTCOME_WORDS.values()), before
             rest = rest_after
-        assert not re.search(r"\d", rest), rest
+        assert not untold.search(rest), rest
         assert not any(name in rest for name in names), rest
+        assert not any(words in rest for words in OUTCOME_WORDS.values()), rest
         assert sentence["text"].endswith(".")
         assert "because" not in sentence["text"].lower()
-    assert 3 <= len(sentences) <= 6
+        assert not re.search(r"\b1 (?:balls|runs|bits)|,,| ,|  |\.\.", sentence["text"])
+        informs = "informing" in sentence["text"]
+        assert informs == ("which is supported" in sentence["text"])
+    assert 4 <= len(sentences) <= 7
     return [sentence["text"] for sentence in sentences]
+
+
+def told(data: dict[str, Any], words: str) -> str:
+    """The one sentence that holds these words."""
+    (found,) = [text for text in check(data) if words in text]
+    return found
 
 
 def test_the_example_is_the_explanation_of_ball_47_with_its_narrative() -> None:
@@ -59,36 +73,85 @@ def test_the_example_is_the_explanation_of_ball_47_with_its_narrative() -> None:
 def test_the_whole_story_of_a_ball() -> None:
     data = explanation_cases.explanation(47)
     assert check(data) == [
-        "For N Brandt to J Marchetti, the model's likeliest outcome is a single at 34%; what "
-        "stands out is a four at 17%, against 12% for a ball about which it knows nothing.",
-        "On the medium scale, its same-batsman head focused on J Marchetti's earlier balls 7.1, "
-        "6.4, 5.5 and 5.4; hiding them from the whole model (the scoreboard stays) lowers the "
-        "chance of a four from 17% to 14%, which is supported (q 0.02).",
-        "On the medium scale, the head that started as same-bowler focused on N Brandt's earlier "
-        "balls 7.2, 7.1, 5.6 and 5.4, but hiding them from the whole model (the scoreboard stays) "
-        "lowers the chance of a four from 17% to 16%, which is not better than chance (q 0.31; "
-        "controls do as much).",
-        "What adds most to a four is the striker's record (+4.1 points); what takes most away are "
-        "this bowler's earlier balls (-1.3 points).",
-        "The ball brought a four, to which the model had given 17%, a surprise of 2.6 bits.",
+        "N Brandt to J Marchetti at 76/3: the model leans to a single (34%), but what stands out "
+        "is a high chance of a four: 17%, against 12% for a ball of which it knows nothing.",
+        "Such calls hold up: where it said about 17%, a four came 16.4% of the time (2,140 balls).",
+        "The model focused on balls 7.1, 6.4, 5.5 and 5.4, all faced by J Marchetti, three runs "
+        "off the four, informing the chance of a four; hide them and it falls from 17% to 14%, "
+        "which is supported.",
+        "It also focused on balls 7.2, 7.1, 5.6 and 5.4, all bowled by N Brandt, three runs off "
+        "the four; hide them and the chance of a four falls from 17% to 16%, but hiding others "
+        "does as much: not better than chance.",
+        "J Marchetti's record lifts a four most (+4.1 points); N Brandt's earlier balls to other "
+        "batters pull the other way (-1.3 points).",
+        "Nothing else would change the chance of a four as much.",
+        "The ball brought a four, which the model had at 17%: a mild surprise (2.6 bits), just "
+        "what those balls spoke for.",
     ]
 
 
 def test_an_explained_outcome_is_the_one_the_story_is_about() -> None:
     data = explanation_cases.explanation(47)
     data["prediction"]["explained"] = "6"
-    told = check(data)
-    assert "; asked about is a six at 5%, against 4% for a ball" in told[0]
-    assert "adds most to a six " in told[3]
+    assert "(34%); asked about is a six: 5%, against 4% for a ball" in check(data)[0]
+    assert "a six came 4.8% of the time" in check(data)[1]
+    assert "record lifts a six most" in told(data, "lifts")
     data["prediction"]["explained"] = data["prediction"]["top"]
-    assert "likeliest outcome is a single at 34%, against 33% for a ball" in check(data)[0]
+    assert "leans to a single, at 34%, against 33% for a ball" in check(data)[0]
+
+
+def test_how_firmly_the_model_holds_to_an_outcome() -> None:
+    data = explanation_cases.explanation(47)
+    chances = data["prediction"]["outcomes"]
+    for chance, words in ((0.52, "backs a single"), (0.41, "makes a single likeliest (41%)")):
+        chances[1]["probability"] = chance
+        chances[1]["baseline"] = chance
+        assert f"the model {words}" in check(data)[0]
+    chances[4]["probability"] = 0.125
+    chances[0]["baseline"] = chances[0]["probability"]
+    chances[7]["baseline"] = chances[7]["probability"]
+    assert "and nothing stands out: " in check(data)[0]
+
+
+def test_a_chase_is_told_as_one() -> None:
+    data = explanation_cases.explanation(47)
+    data["ball"] |= {"target": 90, "runs_required": 14, "balls_left": 11}
+    assert check(data)[0].startswith(
+        "N Brandt to J Marchetti, with 14 runs needed from 11 balls: the model"
+    )
+    data["ball"] |= {"runs_required": 1, "balls_left": 1}
+    assert ", with 1 run needed from 1 ball: the model" in check(data)[0]
+
+
+def test_how_often_such_calls_came_true() -> None:
+    data = explanation_cases.explanation(47)
+    table = data["prediction"]["calibration"]
+    four = table["outcomes"][4]
+    four["happened_ci"] = [0.1, 0.12]
+    assert "Such calls run a little high: where it said about 17%" in check(data)[1]
+    four["happened_ci"] = [0.2, 0.3]
+    assert "Such calls run a little low: " in check(data)[1]
+    four |= {"happened": 0.0, "happened_ci": None}
+    assert check(data)[1] == (
+        "Such calls are rare: where it said about 17%, a four never came (2,140 balls)."
+    )
+    four["predicted"] = 0.11
+    table["checkpoint"] = "measured"
+    assert check(data)[1].startswith(
+        "The nearest calls on record by the checkpoint measured, on matches it had not seen, are"
+    )
+    data["prediction"]["calibration"] = None
+    assert not any("calls" in text for text in check(data))
 
 
 def test_what_the_whole_model_lost_is_told_before_what_one_head_lost() -> None:
     data = explanation_cases.explanation(47)
     first = data["evidence"][0]
     data["evidence"].insert(0, first | {"removed_from": "head", "effect_nats": 9.0})
-    assert "hiding them from the whole model" in check(data)[1]
+    assert "hide them and it falls" in told(data, "supported")
+    data["evidence"][1]["verdict"] = "contradicted"
+    assert "One head of the model focused on balls 7.1" in told(data, "supported")
+    assert "hide them from that head alone and it falls" in told(data, "supported")
 
 
 @given(
@@ -103,88 +166,217 @@ def test_any_ball_is_told_with_its_facts(
     data = explanation_cases.explanation(
         ball, evidence=evidence, super_over=super_over, bowled=bowled
     )
-    told = check(data)
+    texts = check(data)
     verdicts = [claim["verdict"] for claim in data["evidence"]]
-    assert any("which is supported" in text for text in told) == ("supported" in verdicts)
-    assert any(text.startswith("The ball brought") for text in told) == bowled
-    assert any("super over" in text for text in told) == super_over
+    assert any("which is supported" in text for text in texts) == ("supported" in verdicts)
+    assert any(text.startswith("The ball brought") for text in texts) == bowled
+    assert any("super overs were not" in text for text in texts) == super_over
 
 
 def test_without_a_past_there_is_nothing_to_focus_on() -> None:
-    told = check(explanation_cases.explanation(1))
-    assert told[1].startswith("There is no earlier ball of this innings to look at")
-    assert not any("focused" in text for text in told)
-    assert "No ball of this innings has been bowled yet." in told[-1]
+    texts = check(explanation_cases.explanation(1))
+    assert "to open the innings: the model" in texts[0]
+    assert texts[2].startswith("There is no earlier ball of this innings to look at")
+    assert not any("focused" in text or "Keep in mind" in text for text in texts)
 
 
 def test_one_ball_of_history_is_one_ball() -> None:
     data = explanation_cases.explanation(2)
-    told = check(data)
     assert data["evidence"][0]["verdict"] is None
-    assert told[1].startswith("On the ")
-    assert "earlier ball 0.1, which is a picture and not a claim: too few other sets" in told[1]
-    assert "hiding" not in told[1]
+    assert told(data, "focused") == (
+        "The model focused on ball 0.1, S Adeyemi to R Varela, two runs; with too few other balls "
+        "to test that against, this is a picture and not a claim."
+    )
+    assert "though there was nothing to test that against" in told(data, "change the chance")
 
 
 def test_skipped_evidence_leaves_a_picture() -> None:
-    data = explanation_cases.explanation(47, evidence=False)
-    told = check(data)
-    assert told[1].endswith("no claim was tested, so this is a picture and not a reason.")
-    assert not any("hiding" in text or "adds most" in text for text in told)
+    texts = check(explanation_cases.explanation(47, evidence=False))
+    assert texts[2].endswith("no claim was tested, so this is a picture and not a reason.")
+    assert not any("hide" in text or " most" in text for text in texts)
 
 
 def test_a_ball_not_yet_bowled_has_no_aftermath() -> None:
-    told = check(explanation_cases.explanation(47, bowled=False, evidence=False))
-    assert not any("surprise" in text for text in told)
-
-
-def test_without_flags_or_contributions_three_sentences_remain() -> None:
     data = explanation_cases.explanation(47, bowled=False, evidence=False)
-    data["flags"] = []
-    told = check(data)
-    assert told[2] == (
+    assert not any("surprise" in text for text in check(data))
+
+
+def test_without_calibration_flags_or_evidence_four_sentences_remain() -> None:
+    data = explanation_cases.explanation(47, bowled=False, evidence=False)
+    data["flags"], data["prediction"]["calibration"] = [], None
+    assert sorted(check(data)[2:]) == [
+        "After that come a dot ball at 33% and a four at 17%.",
         "What is known of the ball itself carries 41% of the weight in the prediction, "
-        "earlier balls the rest."
-    )
+        "earlier balls the rest.",
+    ]
 
 
-@pytest.mark.parametrize("verdict", ["not better than chance", "contradicted"])
-def test_an_unsupported_picture_is_told_as_unsupported(verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "reason", "words"),
+    [
+        ("not better than chance", "controls do as much", "but hiding others does as much"),
+        ("not better than chance", "too small to matter", "but that is too small to matter"),
+        ("not better than chance", "operators disagree", "but a second test does not bear it out"),
+        ("not better than chance", "the moon was full", "the moon was full"),
+        ("contradicted", "other balls do more", "where hiding nearly any others does more"),
+    ],
+)
+def test_an_unsupported_picture_is_told_as_unsupported(
+    verdict: str, reason: str, words: str
+) -> None:
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
-        claim["verdict"] = verdict
-    told = check(data)
-    focused = [text for text in told if "focused on" in text]
-    assert len(focused) == 1
-    assert ", but hiding them from the whole model" in focused[0]
-    assert f"which is {verdict} (q " in focused[0]
+        claim |= {"verdict": verdict, "reason": reason}
+    text = told(data, "focused on")
+    assert text.endswith(f"from 17% to 14%, {words}: {verdict}.")
+    assert not any("spoke" in text or "informing" in text for text in check(data))
+
+
+def test_a_chance_that_stays_is_not_said_to_move() -> None:
+    data = explanation_cases.explanation(47)
+    claim = data["evidence"][0] | {"verdict": "not better than chance"}
+    claim |= {"reason": "controls do as much", "q": 0.4}
+    claim["top_change"] = {"outcome": "4", "points": 0.0, "before": 0.169, "after": 0.169}
+    data["evidence"] = [claim]
+    assert told(data, "focused on").endswith(
+        "a four stays at 16.9%, as it does with others hidden: not better than chance."
+    )
 
 
 def test_other_kinds_of_claim_have_their_words() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]
-    claim |= {"kind": "this over", "head": None, "removed": [45, 46], "removed_from": "model"}
-    assert (
-        "The model focused on this over's earlier balls 7.1 and 7.2; hiding them" in check(data)[1]
+    claim |= {"kind": "this over", "head": None, "removed": [45, 46]}
+    claim["tally"] |= {"balls": 2, "runs": 1, "batter": None, "this_over": True}
+    assert told(data, "supported").startswith(
+        "One test was of this over so far, balls 7.2 and 7.1, one run off the two, informing"
     )
     claim |= {"kind": "boundaries", "removed": [40]}
-    assert "The model focused on the boundary at 6.2; hiding it from" in check(data)[1]
-    claim |= {"removed": list(range(12, 47)), "removed_from": "head", "scale": None}
-    assert "focused on the boundaries at (35 in all); hiding them from that head" in check(data)[1]
-    claim |= {"kind": "head", "scale": "medium", "head": "head_3_free", "removed": [40]}
-    assert (
-        "On the medium scale, the head that earned the name boundary focused on ball 6.2"
-        in check(data)[1]
+    claim["tally"] |= {"balls": 1, "boundaries": 1, "this_over": False, "bowler": None}
+    assert "of the last boundary, ball 6.2, informing the chance of a four; hide it and that" in (
+        told(data, "supported")
+    )
+    claim |= {"kind": "head", "scale": "long", "removed": list(range(30, 37))}
+    claim["tally"] |= {"balls": 7, "runs": 15, "boundaries": 0}
+    labels = {entry["index"]: entry["label"] for entry in data["history"]}
+    assert told(data, "supported").startswith(
+        f"The model looked back at balls {labels[30]} to {labels[36]}, 15 runs off the seven, "
+    )
+    claim["removed"] = [20, *range(30, 36)]
+    assert "looked back at 7 balls, 15 runs off the seven" in told(data, "supported")
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"boundaries": 3}, "boundaries off three of the four"),
+        ({"boundaries": 1}, "a boundary off one of the four"),
+        ({"boundaries": 4}, "every one a boundary"),
+        (
+            {"boundaries": 1, "wickets": 1},
+            "a boundary off one of the four and one wicket among them",
+        ),
+        ({"boundaries": 2, "wickets": 2}, "boundaries off two of the four and two wickets"),
+        ({"wickets": 1}, "one wicket among them"),
+        ({"wickets": 3}, "three wickets off the four"),
+        ({"dots": 4, "runs": 0}, "every one a dot"),
+        ({"runs": 1}, "one run off the four"),
+        ({"runs": 0}, "zero runs off the four"),
+        ({"balls": 2, "dots": 2}, "both dots"),
+        ({"balls": 2, "boundaries": 2}, "both boundaries"),
+    ],
+)
+def test_what_came_of_the_balls(counts: dict[str, int], words: str) -> None:
+    data = explanation_cases.explanation(47)
+    data["evidence"][0]["tally"] |= {"boundaries": 0, "dots": 0, "wickets": 0, "batter": None}
+    data["evidence"][0]["tally"] |= counts
+    assert f"5.4, {words}, informing the chance" in told(data, "supported")
+
+
+@pytest.mark.parametrize(
+    ("bowler", "batter", "this_over", "words"),
+    [
+        ("N Brandt", "J Marchetti", False, "all N Brandt to J Marchetti"),
+        ("N Brandt", None, False, "all bowled by N Brandt"),
+        ("P Castellane", None, False, "all bowled by P Castellane"),
+        ("N Brandt", None, True, "all in this over"),
+        (None, "D Fenwick", False, "all faced by D Fenwick"),
+    ],
+)
+def test_whose_the_balls_were(
+    bowler: str | None, batter: str | None, this_over: bool, words: str
+) -> None:
+    data = explanation_cases.explanation(47)
+    data["evidence"][0]["tally"] |= {"bowler": bowler, "batter": batter, "this_over": this_over}
+    assert f"5.4, {words}, three runs off the four" in told(data, "supported")
+
+
+def test_whether_the_story_held() -> None:
+    data = explanation_cases.explanation(47)
+    change = data["evidence"][0]["top_change"]
+    for actual, points, words in (
+        ("4", -3.1, ", just what those balls spoke for."),
+        ("1", -3.1, ", and not the four that those balls spoke for."),
+        ("4", 3.1, ", though those balls spoke against it."),
+        ("1", 3.1, "; the four that those balls spoke against did not come."),
+    ):
+        data["prediction"]["actual"] = actual
+        change["points"] = points
+        assert told(data, "The ball brought").endswith(words)
+    data["evidence"][0]["verdict"] = None
+    assert "spoke" not in told(data, "The ball brought")
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [(0.4, "no surprise"), (2.9, "a mild surprise"), (2.96, "a surprise"), (6.0, "a great")],
+)
+def test_how_surprising(bits: float, words: str) -> None:
+    data = explanation_cases.explanation(47)
+    data["prediction"]["surprise_bits"] = bits
+    assert f": {words}" in told(data, "The ball brought")
+
+
+def test_what_would_change_it() -> None:
+    data = explanation_cases.explanation(47)
+    data["evidence"][0]["changes"][4]["points"] = 0.2
+    record = data["evidence"][0] | {"kind": "striker's record", "removed": [], "tally": None}
+    data["evidence"].append(copy.deepcopy(record))
+    data["evidence"][-1]["changes"][4]["points"] = -5.5
+    data["evidence"][-1]["top_change"] = {
+        "outcome": "4",
+        "points": -5.5,
+        "before": 0.169,
+        "after": 0.114,
+    }
+    assert told(data, "change the chance") == (
+        "Knowing nothing of J Marchetti's record would change the chance of a four most, taking it "
+        "from 17% to 11% (supported)."
+    )
+    data["evidence"][-1]["top_change"]["outcome"] = "1"
+    assert "taking it down by 5.5 points (supported)." in told(data, "change the chance")
+    data["history"][-1]["changes"] = [
+        {"outcome": outcome, "points": 9.25 if outcome == "4" else 0.0} for outcome in OUTCOMES
+    ]
+    assert told(data, "change the chance") == (
+        "Hiding ball 7.2 alone would change the chance of a four most, taking it up by 9.2 points, "
+        "though there was nothing to test that against."
     )
 
 
 def test_a_change_too_small_for_whole_percent_shows_its_decimals() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]
-    claim["top_change"] |= {"points": 0.12, "before": 0.169, "after": 0.1702}
-    assert "raises the chance of a four from 16.9% to 17.0%" in check(data)[1]
-    claim["top_change"] |= {"points": 0.0, "after": 0.169}
-    assert "leaves a four at 16.9%" in check(data)[1]
+    for before, after, words in (
+        (0.169, 0.1702, "rises from 16.9% to 17.0%"),
+        (0.174, 0.176, "rises from 17.4% to 17.6%"),
+        (0.164, 0.176, "rises from 16.4% to 17.6%"),
+        (0.16, 0.1802, "rises from 16% to 18%"),
+        (0.169, 0.169, "stays at 16.9%"),
+        (0.0004, 0.0006, "rises from 0.04% to 0.06%"),
+    ):
+        claim["top_change"] = {"outcome": "4", "points": 1.0, "before": before, "after": after}
+        assert words in told(data, "supported")
 
 
 def test_every_outcome_has_words_and_a_tiny_chance_is_not_zero() -> None:
@@ -192,8 +384,8 @@ def test_every_outcome_has_words_and_a_tiny_chance_is_not_zero() -> None:
     data = explanation_cases.explanation(47)
     data["prediction"] |= {"actual": "3", "surprise_bits": 1.0}
     data["prediction"]["outcomes"][3]["probability"] = 0.0041
-    assert check(data)[-1] == (
-        "The ball brought three runs, to which the model had given 0.4%, a surprise of 1.0 bit."
+    assert told(data, "The ball brought").startswith(
+        "The ball brought three runs, which the model had at 0.4%: no surprise (1.0 bit), and not"
     )
 
 
@@ -205,10 +397,46 @@ def test_contributions_one_way_or_none() -> None:
     assert "Nothing known about this ball moves a four by much." in check(flat)
     down = copy.deepcopy(flat)
     down["contributions"][3]["points"][4]["points"] = -1.25
-    assert "What takes most away from a four is the scoreboard (-1.2 points)." in check(down)
+    assert "The scoreboard holds a four down most (-1.2 points)." in check(down)
+    down["contributions"][4]["points"][4]["points"] = 0.5
+    assert (
+        "The scoreboard holds a four down most (-1.2 points); this over so far pulls the other "
+        "way (+0.5 points)." in check(down)
+    )
     up = copy.deepcopy(flat)
-    up["contributions"][4]["points"][4]["points"] = 1.26
-    assert "What adds most to a four is this over (+1.3 points)." in check(up)
+    up["contributions"][9]["points"][4]["points"] = 1.26
+    assert "The balls long past lift a four most (+1.3 points)." in check(up)
+
+
+def test_every_group_and_flag_has_words() -> None:
+    assert set(explanation_cases.GROUPS) == {*PLAYERS, *GROUPS, "this bowler to this batter"}
+    assert set(FLAG_WORDS) == set(get_args(FlagName))
+    data = explanation_cases.explanation(47)
+    texts = set()
+    for at, group in enumerate(data["contributions"]):
+        changed = copy.deepcopy(data)
+        for other in changed["contributions"]:
+            other["points"][4]["points"] = 0.0
+        changed["contributions"][at]["points"][4]["points"] = 8.0
+        texts.add(told(changed, "(+8.0 points)"))
+        assert group["group"] not in ("striker's record",) or "J Marchetti's record lifts" in (
+            told(changed, "(+8.0 points)")
+        )
+    assert len(texts) == len(data["contributions"])
+
+
+def test_many_flags_are_counted_and_the_most_telling_told() -> None:
+    data = explanation_cases.explanation(47)
+    names = ["unseen_venue", "short_history", "unseen_bowler", "other_format", "no_target"]
+    data["flags"] = [{"flag": name, "text": "long words"} for name in names[:2]]
+    assert check(data)[-1] == (
+        "Keep in mind: the innings is only a few balls old, and the ground is new to the model."
+    )
+    data["flags"] = [{"flag": name, "text": "long words"} for name in names]
+    assert check(data)[-1] == (
+        "Keep in mind, of 5 cautions: this is not the format the model was trained on, the innings "
+        "is only a few balls old, and the bowler is new to the model."
+    )
 
 
 def test_every_relation_whose_share_is_told_has_words() -> None:

@@ -66,7 +66,7 @@ def test_the_first_line_tells_which_ball() -> None:
 
 
 def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
-    assert page()[2:11] == [
+    assert page()[2:12] == [
         "  expected                now   base    diff       what moves P(4) from 12% to 1"
         "7%  points",
         "  0 dot    ██████████▉░   33%    37%    −3.6       striker's record                   +4.1"
@@ -82,6 +82,7 @@ def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
         "  W wicket ▉░              3%     5%    −2.4       5 other groups                     +0.4"
         " █",
         "  the rest 3 <1%   5 <1%   wide 1%   no-ball <1%   byes <1%",
+        "           such calls of P(4) came true 16.4% of the time (n 2,140)",
         "  ● it was a four, to which the model had given 17% (2.6 bits of surprise)",
     ]
 
@@ -91,7 +92,7 @@ def test_what_was_known_before_the_match_is_told_apart() -> None:
     sums = dict.fromkeys(("before the match", "in the match"), 0.0)
     for group in data["contributions"]:
         sums[group["when"]] += next(p["points"] for p in group["points"] if p["outcome"] == "4")
-    told = page()[11]
+    told = page()[12]
     assert told == (
         f"  points known   before the match {sums['before the match']:+.1f}   "
         f"in the match {sums['in the match']:+.1f}   the most by one ball: 7.2 +0.3"
@@ -221,7 +222,7 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
 
 def test_another_scale_can_stand_in_full() -> None:
     lines = page(scale="long")
-    assert "  what it looked at (long scale, 44 past balls)" in lines[13]
+    assert "  what it looked at (long scale, 44 past balls)" in lines[14]
     assert sum(line.startswith("  medium   ") or line.startswith("  medium  ") for line in lines)
     with pytest.raises(InputError, match="no scale 'wide'; choose one of micro short medium long"):
         page(scale="wide")

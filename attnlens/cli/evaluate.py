@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     can_draw,
@@ -17,6 +17,10 @@ from attnlens.cli.options import (
 )
 from attnlens.cli.pictures import check_picture
 from attnlens.cli.predict import date
+
+if TYPE_CHECKING:
+    from attnlens.cricket.evaluate import JudgedBalls
+    from attnlens.cricket.held_out import HeldOut
 
 KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
 
@@ -60,6 +64,12 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
     parser.add_argument("--plot", metavar="FILE", help="a reliability diagram: .svg, .png or .pdf")
     parser.add_argument(
+        "--calibration-out",
+        metavar="FILE",
+        help="write how often calls came true, per outcome and level; as NAME.calibration.json "
+        "beside NAME.safetensors, explanations quote it",
+    )
+    parser.add_argument(
         "--bootstrap",
         type=_draws,
         default=1000,
@@ -102,6 +112,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.out is not None:
         check_writable(options.out)  # before the work, not after it
+    if options.calibration_out is not None:
+        check_writable(options.calibration_out)
     picture = None if options.plot is None else check_picture(options.plot)
     from attnlens.cricket.evaluate import evaluation, judge
     from attnlens.cricket.held_out import held_out
@@ -138,6 +150,8 @@ def run(options: argparse.Namespace) -> int:
     )
     report_skipped(f"skipped {len(skipped)} files", skipped)
     _remarks(data, own_prior=compared.own_prior and "prior" in compared.chances)
+    if options.calibration_out is not None:
+        _write_calibration(held, balls, options)
     if picture is not None:
         from attnlens.render.reliability import save_diagram
 
@@ -147,6 +161,16 @@ def run(options: argparse.Namespace) -> int:
         utf8_stdout()
     emit(_told(data, options), options.out)
     return 0
+
+
+def _write_calibration(held: HeldOut, balls: JudgedBalls, options: argparse.Namespace) -> None:
+    import json
+
+    from attnlens.cricket.calibration_table import calibration_table
+    from attnlens.files import write_text
+
+    table = calibration_table(held, balls, draws=options.bootstrap, seed=options.seed)
+    write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
 
 
 def _remarks(data: dict[str, Any], *, own_prior: bool) -> None:

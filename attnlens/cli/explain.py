@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.match import Match
     from attnlens.cricket.naming import BallReference
 
-FORMATS = ("text", "json", "heatmap", "summary")
+FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 
@@ -69,6 +69,16 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--json", action="store_const", const="json", dest="format", help="short for --format json"
     )
+    parser.add_argument(
+        "--messages",
+        choices=("openai", "anthropic"),
+        help="the prompt as the JSON messages of such an API (implies --format prompt)",
+    )
+    parser.add_argument(
+        "--template",
+        metavar="FILE",
+        help="a Jinja template in place of the prompt's own (implies --format prompt)",
+    )
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
     parser.add_argument(
         "--cache",
@@ -83,6 +93,14 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    for name in ("messages", "template"):
+        if getattr(options, name) is not None:
+            if options.format not in ("text", "prompt"):
+                raise InputError(
+                    f"--{name} is about prompts, not about --format {options.format}",
+                    remedy="use --format prompt, or leave it out",
+                )
+            options.format = "prompt"
     if options.all and options.ball is not None:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
     if not options.all and options.ball is None:
@@ -93,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
             "outcome",
             remedy="leave --outcome out, or use --format text or json",
         )
-    if options.all and options.format in ("heatmap", "summary"):
+    if options.all and options.format not in ("text", "json"):
         raise InputError(
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
@@ -164,14 +182,17 @@ def _key(match: Match, reference: BallReference, options: argparse.Namespace) ->
     from dataclasses import replace
 
     from attnlens.answers import file_digest, key_of, software
+    from attnlens.cricket.calibration import SUFFIX
     from attnlens.models.shipped import named_checkpoint
 
     name, path = named_checkpoint(options.model)
     model = file_digest(path)
+    # How often a checkpoint's calls came true lies in a file beside it.
+    quoted = file_digest(path.with_name(path.stem + SUFFIX))
     history = None if options.history is None else file_digest(options.history)
     if model is None or (options.history is not None and history is None):
         return None  # no such file, or a folder of matches
-    asked = (reference, options.outcome, not options.no_evidence, history)
+    asked = (quoted, reference, options.outcome, not options.no_evidence, history)
     return key_of("explain", software(), name, model, replace(match, source=""), *asked)
 
 
@@ -253,6 +274,16 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
         return render_heatmap(data, options.scale or "medium")
     if options.format == "summary":
         return render_summary(data)
+    if options.format == "prompt":
+        return _prompt(data, options)
+    if options.format == "markdown":
+        from attnlens.render.markdown import render_markdown
+
+        return render_markdown(data)
+    if options.format == "html":
+        from attnlens.render.html import render_html
+
+        return render_html(data)
     from attnlens.render.terminal import render_terminal
 
     return render_terminal(
@@ -263,3 +294,19 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
         scale=options.scale or "medium",
         unicode=options.out is not None or can_draw(),
     )
+
+
+def _prompt(data: dict[str, Any], options: argparse.Namespace) -> str:
+    """The prompt as text to pipe, or as messages."""
+    from attnlens.render.prompt import MOST_TOKENS, prompt_of
+
+    prompt = prompt_of(data, template=options.template)
+    if prompt.tokens > MOST_TOKENS:
+        # Only a template of the user's can be so long.
+        said = f"the prompt may have {prompt.tokens:,} tokens, more than {MOST_TOKENS:,}"
+        print(f"attnlens: {options.template}: {said}", file=sys.stderr)
+    if options.messages is None:
+        return prompt.text
+    import json
+
+    return json.dumps(prompt.messages(options.messages), ensure_ascii=False, indent=2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from attnlens.cricket.calibration import calls_like
 from attnlens.cricket.evidence import (
     RECENT,
     Evidence,
@@ -28,6 +30,11 @@ from attnlens.explanation.heatmap import heat_map, rounded
 from attnlens.explanation.narrative import narrate
 from attnlens.explanation.summary import summarize_temporal_attention
 from attnlens.models.predictor import FUSED, SLOTS
+
+NOT_COUNTED: Final = frozenset(
+    {"super_over", "other_format", "other_gender", "other_balls_per_over"}
+)
+"""Flags of balls of which no table of calibration speaks."""
 
 GREATEST: Final = 3
 """How many of a group's balls are told by themselves."""
@@ -82,13 +89,19 @@ def explain_ball(
     greatest = {ball["index"] for group in contributions for ball in group["balls"]}
     history_rows = _history(window, reading, tested, build.mentioned(across_balls, greatest))
     by_index = {row["index"]: row for row in history_rows}
+    flags = flags_of(window, predictor, evidence=evidence, history=history)
     data = {
         "schema_version": build.SCHEMA_VERSION,
         "model": _model(predictor),
         "match": _match(window),
         "ball": _ball(window, reference),
         "prediction": build.prediction(
-            OUTCOMES, full.tolist(), baseline.tolist(), window.delivery.outcome or None, outcome
+            OUTCOMES,
+            full.tolist(),
+            baseline.tolist(),
+            window.delivery.outcome or None,
+            outcome,
+            _calibration(predictor, flags, full.tolist()),
         ),
         "contributions": contributions,
         "within_ball": _within_ball(reading),
@@ -100,8 +113,16 @@ def explain_ball(
         "history": history_rows,
         "evidence": []
         if tested is None
-        else [_claim(one, tested.full.tolist(), outcome) for one in tested.tested],
-        "flags": flags_of(window, predictor, evidence=evidence, history=history),
+        else [
+            _claim(
+                one,
+                tested.full.tolist(),
+                outcome,
+                build.tally([by_index[ball] for ball in one.claim.removed], window.delivery.over),
+            )
+            for one in tested.tested
+        ],
+        "flags": flags,
         "summary": summarize_temporal_attention(across_balls["medium"], by_index),
     }
     data["narrative"] = narrate(data)
@@ -118,6 +139,16 @@ def _model(predictor: TrainedPredictor) -> dict[str, Any]:
         "ratings_until": None if until is None else until.isoformat(),
         "match_types": list(predictor.card.get("match_types", [])),
     }
+
+
+def _calibration(
+    predictor: TrainedPredictor, flags: Iterable[Mapping[str, str]], full: Sequence[float]
+) -> dict[str, Any] | None:
+    """How often such calls came true; nothing for cricket in which none was counted."""
+    elsewhere = NOT_COUNTED.intersection(flag["flag"] for flag in flags)
+    if predictor.calibration is None or elsewhere:
+        return None
+    return calls_like(predictor.calibration, full)
 
 
 def _match(window: BallWindow) -> dict[str, Any]:
@@ -236,7 +267,9 @@ def _greatest(window: BallWindow, tested: Evidence) -> dict[str, list[tuple[int,
     return told
 
 
-def _claim(one: Tested, full: list[float], outcome: str | None) -> dict[str, Any]:
+def _claim(
+    one: Tested, full: list[float], outcome: str | None, tally: dict[str, Any] | None
+) -> dict[str, Any]:
     claim = one.claim
     middle = None
     if len(one.controls):
@@ -249,6 +282,7 @@ def _claim(one: Tested, full: list[float], outcome: str | None) -> dict[str, Any
         "head": claim.head,
         "kind": claim.kind,
         "removed": list(claim.removed),
+        "tally": tally,
         "removed_from": one.removed_from,
         "effect_nats": rounded(one.effect, build.NATS_DIGITS),
         "changes": build.outcome_points(OUTCOMES, one.points.tolist()),

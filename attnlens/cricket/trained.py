@@ -13,13 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlens.cricket.calibration import calibration_beside, shipped_calibration
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import KINDS, Ratings
 from attnlens.cricket.tensors import NODES, BaseModel, Floats
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
-from attnlens.models.shipped import named_checkpoint
+from attnlens.models.shipped import SHIPPED, named_checkpoint
 from attnlens.models.temporal import SCALES
 
 KIND: Final = "temporal"
@@ -34,6 +35,8 @@ class TrainedPredictor:
         name: ``bundled``, ``measured``, or the file's stem.
         sha256: of the file.
         card: training dates, match types, figures, as plain data.
+        calibration: how often its calls came true (`attnlens.cricket.calibration`); ``None``
+            where it carries no such table.
     """
 
     name: str
@@ -42,6 +45,7 @@ class TrainedPredictor:
     base: BaseModel
     ratings: Ratings
     card: dict[str, Any] = field(default_factory=dict)
+    calibration: dict[str, Any] | None = None
 
     def date(self, key: str) -> datetime.date | None:
         """A date of the card, such as ``trained_until``."""
@@ -135,7 +139,11 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             f"is damaged ({' '.join(str(error).split())[:120]})", path=path, remedy="train it again"
         ) from error
     network.eval()
-    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card)
+    if name in SHIPPED and path == named_checkpoint(name)[1]:
+        table = shipped_calibration(path.parent, name)
+    else:
+        table = calibration_beside(path, checkpoint.sha256)
+    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card, table)
 
 
 def _check_scales(sizes: Sizes, path: Path) -> None:

@@ -202,9 +202,12 @@ class _HeatMap(Plain):
     aggregate_attention: AggregateAttention
     shares: tuple[RelationShare, ...]
     balls: tuple[Ball, ...]
+    ball_labels: tuple[Text, ...]
+    ball_outcomes: tuple[Outcome, ...]
 
     @model_validator(mode="after")
     def _rows_cover_the_balls(self) -> Self:
+        _same_lengths(self, "balls", "ball_labels", "ball_outcomes")
         for name, head in self.attention_by_head.items():
             if len(head.row) != len(self.balls):
                 raise ValueError(

@@ -28,8 +28,13 @@ def prediction(
     baseline: Sequence[float],
     actual: str | None,
     explained: str | None = None,
+    calibration: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What is expected, beside the baseline, and how surprising what happened was."""
+    """What is expected, beside the baseline, and how surprising what happened was.
+
+    Args:
+        calibration: how often calls like these came true.
+    """
     chances = dict(zip(outcomes, full, strict=True))
     return {
         "outcomes": [
@@ -44,6 +49,7 @@ def prediction(
         "explained": explained,
         "actual": actual,
         "surprise_bits": None if actual is None else rounded(-math.log2(chances[actual])),
+        "calibration": calibration,
     }
 
 
@@ -112,6 +118,32 @@ def past_ball(
         "attention": rounded(attention),
         "effect_nats": None if effect is None else rounded(effect, NATS_DIGITS),
         "changes": changes,
+    }
+
+
+def tally(balls: Sequence[Mapping[str, Any]], over: int) -> dict[str, Any] | None:
+    """What came of some past balls, counted; ``None`` where there is none.
+
+    Args:
+        balls: rows as of `past_ball`.
+        over: the current one.
+    """
+    if not balls:
+        return None
+
+    def shared(key: str) -> str | None:
+        names = {ball[key] for ball in balls}
+        return names.pop() if len(names) == 1 else None
+
+    return {
+        "balls": len(balls),
+        "runs": sum(ball["runs"] for ball in balls),
+        "dots": sum(ball["runs"] == 0 and not ball["wicket"] for ball in balls),
+        "boundaries": sum(ball["boundary"] for ball in balls),
+        "wickets": sum(ball["wicket"] for ball in balls),
+        "bowler": shared("bowler"),
+        "batter": shared("batter"),
+        "this_over": all(ball["over"] == over for ball in balls),
     }
 
 

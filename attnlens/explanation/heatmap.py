@@ -190,6 +190,8 @@ def heat_map(
         "aggregate_attention": aggregate(attention),
         "shares": shares(attention),
         "balls": [ball.index for ball in balls],
+        "ball_labels": [ball.label for ball in balls],
+        "ball_outcomes": [ball.outcome for ball in balls],
     }
 
 

@@ -2,39 +2,60 @@
 
 A sentence never says more than the evidence: what the model looked at is told
 with the verdict of the test that hid it, and what was not tested is told as a
-picture.
+picture. How a sentence is worded follows from what it tells, never from chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-OUTCOME_WORDS: Mapping[str, str] = {
-    "0": "a dot ball",
-    "1": "a single",
-    "2": "two runs",
-    "3": "three runs",
-    "4": "a four",
-    "5": "five runs",
-    "6": "a six",
-    "W": "a wicket",
-    "wd": "a wide",
-    "nb": "a no-ball",
-    "bye": "byes or leg byes",
-}
+from attnlens.explanation.facts import (
+    FLAG_WORDS,
+    FORMATS,
+    OUTCOME_WORDS,
+    Fact,
+    Part,
+    Sentence,
+    Source,
+    bare_outcome,
+    bare_points,
+    counted,
+    fine_percent,
+    finest_percent,
+    flag_words,
+    outcome_words,
+    percent,
+    resolve,
+    sentence,
+    signed_points,
+    significant,
+    tenths,
+    thousands,
+)
+from attnlens.explanation.narrative_claims import (
+    RELATION_WORDS,
+    balls_of,
+    claim_sentence,
+    picture,
+    speaks_for,
+    told_claims,
+)
 
-RELATION_WORDS: Mapping[str, str] = {
-    "same_over": "the current over",
-    "same_bowler": "this bowler's balls",
-    "same_batsman": "this batter's balls",
-    "same_matchup": "this bowler's balls to this batter",
-    "boundary": "boundaries",
-    "wicket_adjacent": "wickets and the balls beside them",
-    "boundary_cluster": "clusters of boundaries",
-    "over_boundary": "the first and last balls of overs",
-}
+__all__ = [
+    "FELT",
+    "FORMATS",
+    "OUTCOME_WORDS",
+    "RELATION_WORDS",
+    "UNNAMED",
+    "fine_percent",
+    "finest_percent",
+    "narrate",
+    "outcome_words",
+    "percent",
+    "resolve",
+    "significant",
+]
 
 UNNAMED = "learned"
 """The pattern of a head that started without one."""
@@ -42,127 +63,60 @@ UNNAMED = "learned"
 FELT = 0.05
 """Points below which a contribution prints as 0.0 and is not worth a sentence."""
 
+FEWEST, MOST = 4, 7
+"""Sentences."""
 
-def percent(value: float) -> str:
-    return f"{value:.0%}"
+CAUTIONS: Final = 3
+"""So many flags are told; more are counted."""
 
+STANDS_OUT: Final = 1.0
+"""Points between an outcome and its baseline from which it is worth remarking on."""
 
-def fine_percent(value: float) -> str:
-    return f"{value:.1%}"
+FIRM, LOOSE = 0.5, 0.36
+"""Chances of the likeliest outcome from which, and below which, it is told as such."""
 
+NEAR: Final = 0.03
+"""A call further than this from others' mean is not such a call, only the nearest."""
 
-def finest_percent(value: float) -> str:
-    return f"{value:.2%}"
+SURPRISES: Final = ((1.5, "no surprise"), (3.0, "a mild surprise"), (5.0, "a surprise"))
+"""What to call a surprise below so many bits; above, it is a great one."""
 
-
-def signed_points(value: float) -> str:
-    return f"{value:+.1f}"
-
-
-def tenths(value: float) -> str:
-    return f"{value:.1f}"
-
-
-def significant(value: float) -> str:
-    return f"{value:.2g}"
-
-
-def counted(value: list[Any]) -> str:
-    return str(len(value))
-
-
-def outcome_words(value: str) -> str:
-    return OUTCOME_WORDS[value]
-
-
-def spaced(value: str) -> str:
-    return value.replace("_", "-")
-
-
-FORMATS: tuple[Callable[[Any], str], ...] = (
-    str,
-    percent,
-    fine_percent,
-    finest_percent,
-    signed_points,
-    tenths,
-    significant,
-    counted,
-    outcome_words,
-    spaced,
-)
-"""Every way in which a value becomes a fact's text."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Fact:
-    text: str
-    pointer: str
-
-
-Part = str | _Fact
-Sentence = dict[str, Any]
-
-
-class _Source:
-    """An explanation whose values are quoted by JSON pointer (RFC 6901)."""
-
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data = data
-
-    def quote(self, pointer: str, form: Callable[[Any], str] = str) -> _Fact:
-        return _Fact(form(resolve(self.data, pointer)), pointer)
-
-
-def resolve(data: Any, pointer: str) -> Any:
-    """The value at a JSON pointer.
-
-    Raises:
-        LookupError: nothing is there.
-    """
-    for step in pointer.split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        data = data[int(step)] if isinstance(data, list) else data[step]
-    return data
+SAID_ELSEWHERE: Final = frozenset({"no_history", "evidence_skipped"})
+"""Flags that another sentence tells."""
 
 
 def narrate(data: Mapping[str, Any]) -> list[Sentence]:
-    """Three to six sentences about an explanation (its own ``narrative`` is not read).
+    """Four to seven sentences about an explanation (its own ``narrative`` is not read).
+
+    What is expected, and how often such calls came true; what the model looked at and whether
+    it mattered; what lifts the outcome and what pulls the other way; what would change it; what
+    happened; what to keep in mind.
 
     Returns:
         ``[{"text": sentence, "facts": [{"text": "35%", "pointer": "/..."}]}]``;
         every number and name in a sentence is a fact, in the order of reading.
     """
-    source = _Source(data)
-    sentences = [_expectation(source), *_focus(source)]
-    sentences += _contributions(source)
-    sentences += _after(source)
-    sentences += _cautions(source)
-    if len(sentences) < 3:
-        sentences.insert(2, _fusion(source))
+    source = Source(data)
+    focus = _focus(source)
+    told = [
+        [_expectation(source)],
+        _calibration(source),
+        focus[:1],
+        _contributions(source),
+        _what_would_change(source, told_claims(data)[:1]),
+        _after(source),
+        _cautions(source),
+    ]
+    if sum(map(len, told)) < MOST:
+        told.insert(3, focus[1:])
+    sentences = [one for part in told for one in part]
+    for more in (_fusion, _next_likeliest):
+        if len(sentences) < FEWEST:
+            sentences.insert(2, more(source))
     return sentences
 
 
-def _sentence(parts: Iterable[Part]) -> Sentence:
-    kept = list(parts)
-    return {
-        "text": "".join(part if isinstance(part, str) else part.text for part in kept),
-        "facts": [
-            {"text": part.text, "pointer": part.pointer} for part in kept if isinstance(part, _Fact)
-        ],
-    }
-
-
-def _change(source: _Source, before: str, after: str) -> tuple[_Fact, _Fact]:
-    """Two probabilities, with as few decimals as show that they differ."""
-    for form in (percent, fine_percent, finest_percent):
-        pair = source.quote(before, form), source.quote(after, form)
-        if pair[0].text != pair[1].text:
-            return pair
-    return source.quote(before, fine_percent), source.quote(after, fine_percent)
-
-
-def _most_moved(data: Mapping[str, Any]) -> int:
+def _moved(data: Mapping[str, Any]) -> int:
     """The outcome that is explained, else the one that is furthest from its baseline."""
     if data["prediction"]["explained"] is not None:
         return _place(data, data["prediction"]["explained"])
@@ -176,252 +130,345 @@ def _place(data: Mapping[str, Any], outcome: str) -> int:
     return next(at for at, entry in enumerate(entries) if entry["outcome"] == outcome)
 
 
-def _expectation(source: _Source) -> Sentence:
-    top = f"/prediction/outcomes/{_place(source.data, source.data['prediction']['top'])}"
-    moved = f"/prediction/outcomes/{_most_moved(source.data)}"
-    start: list[Part] = [
-        "For ",
-        source.quote("/ball/bowler"),
-        " to ",
-        source.quote("/ball/batter"),
-        ", the model's likeliest outcome is ",
-        source.quote(f"{top}/outcome", outcome_words),
-    ]
-    now, base = _change(source, f"{moved}/probability", f"{moved}/baseline")
-    if top == moved:
-        end: list[Part] = [" at ", now, ", against ", base]
-    else:
-        asked = source.data["prediction"]["explained"] is not None
-        end = [
-            " at ",
-            source.quote(f"{top}/probability", percent),
-            "; asked about is " if asked else "; what stands out is ",
-            source.quote(f"{moved}/outcome", outcome_words),
-            " at ",
-            now,
-            ", against ",
-            base,
+def _difference(data: Mapping[str, Any], place: int) -> float:
+    """Points by which an outcome is above its baseline."""
+    entry = data["prediction"]["outcomes"][place]
+    return float(100 * (entry["probability"] - entry["baseline"]))
+
+
+def _situation(source: Source) -> list[Part]:
+    """Who bowls to whom, and at what moment."""
+    ball = source.data["ball"]
+    who: list[Part] = [source.quote("/ball/bowler"), " to ", source.quote("/ball/batter")]
+    if ball["super_over"]:
+        who = [*who, " in a super over"]
+    score: list[Part] = [source.quote("/ball/score"), "/", source.quote("/ball/wickets")]
+    if ball["runs_required"] and ball["balls_left"]:
+        runs = " run" if ball["runs_required"] == 1 else " runs"
+        left = " ball" if ball["balls_left"] == 1 else " balls"
+        return [
+            *who,
+            ", with ",
+            source.quote("/ball/runs_required"),
+            f"{runs} needed from ",
+            source.quote("/ball/balls_left"),
+            left,
         ]
-    return _sentence([*start, *end, " for a ball about which it knows nothing."])
+    if not source.data["history"]:
+        return [*who, ", to open the innings"]
+    return [*who, " at ", *score]
 
 
-def _focus(source: _Source) -> list[Sentence]:
+def _expectation(source: Source) -> Sentence:
+    data = source.data
+    place = _moved(data)
+    likeliest = _place(data, data["prediction"]["top"])
+    top, moved = (f"/prediction/outcomes/{at}" for at in (likeliest, place))
+    now, base = source.change(f"{moved}/probability", f"{moved}/baseline")
+    difference = _difference(data, place)
+    favourite = source.quote(f"{top}/outcome", outcome_words)
+    chance = data["prediction"]["outcomes"][likeliest]["probability"]
+    start: list[Part] = [*_situation(source), ": the model ", *_backed(favourite, chance)]
+    against: list[Part] = [now, ", against ", base, " for a ball of which it knows nothing."]
+    if top == moved:
+        return sentence([*start, ", at ", *against])
+    start += [" (", source.quote(f"{top}/probability", percent), ")"]
+    outcome = source.quote(f"{moved}/outcome", outcome_words)
+    if data["prediction"]["explained"] is not None:
+        return sentence([*start, "; asked about is ", outcome, ": ", *against])
+    if abs(difference) < STANDS_OUT:
+        return sentence([*start, " and nothing stands out: ", outcome, " is at ", *against])
+    how = "high" if difference > 0 else "low"
+    return sentence(
+        [*start, f", but what stands out is a {how} chance of ", outcome, ": ", *against]
+    )
+
+
+def _backed(favourite: Fact, chance: float) -> list[Part]:
+    """How firmly it holds to the likeliest outcome."""
+    if chance >= FIRM:
+        return ["backs ", favourite]
+    return ["leans to ", favourite] if chance < LOOSE else ["makes ", favourite, " likeliest"]
+
+
+def _calibration(source: Source) -> list[Sentence]:
+    """How often such calls came true, for the outcome that the story is about."""
+    table = source.data["prediction"]["calibration"]
+    if table is None:
+        return []
+    place = _moved(source.data)
+    entry = table["outcomes"][place]
+    pointer = f"/prediction/calibration/outcomes/{place}"
+    chance = source.data["prediction"]["outcomes"][place]["probability"]
+    near = abs(entry["predicted"] - chance) <= NEAR
+    subject: list[Part] = ["Such calls" if near else "The nearest calls on record"]
+    if table["checkpoint"] != source.data["model"]["name"]:
+        twin = source.quote("/prediction/calibration/checkpoint")
+        subject += [" by the checkpoint ", twin, ", on matches it had not seen,"]
+    said: list[Part] = [
+        "where it said about ",
+        source.visible(f"{pointer}/predicted"),
+        ", ",
+        source.quote(f"{pointer}/outcome", outcome_words),
+    ]
+    balls = source.quote(f"{pointer}/balls", thousands)
+    if not entry["happened"]:
+        return [sentence([*subject, " are rare: ", *said, " never came (", balls, " balls)."])]
+    came: list[Part] = [" came ", source.quote(f"{pointer}/happened", fine_percent)]
+    count: list[Part] = [" of the time (", balls, " balls)."]
+    return [sentence([*subject, f" {_held(entry)}: ", *said, *came, *count])]
+
+
+def _held(entry: Mapping[str, Any]) -> str:
+    """Whether what was said lies within what came, by its interval."""
+    if entry["happened_ci"] is None:
+        return "can be counted"
+    low, high = entry["happened_ci"]
+    if entry["predicted"] > high:
+        return "run a little high"
+    return "run a little low" if entry["predicted"] < low else "hold up"
+
+
+def _focus(source: Source) -> list[Sentence]:
     """What was looked at, with verdicts: the leading claim and one that fared differently."""
     data = source.data
     if not data["across_balls"]["medium"]["balls"] and not data["history"]:
         return [
-            _sentence(
+            sentence(
                 [
                     "There is no earlier ball of this innings to look at: the prediction rests on "
                     "what was known before it."
                 ]
             )
         ]
-    claims = [at for at, claim in enumerate(data["evidence"]) if claim["removed"]]
-    if not claims:
-        return [_picture(source)]
-    claims.sort(key=lambda at: _rank(data["evidence"][at]))
-    first = claims[0]
-    told = data["evidence"][first]["verdict"]
-    other = next((at for at in claims if data["evidence"][at]["verdict"] not in (told, None)), None)
-    chosen = [first] if other is None else [first, other]
-    return [_claim(source, at) for at in chosen]
+    chosen = told_claims(data)
+    if not chosen:
+        return [picture(source)]
+    return [claim_sentence(source, at, leading=at == chosen[0]) for at in chosen]
 
 
-def _rank(claim: Mapping[str, Any]) -> tuple[int, bool, float]:
-    """By verdict; what was hidden from the whole model before what one head alone lost."""
-    order = ("supported", "not better than chance", "contradicted", None)
-    one_head = claim["removed_from"] == "head"
-    return order.index(claim["verdict"]), one_head, -abs(claim["effect_nats"])
+PLAYERS: Final[Mapping[str, tuple[str, str]]] = {
+    "striker's record": ("/ball/batter", "'s record"),
+    "bowler's record": ("/ball/bowler", "'s record"),
+    "this bowler's earlier balls": ("/ball/bowler", "'s earlier balls to other batters"),
+    "this batter's earlier balls": ("/ball/batter", "'s earlier balls from other bowlers"),
+}
+"""Groups that belong to a player: whose, and what."""
+
+GROUPS: Final[Mapping[str, str]] = {
+    "venue and teams": "the ground and the teams",
+    "scoreboard": "the scoreboard",
+    "this over": "this over so far",
+    "other recent balls": "the other recent balls",
+    "earlier balls": "the balls long past",
+}
+MANY: Final = frozenset(
+    {
+        "venue and teams",
+        "this bowler to this batter",
+        "this bowler's earlier balls",
+        "this batter's earlier balls",
+        "other recent balls",
+        "earlier balls",
+    }
+)
+"""Groups whose words are plural."""
 
 
-def _picture(source: _Source) -> Sentence:
-    """Where attention went when nothing was tested; quotes shares, which overlap."""
-    shares = source.data["across_balls"]["medium"]["shares"]
-    known = [at for at, share in enumerate(shares) if share["relation"] in RELATION_WORDS]
-    if not known:
-        return _sentence(["Nothing it looked at was tested: the heat maps are a picture only."])
-    at = max(known, key=lambda place: shares[place]["share"])
-    pointer = f"/across_balls/medium/shares/{at}"
-    return _sentence(
-        [
-            "Of its attention to recent balls ",
-            source.quote(f"{pointer}/share", percent),
-            f" went to {RELATION_WORDS[shares[at]['relation']]} (even attention would give ",
-            source.quote(f"{pointer}/uniform", percent),
-            "); no claim was tested, so this is a picture and not a reason.",
-        ]
-    )
+def _group(source: Source, at: int) -> list[Part]:
+    group = source.data["contributions"][at]["group"]
+    if group == "this bowler to this batter":
+        return [source.quote("/ball/bowler"), "'s earlier balls to ", source.quote("/ball/batter")]
+    if group in PLAYERS:
+        pointer, words = PLAYERS[group]
+        return [source.quote(pointer), words]
+    if group in GROUPS:
+        return [GROUPS[group]]
+    return [source.quote(f"/contributions/{at}/group")]
 
 
-def _claim(source: _Source, at: int) -> Sentence:
-    claim = source.data["evidence"][at]
-    pointer = f"/evidence/{at}"
-    if claim["verdict"] is None:
-        reason: list[Part] = (
-            [] if claim["reason"] is None else [": ", source.quote(f"{pointer}/reason")]
-        )
-        return _sentence(
-            [*_subject(source, at), ", which is a picture and not a claim", *reason, "."]
-        )
-    change = claim["top_change"]
-    before, after = _change(source, f"{pointer}/top_change/before", f"{pointer}/top_change/after")
-    them = "it" if len(claim["removed"]) == 1 else "them"
-    where = "the whole model" if claim["removed_from"] == "model" else "that head"
-    parts: list[Part] = [
-        *_subject(source, at),
-        "; " if claim["verdict"] == "supported" else ", but ",
-        f"hiding {them} from {where} (the scoreboard stays) ",
-    ]
-    outcome = source.quote(f"{pointer}/top_change/outcome", outcome_words)
-    if before.text == after.text:
-        parts += ["leaves ", outcome, " at ", before]
-    else:
-        verb = "lowers" if change["points"] < 0 else "raises"
-        parts += [f"{verb} the chance of ", outcome, " from ", before, " to ", after]
-    return _sentence([*parts, *_verdict(source, at), "."])
-
-
-def _verdict(source: _Source, at: int) -> list[Part]:
-    claim = source.data["evidence"][at]
-    pointer = f"/evidence/{at}"
-    reason: list[Part] = (
-        [] if claim["reason"] is None else [": ", source.quote(f"{pointer}/reason")]
-    )
-    odds: list[Part] = (
-        [] if claim["q"] is None else ["q ", source.quote(f"{pointer}/q", significant)]
-    )
-    inside = [*odds, *(["; " if odds else "", *reason[1:]] if reason else [])]
-    verdict: list[Part] = [", which is ", source.quote(f"{pointer}/verdict")]
-    return [*verdict, " (", *inside, ")"] if inside else verdict
-
-
-def _subject(source: _Source, at: int) -> list[Part]:
-    """Who looked at what: ``Its same-bowler head focused on A Zampa's balls 7.3 and 7.1``."""
-    claim = source.data["evidence"][at]
-    balls = _balls(source, at)
-    one = len(claim["removed"]) == 1
-    noun = "ball" if one else "balls"
-    if claim["kind"] == "this over":
-        return [f"The model focused on this over's earlier {noun} ", *balls]
-    if claim["kind"] == "boundaries":
-        return [f"The model focused on the {'boundary' if one else 'boundaries'} at ", *balls]
-    place = f"/across_balls/{claim['scale']}/attention_by_head/{claim['head']}"
-    try:
-        head = resolve(source.data, place)
-    except LookupError:
-        return [f"The model focused on {noun} ", *balls]
-    name = _head_name(source, at, place, head)
-    focus: list[Part] = [*name, " focused on "]
-    for key in ("bowler", "batsman"):
-        if key in head:
-            return [*focus, source.quote(f"{place}/{key}"), f"'s earlier {noun} ", *balls]
-    return [*focus, f"{noun} ", *balls]
-
-
-def _head_name(source: _Source, at: int, place: str, head: Mapping[str, Any]) -> list[Part]:
-    """By the name it has earned, else by what it started as; always with its scale."""
-    scale: list[Part] = ["On the ", source.quote(f"/evidence/{at}/scale"), " scale, "]
-    if head["pattern"] != UNNAMED:
-        pattern = source.quote(f"{place}/pattern", spaced)
-        if head["earned"] == head["pattern"]:
-            return [*scale, "its ", pattern, " head"]
-        return [*scale, "the head that started as ", pattern]
-    if head["earned"] != "unspecialised":
-        return [*scale, "the head that earned the name ", source.quote(f"{place}/earned", spaced)]
-    return [*scale, "a head without a name"]
-
-
-def _balls(source: _Source, at: int) -> list[Part]:
-    """The labels of a claim's balls, or how many where a list would be long."""
-    removed = source.data["evidence"][at]["removed"]
-    where = {entry["index"]: place for place, entry in enumerate(source.data["history"])}
-    if len(removed) > 6:
-        return ["(", source.quote(f"/evidence/{at}/removed", counted), " in all)"]
-    parts: list[Part] = []
-    for rank, ball in enumerate(removed):
-        if rank:
-            parts.append(" and " if rank == len(removed) - 1 else ", ")
-        if ball in where:
-            parts.append(source.quote(f"/history/{where[ball]}/label"))
-        else:
-            parts += ["delivery ", source.quote(f"/evidence/{at}/removed/{rank}")]
-    return parts
-
-
-def _contributions(source: _Source) -> list[Sentence]:
+def _contributions(source: Source) -> list[Sentence]:
+    """What does most to the outcome, and what pulls the other way."""
     groups = source.data["contributions"]
     if not groups:
         return []
-    moved = _most_moved(source.data)
-    points = [group["points"][moved]["points"] for group in groups]
-    outcome = source.quote(f"/prediction/outcomes/{moved}/outcome", outcome_words)
+    place = _moved(source.data)
+    points = [group["points"][place]["points"] for group in groups]
+    outcome = source.quote(f"/prediction/outcomes/{place}/outcome", outcome_words)
 
-    def told(at: int) -> list[Part]:
-        bare = groups[at]["group"].startswith(("this ", "other ", "earlier "))
-        return [
-            "" if bare else "the ",
-            source.quote(f"/contributions/{at}/group"),
-            " (",
-            source.quote(f"/contributions/{at}/points/{moved}/points", signed_points),
-            " points)",
-        ]
+    def told(at: int, one: str) -> list[Part]:
+        verb = one if groups[at]["group"] in MANY else f"{one}s"
+        return [*_group(source, at), f" {verb} "]
 
-    def verb(at: int) -> str:
-        return " are " if groups[at]["group"].endswith(("balls", "teams")) else " is "
+    def much(at: int) -> list[Part]:
+        pointer = f"/contributions/{at}/points/{place}/points"
+        return [" (", source.quote(pointer, signed_points), " points)"]
 
     up, down = points.index(max(points)), points.index(min(points))
     rises, falls = points[up] >= FELT, points[down] <= -FELT
-    if rises and falls:
-        told_of = ["What adds most to ", outcome, verb(up), *told(up), "; what takes most away"]
-        return [_sentence([*told_of, verb(down), *told(down), "."])]
+    if not rises and not falls:
+        return [sentence(["Nothing known about this ball moves ", outcome, " by much."])]
+    if rises and (not falls or sum(points) >= 0):
+        parts = [*told(up, "lift"), outcome, " most", *much(up)]
+        if falls:
+            parts += ["; ", *told(down, "pull"), "the other way", *much(down)]
+        return [sentence([*parts, "."])]
+    parts = [*told(down, "hold"), outcome, " down most", *much(down)]
     if rises:
-        return [_sentence(["What adds most to ", outcome, verb(up), *told(up), "."])]
-    if falls:
-        return [_sentence(["What takes most away from ", outcome, verb(down), *told(down), "."])]
-    return [_sentence(["Nothing known about this ball moves ", outcome, " by much."])]
+        parts += ["; ", *told(up, "pull"), "the other way", *much(up)]
+    return [sentence([*parts, "."])]
 
 
-def _after(source: _Source) -> list[Sentence]:
-    actual = source.data["prediction"]["actual"]
+UNKNOWN: Final[Mapping[str, tuple[str, str | None, str]]] = {
+    "venue and teams": ("Knowing nothing of the ground and the teams", None, ""),
+    "striker's record": ("Knowing nothing of ", "/ball/batter", "'s record"),
+    "bowler's record": ("Knowing nothing of ", "/ball/bowler", "'s record"),
+    "the scoreboard": ("Hiding the scoreboard", None, ""),
+    "the chase": ("Hiding the chase", None, ""),
+}
+"""What it means to take away what was known: the words, the player, the words after."""
+
+
+def _what_would_change(source: Source, told: Sequence[int]) -> list[Sentence]:
+    """The largest change of the outcome among everything that was taken away.
+
+    Args:
+        told: claims that have their sentences.
+    """
+    data = source.data
+    place = _moved(data)
+    found: list[tuple[float, str]] = [
+        (claim["changes"][place]["points"], f"/evidence/{at}")
+        for at, claim in enumerate(data["evidence"])
+        if claim["removed_from"] == "model"
+    ]
+    found += [
+        (ball["changes"][place]["points"], f"/history/{at}")
+        for at, ball in enumerate(data["history"])
+        if ball["changes"]
+    ]
+    if not found:
+        return []
+    points, pointer = max(found, key=lambda change: abs(change[0]))
+    outcome = source.quote(f"/prediction/outcomes/{place}/outcome", outcome_words)
+    if abs(points) < FELT:
+        start = "Nothing that was taken away would change the chance of "
+        return [sentence([start, outcome, " by much."])]
+    entry = resolve(data, pointer)
+    change = entry.get("top_change")
+    same = (
+        change is not None and change["outcome"] == data["prediction"]["outcomes"][place]["outcome"]
+    )
+    tested = [data["evidence"][at] for at in told if data["evidence"][at]["verdict"] is not None]
+    if same and any(_hides(one) == _hides(entry) for one in tested):
+        return [sentence(["Nothing else would change the chance of ", outcome, " as much."])]
+    parts = [*_taken_away(source, pointer), " would change the chance of ", outcome, " most"]
+    if same:
+        before, after = source.change(f"{pointer}/top_change/before", f"{pointer}/top_change/after")
+        parts += [", taking it from ", before, " to ", after]
+    else:
+        way = "up" if points > 0 else "down"
+        amount = source.quote(f"{pointer}/changes/{place}/points", bare_points)
+        parts += [f", taking it {way} by ", amount, " points"]
+    return [sentence([*parts, *_how_sure(source, pointer), "."])]
+
+
+def _hides(claim: Mapping[str, Any]) -> tuple[str, frozenset[int]]:
+    return claim["removed_from"], frozenset(claim["removed"])
+
+
+def _taken_away(source: Source, pointer: str) -> list[Part]:
+    entry = resolve(source.data, pointer)
+    if "kind" not in entry:
+        return ["Hiding ball ", source.quote(f"{pointer}/label"), " alone"]
+    if entry["kind"] in UNKNOWN:
+        words, player, end = UNKNOWN[entry["kind"]]
+        return [words] if player is None else [words, source.quote(player), end]
+    return ["Hiding ", *balls_of(source, int(pointer.rsplit("/", 1)[1]))]
+
+
+def _how_sure(source: Source, pointer: str) -> list[Part]:
+    entry = resolve(source.data, pointer)
+    if entry.get("verdict") is None:
+        return [", though there was nothing to test that against"]
+    return [" (", source.quote(f"{pointer}/verdict"), ")"]
+
+
+def _after(source: Source) -> list[Sentence]:
+    """What happened, how surprising it was, and whether what the story pointed at came."""
+    data = source.data
+    actual = data["prediction"]["actual"]
     if actual is None:
         return []
     parts: list[Part] = [
         "The ball brought ",
         source.quote("/prediction/actual", outcome_words),
-        ", to which the model had given ",
-        _visible(source, f"/prediction/outcomes/{_place(source.data, actual)}/probability"),
+        ", which the model had at ",
+        source.visible(f"/prediction/outcomes/{_place(data, actual)}/probability"),
     ]
-    if source.data["prediction"]["surprise_bits"] is not None:
+    surprise = data["prediction"]["surprise_bits"]
+    if surprise is not None:
         bits = source.quote("/prediction/surprise_bits", tenths)
-        parts += [", a surprise of ", bits, " bit" if bits.text == "1.0" else " bits"]
-    return [_sentence([*parts, "."])]
+        shown = round(surprise, 1)
+        word = next((word for most, word in SURPRISES if shown < most), "a great surprise")
+        unit = " bit)" if bits.text == "1.0" else " bits)"
+        parts += [f": {word} (", bits, unit]
+    chosen = told_claims(data)
+    if chosen and data["evidence"][chosen[0]]["verdict"] == "supported":
+        parts += _held_story(source, chosen[0])
+    return [sentence([*parts, "."])]
 
 
-def _visible(source: _Source, pointer: str) -> _Fact:
-    """A probability that does not print as 0% unless it is next to nothing."""
-    value = resolve(source.data, pointer)
-    form = percent if value >= 0.01 else fine_percent if value >= 0.001 else finest_percent
-    return source.quote(pointer, form)
+def _held_story(source: Source, at: int) -> list[Part]:
+    """Whether the outcome that the supported claim speaks for, or against, is what came."""
+    claim = source.data["evidence"][at]
+    came = claim["top_change"]["outcome"] == source.data["prediction"]["actual"]
+    those = "that ball" if len(claim["removed"]) == 1 else "those balls"
+    if came:
+        return [
+            f", just what {those} spoke for"
+            if speaks_for(claim)
+            else f", though {those} spoke against it"
+        ]
+    outcome = source.quote(f"/evidence/{at}/top_change/outcome", bare_outcome)
+    if speaks_for(claim):
+        return [", and not the ", outcome, f" that {those} spoke for"]
+    return ["; the ", outcome, f" that {those} spoke against did not come"]
 
 
-def _cautions(source: _Source) -> list[Sentence]:
-    flags = source.data["flags"]
-    if not flags:
+def _cautions(source: Source) -> list[Sentence]:
+    flags = {entry["flag"]: at for at, entry in enumerate(source.data["flags"])}
+    told = [flag for flag in FLAG_WORDS if flag in flags and flag not in SAID_ELSEWHERE]
+    if not told:
         return []
-    parts: list[Part] = ["Keep in mind: "]
-    for at, flag in enumerate(flags):
-        ended, last = flag["text"].endswith((".", "!", "?")), at == len(flags) - 1
-        between = "" if last and ended else "." if last else " " if ended else "; "
-        parts += [source.quote(f"/flags/{at}/text"), between]
-    return [_sentence(parts)]
+    start: list[Part] = ["Keep in mind: "]
+    parts: list[Part] = []
+    if len(told) > CAUTIONS:
+        told = told[:CAUTIONS]
+        start = ["Keep in mind, of ", source.quote("/flags", counted), " cautions: "]
+    for rank, flag in enumerate(told):
+        if rank:
+            parts.append(", and " if rank == len(told) - 1 else ", ")
+        parts.append(source.quote(f"/flags/{flags[flag]}/flag", flag_words))
+    return [sentence([*start, *parts, "."])]
 
 
-def _fusion(source: _Source) -> Sentence:
-    return _sentence(
+def _fusion(source: Source) -> Sentence:
+    return sentence(
         [
             "What is known of the ball itself carries ",
             source.quote("/fusion_weights/within_ball", percent),
             " of the weight in the prediction, earlier balls the rest.",
         ]
     )
+
+
+def _next_likeliest(source: Source) -> Sentence:
+    entries = source.data["prediction"]["outcomes"]
+    order = sorted(range(len(entries)), key=lambda at: -entries[at]["probability"])
+    parts: list[Part] = ["After that come "]
+    for rank, at in enumerate(order[1:3]):
+        pointer = f"/prediction/outcomes/{at}"
+        parts += [" and " if rank else "", source.quote(f"{pointer}/outcome", outcome_words)]
+        parts += [" at ", source.visible(f"{pointer}/probability")]
+    return sentence([*parts, "."])

@@ -120,10 +120,40 @@ EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order)]
 EveryOutcomeOrNone = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order_or_empty)]
 
 
+class CallsLikeThis(Plain):
+    """Balls with about the same probability of an outcome, and how often it happened.
+
+    ``predicted`` is their mean probability, ``happened`` how often it came true, with the 95%
+    interval over resampled matches (null where they come from one match).
+    """
+
+    outcome: Outcome
+    predicted: Share
+    happened: Share
+    happened_ci: tuple[Share, Share] | None
+    balls: Count
+
+
+class Calibration(Plain):
+    """How often calls like these came true, on matches that ``checkpoint`` had not seen.
+
+    ``checkpoint`` is the one whose calls were counted: the model's own name, or that of the one
+    it stands for. ``matches``, ``balls``, ``first`` and ``last`` day tell on what.
+    """
+
+    checkpoint: Text
+    matches: Count
+    balls: Count
+    first: Text | None
+    last: Text | None
+    outcomes: Annotated[tuple[CallsLikeThis, ...], AfterValidator(_in_order)]
+
+
 class Prediction(Plain):
     """What the model expects, beside the baseline that knows nothing of this ball.
 
     ``explained`` is the outcome that was asked about; without, the whole distribution is.
+    ``calibration`` is null where the checkpoint carries no such table.
     """
 
     outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(_in_order)]
@@ -131,6 +161,7 @@ class Prediction(Plain):
     explained: Outcome | None
     actual: Outcome | None
     surprise_bits: Positive | None
+    calibration: Calibration | None
 
 
 class BallContribution(Plain):
@@ -192,10 +223,27 @@ class SecondOperator(Plain):
     controls: Count
 
 
+class Tally(Plain):
+    """What came of a claim's balls, counted; ``dots`` brought no run and no wicket.
+
+    ``bowler`` and ``batter`` are named where all the balls are theirs.
+    """
+
+    balls: Ball
+    runs: Integer
+    dots: Count
+    boundaries: Count
+    wickets: Count
+    bowler: Text | None
+    batter: Text | None
+    this_over: Flag
+
+
 class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict.
 
-    ``removed`` is empty where the claim is about what was known, not about past balls.
+    ``removed`` is empty, and ``tally`` null, where the claim is about what was known, not about
+    past balls.
     ``replaced`` is null where the second operator was not tried: it checks supported claims.
     """
 
@@ -213,6 +261,7 @@ class Evidence(Plain):
         "venue and teams",
     ]
     removed: tuple[Ball, ...]
+    tally: Tally | None
     removed_from: Literal["model", "head"]
     effect_nats: Finite
     changes: EveryOutcome

@@ -68,6 +68,7 @@ def add_prediction(page: Page, data: Mapping[str, Any], outcome: str) -> None:
             gap=3,
             lead=[("  the rest", "quiet")],
         )
+    _add_calls(page, data, outcome)
     _add_what_happened(page, data)
     if moves and not beside:
         page.blank()
@@ -202,6 +203,21 @@ def _move(group: str, points: float, most: float, width: int, glyphs: Glyphs) ->
         (f"{signed(points, glyphs):>{POINTS}}", tone),
         (f" {sign * size}" if size else "", tone),
     ]
+
+
+def _add_calls(page: Page, data: Mapping[str, Any], outcome: str) -> None:
+    """How often such calls of the chosen outcome came true, where that was counted."""
+    table = data["prediction"]["calibration"]
+    if table is None:
+        return
+    like = next(entry for entry in table["outcomes"] if entry["outcome"] == outcome)
+    whose = "" if table["checkpoint"] == data["model"]["name"] else f" by {table['checkpoint']}"
+    page.paragraph(
+        f"such calls of P({outcome}){whose} came true {like['happened']:.1%} of the time "
+        f"(n {like['balls']:,})",
+        "quiet",
+        indent=LABEL,
+    )
 
 
 def _add_what_happened(page: Page, data: Mapping[str, Any]) -> None:

@@ -1,0 +1,122 @@
+"""An explanation as a prompt for a language model: instructions, and data it cannot mistake.
+
+Players' names are input. The data is JSON in which no ``<``, ``>`` or ``&`` is left as such, inside
+a tag whose name nobody could know beforehand; the instructions stand outside it, before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from attnlens.errors import InputError
+from attnlens.render.prompt_data import Tables, fitted, tables_of
+from attnlens.render.prompt_template import Rendered, render_default, render_file
+
+MOST_TOKENS: Final = 2000
+CHARACTERS_PER_TOKEN: Final = 2.1
+"""Fewer than compact columnar JSON has with the tokenizers in use: no prompt has more tokens."""
+
+KINDS: Final = ("openai", "anthropic")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is sent; ``system`` is empty where a template has none.
+
+    ``left_out`` counts rows by table that were cut to keep to the length.
+    """
+
+    system: str
+    user: str
+    left_out: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        """All of it, to pipe."""
+        return f"{self.system}\n\n{self.user}" if self.system else self.user
+
+    @property
+    def tokens(self) -> int:
+        """No fewer tokens than it has, with the line end that a printed prompt ends with."""
+        return token_bound(self.text + "\n")
+
+    def messages(self, kind: str) -> dict[str, Any]:
+        """The body of a request to an API of that kind: its messages, without a model's name.
+
+        Raises:
+            InputError: no such kind.
+        """
+        user = {"role": "user", "content": self.user}
+        if kind == "openai":
+            first = [{"role": "system", "content": self.system}] if self.system else []
+            return {"messages": [*first, user]}
+        if kind == "anthropic":
+            return {**({"system": self.system} if self.system else {}), "messages": [user]}
+        raise InputError(f"no messages of kind {kind!r}", remedy=f"choose {' or '.join(KINDS)}")
+
+
+def token_bound(text: str) -> int:
+    """At most so many tokens: ceil(characters / 2.1)."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+
+
+def prompt_of(
+    data: Mapping[str, Any],
+    *,
+    template: str | Path | None = None,
+    nonce: str | None = None,
+) -> Prompt:
+    """The prompt for an explanation; at most `MOST_TOKENS` with the template that comes along.
+
+    Args:
+        data: an explanation as plain data.
+        template: a Jinja file in place of the one that comes along.
+        nonce: the part of the fence's name that is random otherwise.
+
+    Raises:
+        InputError: the template cannot be read or rendered; one line says where.
+    """
+    tag = f"data-{nonce or secrets.token_hex(8)}"
+    room = math.floor(MOST_TOKENS * CHARACTERS_PER_TOKEN)
+    tables = tables_of(data)
+
+    def made(chosen: Tables) -> Prompt:
+        context = _context(data, chosen, tag)
+        found: Rendered = (
+            render_default(context) if template is None else render_file(template, context)
+        )
+        return Prompt(found.system, found.user, chosen["left_out"])
+
+    whole = made(tables)
+    excess = len(whole.text) + 1 - room
+    if excess <= 0:
+        return whole
+    # The words do not change with the data, so its length alone decides.
+    most = len(_fenced(tables, tag)) - excess
+    return made(fitted(tables, lambda chosen: len(_fenced(chosen, tag)) <= most))
+
+
+def _fenced(tables: Tables, tag: str) -> str:
+    text = json.dumps(tables, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def _context(data: Mapping[str, Any], tables: Tables, tag: str) -> dict[str, Any]:
+    ball, prediction = data["ball"], data["prediction"]
+    return {
+        "data": _fenced(tables, tag),
+        "tag": tag,
+        "tables": tables,
+        "ball": f"innings {ball['innings']}, delivery {ball['index']}",
+        "tested": bool(data["evidence"]),
+        "happened": prediction["actual"] is not None,
+        "asked": prediction["explained"],
+    }

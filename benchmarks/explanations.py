@@ -1,0 +1,92 @@
+"""Whether sampled explanations are what they are said to be: valid, exact, and told in words.
+
+    python benchmarks/sample_explanations.py t20s_male_json.zip --from 2024-10-24 \
+        --model measured --balls 500 --out sampled.jsonl
+    python benchmarks/explanations.py sampled.jsonl
+
+Each is validated by the shipped JSON Schema and by the types, written and read again, and its
+narrative is checked: four to seven sentences, every fact at its pointer, "because" nowhere, and
+"informing" only of a supported claim. Exit status 1 where anything fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+from sample_explanations import read_sample
+
+from attnlens.explanation import Explanation, narrate
+from attnlens.explanation.facts import FORMATS, resolve
+
+FEWEST, MOST = 4, 7
+
+
+def written(value: Any) -> set[str]:
+    """Every way in which a value can be a fact's text."""
+    texts = set()
+    for form in FORMATS:
+        try:
+            texts.add(form(value))
+        except (TypeError, ValueError, KeyError, AttributeError):
+            continue
+    return texts
+
+
+def faults(data: dict[str, Any], validator: jsonschema.Draft202012Validator) -> Iterator[str]:
+    """What is wrong with one explanation, a few words each."""
+    if not validator.is_valid(data):
+        yield "refused by the schema"
+    read = Explanation.from_dict(data)
+    text = read.to_json()
+    if json.loads(text) != data or read.to_dict() != data:
+        yield "changed by the types"
+    if Explanation.from_json(text).to_json() != text:
+        yield "changed by a round trip"
+    if narrate(data) != data["narrative"]:
+        yield "narrative is not what it holds"
+    if not FEWEST <= len(data["narrative"]) <= MOST:
+        yield "too few or too many sentences"
+    for sentence in data["narrative"]:
+        rest = sentence["text"]
+        for fact in sentence["facts"]:
+            _, found, rest = rest.partition(fact["text"])
+            if not found or fact["text"] not in written(resolve(data, fact["pointer"])):
+                yield f"a fact that does not hold: {fact}"
+        if "because" in sentence["text"]:
+            yield "a because"
+        if "informing" in sentence["text"] and "which is supported" not in sentence["text"]:
+            yield "informing without support"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sample", help="explanations, one JSON line each")
+    options = parser.parse_args()
+    schema = json.loads(files("attnlens.explanation").joinpath("schema.json").read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    count, sentences, facts = 0, Counter[int](), 0
+    leading: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for data in read_sample(options.sample):
+        count += 1
+        wrong.update(faults(data, validator))
+        sentences[len(data["narrative"])] += 1
+        facts += sum(len(one["facts"]) for one in data["narrative"])
+        verdicts = {claim["verdict"] for claim in data["evidence"] if claim["removed"]}
+        told = ("supported", "not better than chance", "contradicted", None)
+        leading[str(next((verdict for verdict in told if verdict in verdicts), "no claim"))] += 1
+    print(f"{count} explanations, {facts} facts; sentences: {dict(sorted(sentences.items()))}")
+    print(f"best verdict of a claim about past balls: {dict(leading.most_common())}")
+    print(f"faults: {dict(wrong) or 'none'}")
+    return 1 if wrong or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""How often calls came true: measured as told, quoted from the right weights, read cheaply."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import OUTCOMES, Here
+from small_predictors import small_predictor
+
+from attnlens.cricket.calibration import calls_like
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.simulated_files import save_simulated
+from attnlens.cricket.trained import load_predictor, save_predictor
+
+TRAINED = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small checkpoint, and later matches that it was not trained on."""
+    made = tmp_path_factory.mktemp("calibration")
+    save_predictor(made / "small.safetensors", small_predictor(matches=TRAINED))
+    save_simulated(made / "later.zip", (6, 7, 8), file_format="json")
+    return made
+
+
+@pytest.fixture
+def measured(folder: Path, attnlens_here: Here) -> dict[str, Any]:
+    out = folder / "small.calibration.json"
+    answer = attnlens_here(
+        *("evaluate", folder / "later.zip", "--model", folder / "small.safetensors"),
+        *("--baselines", "none", "--bootstrap", 50, "--calibration-out", out),
+    )
+    assert answer.status == 0
+    table: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    return table
+
+
+def test_the_table_against_the_predictions_themselves(
+    folder: Path, attnlens_here: Here, measured: dict[str, Any]
+) -> None:
+    text = attnlens_here.good(
+        *("predict", folder / "later.zip", "--model", folder / "small.safetensors"),
+        *("--history", folder / "later.zip"),
+    )
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if int(row["innings"]) <= 2]
+    assert measured["balls"] == len(rows)
+    assert measured["matches"] == 3
+    for outcome in OUTCOMES:
+        chance = np.array([float(row[f"p_{outcome}"]) for row in rows])
+        came = np.array([row["actual"] == outcome for row in rows])
+        bins = measured["outcomes"][outcome]
+        assert 10 <= len(bins) <= 16
+        assert sum(one["balls"] for one in bins) == len(rows)
+        assert sum(one["balls"] * one["happened"] for one in bins) == pytest.approx(
+            came.sum(), abs=0.01
+        )
+        low = -1.0
+        for one in bins:
+            inside = (chance > low + 1e-6) & (chance <= one["most"] + 1e-6)
+            assert abs(inside.sum() - one["balls"]) <= 2
+            assert chance[inside].mean() == pytest.approx(one["predicted"], abs=5e-4)
+            assert came[inside].mean() == pytest.approx(one["happened"], abs=2 / one["balls"])
+            if one["happened_ci"] is not None:  # of balls from several matches
+                assert one["happened_ci"][0] <= one["happened_ci"][1]
+            low = one["most"]
+
+
+def test_an_explanation_quotes_the_table_beside_its_weights(
+    folder: Path, measured: dict[str, Any]
+) -> None:
+    predictor = load_predictor(folder / "small.safetensors")
+    data = explain_ball(simulate_match(7), BallReference(1, 40), predictor, evidence=False)
+    told = data["prediction"]["calibration"]
+    assert (told["checkpoint"], told["balls"]) == ("small", measured["balls"])
+    for entry, like in zip(data["prediction"]["outcomes"], told["outcomes"], strict=True):
+        bins = measured["outcomes"][entry["outcome"]]
+        (found,) = [one for one in bins if one["predicted"] == like["predicted"]]
+        below = [one["most"] for one in bins if one["most"] < found["most"]]
+        assert entry["probability"] > max(below, default=-1) or found is bins[0]
+        assert entry["probability"] <= found["most"] or found is bins[-1]
+    assert data["narrative"][1]["text"].startswith(("Such calls", "The nearest calls"))
+
+
+def test_a_table_of_other_weights_is_not_quoted(folder: Path, measured: dict[str, Any]) -> None:
+    other = folder / "other.safetensors"
+    save_predictor(other, small_predictor(seed=4, matches=TRAINED))
+    shutil.copy(folder / "small.calibration.json", folder / "other.calibration.json")
+    assert measured["checkpoint"]["name"] == "small"
+    assert load_predictor(other).calibration is None
+
+
+def test_calls_beyond_the_bins_count_with_the_outermost() -> None:
+    bins = [
+        {"most": 0.1, "predicted": 0.08, "happened": 0.07, "happened_ci": None, "balls": 5},
+        {"most": 0.3, "predicted": 0.2, "happened": 0.2, "happened_ci": None, "balls": 7},
+    ]
+    table = {
+        "checkpoint": {"name": "x"},
+        **{"matches": 1, "balls": 12, "dates": {"first": None, "last": None}},
+        "outcomes": dict.fromkeys(OUTCOMES, bins),
+    }
+    told = calls_like(table, [0.0, 0.1, 0.100001, 0.3, 0.9, *[0.05] * 6])["outcomes"]
+    assert [entry["balls"] for entry in told[:5]] == [5, 5, 7, 7, 7]
+
+
+def test_the_shipped_tables_are_of_the_measured_weights() -> None:
+    measured, bundled = load_predictor("measured"), load_predictor("bundled")
+    assert measured.calibration is not None
+    assert measured.calibration["checkpoint"]["sha256"] == measured.sha256
+    assert measured.calibration["in_sample"] == 0
+    assert measured.calibration["dates"]["first"] > str(measured.card["trained_until"])
+    assert bundled.calibration == measured.calibration
+
+
+def test_cricket_that_was_not_counted_has_no_such_figure() -> None:
+    predictor = load_predictor("measured")
+    match = simulate_match(38)  # decided by a super over
+    over = next(side for side in match.innings if side.super_over)
+    data = explain_ball(match, BallReference(over.number, 2), predictor, evidence=False)
+    assert data["prediction"]["calibration"] is None
+    data = explain_ball(match, BallReference(1, 2), predictor, evidence=False)
+    assert data["prediction"]["calibration"]["checkpoint"] == "measured"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not JSON",
+        "[]",
+        '{"kind": "calibration", "format": 2, "outcomes": {}}',
+        '{"kind": "other", "format": 1}',
+    ],
+)
+def test_a_damaged_table_is_one_line(folder: Path, attnlens_here: Here, text: str) -> None:
+    weights = attnlens_here.folder / "mine.safetensors"
+    shutil.copy(folder / "small.safetensors", weights)
+    (attnlens_here.folder / "mine.calibration.json").write_text(text, "utf-8")
+    save_simulated(attnlens_here.folder / "match.json", [7])
+    answer = attnlens_here("explain", "match.json", "--ball", 3, "--model", weights)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert "mine.calibration.json: is " in answer.err
+
+
+def test_the_table_needs_a_place(folder: Path, attnlens_here: Here) -> None:
+    answer = attnlens_here("evaluate", folder / "later.zip", "--calibration-out", "no/such/x.json")
+    assert answer.status == 2
+    assert "its folder does not exist" in answer.err

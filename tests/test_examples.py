@@ -1,0 +1,57 @@
+"""The examples of the documents: ten of them, honest, and what their program writes today."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.naming import find_ball
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.trained import load_predictor
+from attnlens.render.markdown import escape
+from attnlens.render.parts import presentable
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "examples"
+
+
+@pytest.fixture(scope="module")
+def program() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_examples", FOLDER / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_index_lists_ten_examples_and_two_that_were_not_better_than_chance(
+    program: ModuleType,
+) -> None:
+    index = (FOLDER / "README.md").read_text("utf-8")
+    listed = re.findall(r"\]\((\d\d-[a-z-]+\.md)\)", index)
+    written = sorted(path.name for path in FOLDER.glob("[0-9]*.md"))
+    assert listed == written
+    assert len(listed) == len(program.BALLS) == 10
+    assert index.count("| not better than chance |") >= 2
+    for name in listed:
+        text = (FOLDER / name).read_text("utf-8")
+        assert text.count("\n\n") > 8
+        assert "ball by ball" not in text
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_an_example_is_what_its_program_writes(
+    program: ModuleType, shared_data: Path, number: int
+) -> None:
+    name, match_id, ball, outcome = program.BALLS[number - 1]
+    match = read_match(f"{shared_data}/t20s_male_json.zip::{match_id}.json")
+    data = explain_ball(match, find_ball(match, ball), load_predictor("measured"), outcome=outcome)
+    page = (FOLDER / f"{number:02d}-{name}.md").read_text("utf-8")
+    for sentence in presentable(data)["narrative"]:
+        assert f"\n\n{escape(sentence['text'])}\n\n" in page
+    assert program.command(match_id, ball, outcome) in page

@@ -1,0 +1,100 @@
+"""The HTML page of an explanation as a browser shows it: at every width, dark, and in print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlens.render.html import render_html
+
+WIDTHS = (375, 768, 1280)
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = json.loads(Path(__file__).with_name("explanation_example.json").read_text("utf-8"))
+    path = tmp_path_factory.mktemp("page") / "explanation.html"
+    path.write_text(render_html(data), "utf-8")
+    return path
+
+
+@pytest.fixture
+def opened(chromium: Any, page_path: Path) -> Iterator[Any]:
+    """Opens the page; what it asks of the network, and complains of, fails the test."""
+    contexts, asked, said = [], [], []
+
+    def open_page(**options: Any) -> Any:
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(page_path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert set(asked) == {page_path.as_uri()}
+    assert said == []
+
+
+def luminance(colour: str) -> float:
+    channels = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def style(page: Any, selector: str, name: str) -> str:
+    found = page.locator(selector).first
+    value: str = found.evaluate(f"element => getComputedStyle(element).{name}")
+    return value
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wider_than_the_window(opened: Any, width: int) -> None:
+    page = opened(viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for selector in ("h1", ".score", ".words p", ".claims li"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_in_light_and_dark(opened: Any, scheme: str) -> None:
+    page = opened(color_scheme=scheme)
+    ground = luminance(style(page, "body", "backgroundColor"))
+    assert (ground < 0.1) == (scheme == "dark")
+    for selector in ("body", ".quiet", ".verdict", ".supported .verdict", ".match", "summary"):
+        words = luminance(style(page, selector, "color"))
+        ratio = (max(words, ground) + 0.05) / (min(words, ground) + 0.05)
+        assert ratio >= 4.5, selector
+    cell = page.locator("svg.heat rect").first
+    assert (luminance(cell.evaluate("e => getComputedStyle(e).fill")) > ground) == (
+        scheme == "dark"
+    )
+
+
+def test_a_fact_leads_to_its_place(opened: Any) -> None:
+    page = opened()
+    fact = page.locator("a.fact").first
+    fact.click()
+    anchor = fact.get_attribute("href").removeprefix("#")
+    assert page.locator(f"li#{anchor} code").is_visible()
+    assert page.locator(f"li#{anchor} code").inner_text() == fact.get_attribute("title")
+
+
+def test_print_shows_heat_maps_whole(opened: Any) -> None:
+    page = opened(viewport={"width": 720, "height": 1000}, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert luminance(style(page, "body", "backgroundColor")) > 0.9
+    for drawing in page.locator('svg[role="img"]').all():
+        box = drawing.bounding_box()
+        assert box["x"] + box["width"] <= 721
+    assert not page.locator("details").first.is_visible()
