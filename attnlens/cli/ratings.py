@@ -77,9 +77,10 @@ def run(options: argparse.Namespace) -> int:
         save_predictor(options.out, now)
     report_skipped(f"skipped {len(skipped)} files", skipped)
     if added.other:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in added.other.items())
         print(
-            f"attnlens: {added.other} of the {added.matches} matches learnt are of a kind the "
-            "model was not trained on",
+            f"attnlens: {sum(added.other.values())} of the {added.matches} matches learnt are of "
+            f"a kind the model was not trained on ({kinds})",
             file=sys.stderr,
         )
     sha256 = _digest(options.out) if added.matches else None
@@ -128,7 +129,8 @@ def _data(now: TrainedPredictor, added: Added, sha256: str | None) -> dict[str, 
         "already_known": added.known,
         "after_until": added.after,
         "undated": added.undated,
-        "of_another_kind": added.other,
+        "of_another_kind": sum(added.other.values()),
+        "other_kinds": added.other,
         "ratings_until": None if until is None else until.isoformat(),
         "sha256": sha256,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnlens.cricket.kinds import differences, like_training
 from attnlens.cricket.ratings import LIMITED, quota_of, venue_key
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
@@ -59,29 +60,7 @@ def flags_of(
 
 def _format_flags(window: BallWindow, predictor: TrainedPredictor) -> list[tuple[str, str]]:
     match, innings = window.match, window.innings
-    found = []
-    trained = predictor.card.get("match_types", [])
-    if match.match_type is not None and match.match_type not in trained:
-        found.append(
-            (
-                "other_format",
-                f"trained on {' and '.join(trained)}, this is {match.match_type}: "
-                "take the figures as a sketch",
-            )
-        )
-    gender = predictor.card.get("gender")
-    if match.gender is not None and gender is not None and match.gender != gender:
-        found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
-    if not predictor.knows_a_team(match.teams):
-        teams = " nor ".join(match.teams)
-        found.append(("other_teams", f"trained on matches of neither {teams}: another competition"))
-    if match.balls_per_over != 6:
-        found.append(
-            (
-                "other_balls_per_over",
-                f"overs of {match.balls_per_over} balls, the training data has six",
-            )
-        )
+    found = differences(match, predictor)
     quota = quota_of(match, innings)
     usual = LIMITED.get(match.match_type or "", 0) * match.balls_per_over
     if quota is not None and quota < usual and not innings.super_over:
@@ -97,11 +76,8 @@ def _date_flags(
         return []
     found = []
     first, last = predictor.date("trained_from"), predictor.date("trained_until")
-    other = match.match_type not in (None, *predictor.card.get("match_types", [])) or (
-        match.gender is not None and match.gender != predictor.card.get("gender", match.gender)
-    )
-    other = other or not predictor.knows_a_team(match.teams)
-    if first is not None and last is not None and first <= match.date <= last and not other:
+    alike = like_training(match, predictor)
+    if first is not None and last is not None and first <= match.date <= last and alike:
         found.append(
             (
                 "in_training",

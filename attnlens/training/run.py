@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from attnlens.cricket.kinds import kind_card
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.readers import read_matches
@@ -112,15 +113,11 @@ def train(
         report=report,
         among=among,
     )
-    types = sorted({match.match_type for match in training if match.match_type})
-    genders = {match.gender for match in training}
     card: dict[str, Any] = {
         "trained_from": min(match.dates[0] for match in training).isoformat(),
         "trained_until": validate_until.isoformat(),
         "weights_until": train_until.isoformat(),
-        "match_types": types,
-        "gender": genders.pop() if len(genders) == 1 else None,
-        "teams": sorted({team for match in training for team in match.teams}),
+        **kind_card(training),
         "matches": len(training),
         "balls": sum(map(len, learn)),
         "recipe": asdict(recipe),
