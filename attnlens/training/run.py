@@ -21,8 +21,9 @@ from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.errors import InputError, MatchFileError
 from attnlens.training.dataset import TrainingInnings, fit_base, ordinary, rate_and_encode
 from attnlens.training.earned import earned_names
-from attnlens.training.fit import ALONE, Recipe, cricket_sizes, fit
-from attnlens.training.processes import Processes
+from attnlens.training.fit import Recipe, cricket_sizes, fit
+from attnlens.training.processes import ALONE, Processes
+from attnlens.training.running import check_state
 from attnlens.training.teachers import check_teachers, teach
 
 Report = Callable[[str], None]
@@ -72,22 +73,28 @@ def train(
     """
     if not among.first:
         report = _silent
-    check_teachers(plan.teachers)
+    keep = None if state is None else state.with_name(state.name + ".teacher")
+    asked = check_teachers(plan.teachers, keep)
+    sizes = cricket_sizes(**plan.sizes)
+    if state is not None:
+        check_state(state, sizes, recipe, asked)
     matches = _read(sources, report)
     train_until, validate_until = _split(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
     if not training:
         raise InputError(f"no match up to {train_until} to train on", path=sources[0])
+    used = [match for match in matches if max(match.dates) <= validate_until]
+    asked["matches"] = _mark(train_until, used)
+    if state is not None:
+        check_state(state, sizes, recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
     base = fit_base(training, seed=recipe.seed)
     ratings = Ratings()
-    used = [match for match in matches if max(match.dates) <= validate_until]
     innings = rate_and_encode(used, base, ratings)
     learn = [one.arrays for one in innings if one.date <= train_until]
-    check = [one for one in innings if train_until < one.date <= validate_until]
-    report(
-        f"{sum(map(len, learn))} balls to train on, {sum(len(o.arrays) for o in check)} to check"
-    )
+    validation = [one for one in innings if train_until < one.date <= validate_until]
+    to_check = sum(len(one.arrays) for one in validation)
+    report(f"{sum(map(len, learn))} balls to train on, {to_check} to check")
 
     teacher = None
     if plan.teachers:
@@ -97,19 +104,20 @@ def train(
             innings,
             lambda one: one.date <= train_until,
             seed=recipe.seed,
-            threads=torch.get_num_threads(),
-            keep=None if state is None else state.with_name(state.name + ".teacher"),
-            writes=among.first,
+            threads=_threads(among),
+            keep=keep,
             report=report,
+            among=among,
         )
     fitted = fit(
-        cricket_sizes(**plan.sizes),
+        sizes,
         base.everything,
         learn,
-        [one.arrays for one in check],
+        [one.arrays for one in validation],
         recipe,
         teacher=teacher,
         state=state,
+        asked=asked,
         report=report,
         among=among,
     )
@@ -127,7 +135,7 @@ def train(
     predictor = TrainedPredictor(Path(out).stem, "", fitted.model, base, ratings, card)
     if not among.first:
         return predictor
-    sample = check or [one for one in innings if one.date <= train_until]
+    sample = validation or [one for one in innings if one.date <= train_until]
     card["earned"] = earned_names(
         predictor,
         _with_matches(sample, used),
@@ -135,11 +143,23 @@ def train(
         seed=recipe.seed,
         report=report,
     )
-    card["earned_from"] = "validation" if check else "training"
+    card["earned_from"] = "validation" if validation else "training"
     save_predictor(out, predictor)
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
     report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
     return predictor
+
+
+def _mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
+    """What tells these matches, and where they are split, from others."""
+    told = [(match.match_id, match.dates) for match in matches]
+    return hashlib.sha256(repr((train_until, told)).encode()).hexdigest()
+
+
+def _threads(among: Processes) -> int:
+    """For what the first process does while the others of its machine wait."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if among.count > 1 else 1
+    return min(torch.get_num_threads() * here, os.cpu_count() or 1)
 
 
 def _silent(_: str) -> None:
