@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -66,9 +67,9 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("no checkpoint to write", remedy="give --out FILE")
     from attnlens.cricket.ratings_update import brought_up_to_date
     from attnlens.cricket.trained import load_predictor, save_predictor
-    from attnlens.files import check_writable
 
-    check_writable(options.out)  # before the work, not after it
+    # The checkpoint itself may be brought up to date in its place.
+    check_outputs({"--out": options.out}, sources=options.sources)
     predictor = load_predictor(options.model)
     skipped: list[MatchFileError] = []
     now, added = brought_up_to_date(predictor, _read(options.sources, skipped), until=options.until)
