@@ -69,6 +69,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.balls < 1:
         raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
+    if options.seed < 0:
+        raise InputError(f"--seed {options.seed} is negative", remedy="give 0 or more")
     if isinstance(options.beside, str):  # from the environment or attnlens.toml
         options.beside = options.beside.split()
     check_outputs(

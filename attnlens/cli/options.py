@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 100
 ANOTHER_FILE = "write to another file"
+MATCHES = "give match files, a folder or a zip of them"
 TWO_FILES = "give each a file of its own"
 
 
@@ -122,10 +123,11 @@ def timeline(predictor: TrainedPredictor, source: str) -> Timeline:
     from attnlens.cricket.timeline import Timeline
 
     count = 0
+    skipped: list[MatchFileError] = []
 
     def counted() -> Iterator[Match]:
         nonlocal count
-        for match in read_matches(source, on_error="skip"):
+        for match in read_matches(source, on_error="skip", skipped=skipped):
             count += 1
             if count % 20 == 0:
                 progress(f"reading the history: {count} matches")
@@ -134,7 +136,8 @@ def timeline(predictor: TrainedPredictor, source: str) -> Timeline:
 
     made = Timeline(predictor, counted())
     if not count:
-        raise InputError("holds no match to learn from", path=source)
+        reason = f" ({skipped[0].problem})" if skipped else ""
+        raise InputError(f"holds no match to learn from{reason}", path=source, remedy=MATCHES)
     return made
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
+    MATCHES,
     can_draw,
     check_outputs,
     color_wanted,
@@ -106,7 +107,7 @@ def _read(sources: list[str], skipped: list[MatchFileError]) -> Iterator[Match]:
         yield match
     if not number:
         reason = f" ({skipped[0].problem})" if skipped else ""
-        raise InputError(f"holds no match to learn from{reason}", path=sources[0])
+        raise InputError(f"holds no match to learn from{reason}", path=sources[0], remedy=MATCHES)
 
 
 def _digest(path: str) -> str:

@@ -11,6 +11,8 @@ from attnlens.cli.options import Given, check_outputs, listed
 from attnlens.cli.predict import date
 from attnlens.errors import InputError
 
+MOST_THREADS = 1024
+
 NAMED = ("boosted_trees", "bundled", "measured")
 """Teachers that are no files."""
 
@@ -80,6 +82,11 @@ def run(options: argparse.Namespace) -> int:
     for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
         if value is not None and value < 1:
             raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
+    if options.threads is not None and options.threads > MOST_THREADS:
+        # Starting them would bring the process down.
+        raise InputError(
+            f"--threads {options.threads} is too many", remedy=f"give at most {MOST_THREADS}"
+        )
     outputs = {"--out": options.out, "--curves": options.curves, "--state": options.state}
     if options.state is not None and options.teacher:
         outputs["--teacher with --state"] = f"{options.state}.teacher"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import InningsArrays
+from attnlens.errors import InputError
 from attnlens.models.predictor import KNOWLEDGE, FullModel, Sizes
 from attnlens.training.processes import ALONE, Processes, moved
 from attnlens.training.running import Probabilities, Running, mark_of
@@ -200,6 +202,7 @@ def fit(
 
     Raises:
         CheckpointError: ``state`` is no run of this recipe, these sizes, innings and teacher.
+        InputError: the loss became infinite or no number.
     """
     torch.manual_seed(recipe.seed)
     model = FullModel(sizes, torch.from_numpy(prior)).to(among.device)
@@ -257,6 +260,11 @@ def fit(
         averaged = copy.deepcopy(model)
         run.average.copy_to(averaged)
         measured = log_loss(averaged, validation, among=among) if validation else trained
+        if not (math.isfinite(trained) and math.isfinite(measured)):
+            raise InputError(
+                f"the loss of epoch {epoch + 1} is not finite: the run has diverged",
+                remedy="lower --set learning_rate",
+            )
         if measured < run.best or not validation:
             run.best = measured
             run.kept.load_state_dict(averaged.state_dict())

@@ -82,7 +82,11 @@ def train(
     train_until, validate_until = _split(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
     if not training:
-        raise InputError(f"no match up to {train_until} to train on", path=sources[0])
+        raise InputError(
+            f"no match up to {train_until} to train on",
+            path=sources[0],
+            remedy="give earlier matches or a later day",
+        )
     used = [match for match in matches if max(match.dates) <= validate_until]
     asked["matches"] = _mark(train_until, used)
     if state is not None:
@@ -176,30 +180,49 @@ def _read(sources: Sequence[str], report: Report) -> list[Match]:
             if len(matches) % 100 == 0:
                 report(f"read {len(matches)} matches")
     if not matches:
-        reason = f" ({skipped[0]})" if skipped else ""
-        raise InputError(f"holds no match to train on{reason}", path=sources[0])
+        reason = f" ({skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"holds no match to train on{reason}",
+            path=sources[0],
+            remedy="give match files, a folder or a zip of them",
+        )
     for error in skipped:
         report(f"skipped: {error}")
     return sorted(matches.values(), key=lambda match: (max(match.dates), match.match_id))
 
 
 def _split(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
+    """The last day of training and that of validation; neither is later than the matches.
+
+    Raises:
+        InputError: the days are in the wrong order, or leave nothing to validate on.
+    """
     days = sorted({max(match.dates) for match in matches})
-    validate_until = plan.validate_until or days[-1]
-    if plan.train_until is not None:
-        if plan.train_until > validate_until:
+    first, last = plan.train_until, plan.validate_until or days[-1]
+    whole = "give the same day to --train-until and --validate-until to train without validation"
+    if first is None:
+        inside = [day for day in days if day <= last]
+        if not inside:
             raise InputError(
-                f"training until {plan.train_until} runs past validation until {validate_until}"
+                f"no match up to {last} to train on", remedy="give a later --validate-until"
             )
-        return plan.train_until, validate_until
-    inside = [day for day in days if day <= validate_until]
-    if len(inside) < 2:
+        if len(inside) < 2:
+            raise InputError(
+                "one day of matches cannot be split for validation",
+                remedy="give more matches, or the same day to --train-until and --validate-until",
+            )
+        cut = min(int(len(inside) * (1 - VALIDATION_SHARE)), len(inside) - 2)
+        return inside[cut], inside[-1]
+    if plan.validate_until is not None and first > last:
         raise InputError(
-            "one day of matches cannot be split for validation",
-            remedy="give more matches, or the same day to --train-until and --validate-until",
+            f"training until {first} runs past validation until {last}",
+            remedy="give a later --validate-until",
         )
-    cut = min(int(len(inside) * (1 - VALIDATION_SHARE)), len(inside) - 2)
-    return inside[cut], validate_until
+    if first != last and not any(first < day <= last for day in days):
+        until = "" if plan.validate_until is None else f" and until {last}"
+        raise InputError(f"no match after {first}{until} to validate on", remedy=whole)
+    # The card tells what was seen: days after the last match were not.
+    return min(first, days[-1]), min(last, days[-1])
 
 
 def _with_matches(
