@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from attnlens.cricket.kinds import differences, like_training
+from attnlens.cricket.match import Match
 from attnlens.cricket.ratings import LIMITED, quota_of, venue_key
+from attnlens.cricket.seen import identity_of
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
 
@@ -75,16 +77,9 @@ def _date_flags(
     if match.date is None:
         return []
     found = []
-    first, last = predictor.date("trained_from"), predictor.date("trained_until")
-    alike = like_training(match, predictor)
-    if first is not None and last is not None and first <= match.date <= last and alike:
-        found.append(
-            (
-                "in_training",
-                f"played within the model's training dates ({first} to {last}): if it was "
-                "trained on this match, it looks better than it is",
-            )
-        )
+    said = _in_training(match, predictor)
+    if said is not None:
+        found.append(("in_training", said))
     until = predictor.ratings.until
     if not history and until is not None and match.date <= until:
         found.append(
@@ -95,3 +90,25 @@ def _date_flags(
             )
         )
     return found
+
+
+def _in_training(match: Match, predictor: TrainedPredictor) -> str | None:
+    """Why the model may look better on a match than it is; ``None`` where it does not."""
+    better = "it looks better than it is"
+    if predictor.seen is not None:
+        if identity_of(match) not in predictor.seen:
+            return None
+        weights = predictor.date("weights_until")
+        if weights is not None and match.dates and max(match.dates) > weights:
+            return f"the length of the model's training was chosen on this match: {better}"
+        return f"the model was trained on this match: {better}"
+    # A checkpoint that does not tell its matches: only dates and kind are known.
+    first, last = predictor.date("trained_from"), predictor.date("trained_until")
+    if first is None or last is None or match.date is None or not first <= match.date <= last:
+        return None
+    if not like_training(match, predictor):
+        return None
+    return (
+        f"played within the model's training dates ({first} to {last}): if it was "
+        f"trained on this match, {better}"
+    )

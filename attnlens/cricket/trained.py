@@ -17,6 +17,7 @@ from torch import Tensor
 from attnlens.cricket.card import checked_card
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import KINDS, Ratings
+from attnlens.cricket.seen import from_tensor, to_tensor
 from attnlens.cricket.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel, Floats
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
@@ -36,6 +37,8 @@ class TrainedPredictor:
         name: ``bundled``, ``measured``, or the file's stem.
         sha256: of the file.
         card: training dates, match types, figures, as plain data.
+        seen: the matches it was trained and validated on, see `attnlens.cricket.seen`; ``None``
+            where the file does not tell.
     """
 
     name: str
@@ -44,6 +47,7 @@ class TrainedPredictor:
     base: BaseModel
     ratings: Ratings
     card: dict[str, Any] = field(default_factory=dict)
+    seen: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
         """A date of the card, such as ``trained_until``."""
@@ -81,6 +85,8 @@ def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) ->
     aliases = predictor.ratings.aliases
     tensors["ratings.alias_names"] = _words(list(aliases))
     tensors["ratings.alias_keys"] = _words(list(aliases.values()))
+    if predictor.seen is not None:
+        tensors["seen"] = to_tensor(predictor.seen)
     until = predictor.ratings.until
     about = {
         "kind": KIND,
@@ -141,12 +147,13 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         _check_base(base)
         ratings = _ratings(tensors, about["ratings_until"])
         card = checked_card(about["card"])
+        seen = from_tensor(tensors["seen"]) if "seen" in tensors else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(
             f"is damaged ({' '.join(str(error).split())[:120]})", path=path, remedy="train it again"
         ) from error
     network.eval()
-    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card)
+    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card, seen)
 
 
 def _check_base(base: BaseModel) -> None:

@@ -16,6 +16,7 @@ from attnlens.cricket.kinds import kind_card
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.readers import read_matches
+from attnlens.cricket.seen import identities
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.errors import InputError, MatchFileError
@@ -136,7 +137,9 @@ def train(
         "teachers": [Path(name).stem for name in plan.teachers],
         "epochs": fitted.history,
     }
-    predictor = TrainedPredictor(Path(out).stem, "", fitted.model, base, ratings, card)
+    predictor = TrainedPredictor(
+        Path(out).stem, "", fitted.model, base, ratings, card, identities(used)
+    )
     if not among.first:
         return predictor
     sample = validation or [one for one in innings if one.date <= train_until]
