@@ -19,7 +19,7 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     check_writable(path)
     target = Path(os.path.realpath(path))  # a link stays one: what it points at is replaced
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    part = _beside(target)
     try:
         yield part
         os.replace(part, target)
@@ -30,25 +30,39 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Whether ``path`` could be written.
+    """Whether ``path`` could be written; nothing is left behind.
 
     Raises:
-        InputError: it is no ordinary file, or its folder does not exist or is read-only.
+        InputError: it is no ordinary file, or its folder does not exist or takes no files.
     """
+    if not os.fspath(path):
+        raise InputError("the name of the file to write is empty", remedy="give a file to write")
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError("is a directory", path=path, remedy="give a file to write")
-    if target.exists() and not target.is_file():
-        # Renaming over a device or a pipe would put a file in its place.
+    try:
+        if target.is_dir():
+            raise InputError("is a directory", path=path, remedy="give a file to write")
+        if target.exists() and not target.is_file():
+            # Renaming over a device or a pipe would put a file in its place.
+            raise InputError(
+                "is a device or a pipe", path=path, remedy="leave --out out and redirect stdout"
+            )
+        if not target.parent.is_dir():
+            raise InputError("its folder does not exist", path=path, remedy="make the folder first")
+        # Rights do not tell all: a file system may refuse even whoever may write.
+        trial = _beside(target)
+        trial.open("ab").close()
+        trial.unlink(missing_ok=True)
+    except OSError as error:
         raise InputError(
-            "is a device or a pipe", path=path, remedy="leave --out out and redirect stdout"
-        )
-    if not target.parent.is_dir():
-        raise InputError("its folder does not exist", path=path, remedy="make the folder first")
-    if not os.access(target.parent, os.W_OK):
-        raise InputError(
-            "its folder cannot be written to", path=path, remedy="write to another folder"
-        )
+            f"cannot be written ({error.strerror or error})",
+            path=path,
+            remedy="write to another folder",
+        ) from error
+
+
+def _beside(target: Path) -> Path:
+    """Where a file is written before it takes its place."""
+    return target.with_name(f"{target.name}.{os.getpid()}.part")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

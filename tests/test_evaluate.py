@@ -19,7 +19,7 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.evaluate import like_training
+from attnlens.cricket.kinds import like_training
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.simulated_files import save_simulated

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from attnlens.cricket.reading import SITES
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import save_predictor
 from attnlens.models.predictor import FUSED, SLOTS
+from attnlens.render.heads_table import render_heads
 
 PREDICTOR = small_predictor()
 HELD_OUT = range(6, 12)
@@ -246,6 +248,24 @@ def test_the_page_names_every_head(folder: Path, attnlens_here: Here) -> None:
     assert sum(line.endswith("rank") for line in lines) == 6
     for words in ("0 recency", "1 same bowler", "2 same batsman", "5 free", "pressure index"):
         assert words in page
+
+
+def test_a_narrow_page_tells_the_same_and_cuts_nothing(folder: Path, attnlens_here: Here) -> None:
+    one, others = folder / "one.safetensors", (folder / "two.safetensors",) * 3
+    asked = ("heads", folder / "matches", "--model", one, "--balls", 4, "--until", "2024-01-08")
+    data = json.loads(attnlens_here.good(*asked, "--json", "--beside", *others))
+
+    def words(page: str) -> Counter[str]:
+        return Counter(word.strip(",") for word in page.split())
+
+    # A narrow page has the tables' titles on every line.
+    page = render_heads(data, width=110, color=False)
+    wide = words("\n".join(line for line in page.splitlines() if not line.endswith("rank")))
+    for width in (40, 60, 79, 80):
+        page = render_heads(data, width=width, color=False)
+        assert max(map(len, page.splitlines())) <= width
+        assert "…" not in page
+        assert not wide - words(page)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ MAY_IMPORT = {
     "explanation": "errors pydantic",
     "render": "errors explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
-    "training": "errors files cricket explanation models torch numpy sklearn lightgbm matplotlib",
+    "training": "_version errors files cricket explanation models "
+    "torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",
     "cli": "_version errors files answers analysis cricket models records render training "
     "explanation pyarrow",

@@ -302,7 +302,7 @@ def test_a_checkpoint_of_another_kind_or_format_is_refused(
     path = spoiled(saved[0], tmp_path, lambda about: about.update(kind="seq2seq"))
     assert one_line(path).startswith("holds a 'seq2seq', not a 'temporal'; ")
     path = spoiled(saved[0], tmp_path, lambda about: about.update(format=99))
-    assert one_line(path) == "has format 99, this attnlens reads 1; train it again"
+    assert one_line(path) == "has format 99, this attnlens reads 1; update attnlens"
     path = spoiled(saved[0], tmp_path, lambda about: about.update(outcomes=list(OUTCOMES[:9])))
     assert one_line(path).endswith("; train it again")
     path = spoiled(saved[0], tmp_path, lambda about: about["sizes"]["graph"]["global"].pop("venue"))

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import io
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from small_predictors import small_predictor
 
 from attnlens.cricket.json_writer import write_json
 from attnlens.cricket.match import Match
-from attnlens.cricket.ratings_update import brought_up_to_date
+from attnlens.cricket.ratings_update import brought_up_to_date, rated_players
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor, load_predictor, save_predictor
 
@@ -209,6 +210,20 @@ def test_a_player_as_the_tables_have_them(place: Place, attnlens_here: Here) -> 
     page = attnlens_here.good("ratings", "--player", name, "--model", small)
     assert page.startswith(f"{name}: what small knows, ratings until 2024-01-06")
     assert f"{told['striker']['balls']:,}" in page
+
+
+def test_a_player_fits_a_narrow_terminal(place: Place, attnlens_here: Here) -> None:
+    small = place.folder / "small.safetensors"
+    name = next(iter(rated_players(load_predictor(small))))
+    asked = ("ratings", "--player", name, "--model", small)
+    attnlens_here.patch.setenv("COLUMNS", "100")
+    wide = attnlens_here.good(*asked)
+    for width in (40, 60, 84):
+        attnlens_here.patch.setenv("COLUMNS", str(width))
+        page = attnlens_here.good(*asked)
+        assert max(map(len, page.splitlines())) <= width
+        assert "…" not in page
+        assert not Counter(wide.split()) - Counter(page.split())
 
 
 def test_the_average_player_of_a_phase_is_at_one(place: Place) -> None:

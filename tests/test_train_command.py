@@ -87,6 +87,69 @@ def test_what_cannot_be_done_is_said_before_the_work(
     assert attnlens_here.files() == before
 
 
+def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
+    attnlens_here: Here,
+) -> None:
+    import torch
+
+    source = matches(attnlens_here)
+    few = attnlens_here.folder / "few"
+    few.mkdir()
+    for path in sorted(Path(source).iterdir())[:2]:
+        (few / path.name).write_bytes(path.read_bytes())
+    state = Path("run.state")
+    asked = ("--out", "mine.safetensors", *QUICK, "--epochs", "1", "--state", state)
+    assert attnlens_here("train", source, *asked).status == 0
+    good, before = state.read_bytes(), attnlens_here.files()
+    parts = torch.load(state, weights_only=True)
+
+    def refused(complaint: str, *words: str | Path) -> None:
+        answer = attnlens_here("train", *words)
+        last = f"attnlens: {complaint}"
+        assert (answer.status, answer.err.splitlines()[-1]) == (2, last), answer.err
+        assert "fitting" not in answer.err
+        assert attnlens_here.files() == before
+
+    settings = "run.state: a run with other settings was begun here; remove it"
+    material = (
+        "run.state: a run with other matches, sizes or teachers was begun here; remove it, or "
+        "name another file"
+    )
+    refused(settings, "nowhere", *asked, "--seed", "6")
+    refused(settings, "nowhere", *asked, "--hidden-dim", "24")
+    refused(material, "nowhere", *asked, "--teacher", "bundled")
+    days = ("--train-until", "2024-01-01", "--validate-until", "2024-01-01")
+    refused(material, "few", *asked, *days)
+    damaged = "run.state: is not the state of a training run; remove it"
+    for name in ("kept", "optimiser", "schedule", "average", "steps", "best", "history"):
+        torch.save({key: value for key, value in parts.items() if key != name}, state)
+        refused(damaged, "nowhere", *asked)
+    for data in (good[:3000], good[:-200], b"", b"notes\n", bytes(3000)):
+        state.write_bytes(data)
+        refused(damaged, "nowhere", *asked)
+    state.write_bytes(good)
+    kept = Path("run.state.teacher")
+    kept.mkdir()
+    before = attnlens_here.files()
+    taught = ("--teacher", "boosted_trees")
+    refused("run.state.teacher: is a directory; give a file to write", "nowhere", *asked, *taught)
+    kept.rmdir()
+    kept.write_bytes(b"notes\n")
+    complaint = "run.state.teacher: is not what a teacher said; remove it"
+    refused(complaint, "nowhere", *asked, *taught)
+
+
+def test_settings_may_come_from_a_file(attnlens_here: Here) -> None:
+    """Of an option that may be given often, a file or the environment gives one."""
+    source = matches(attnlens_here, 1)
+    Path("attnlens.toml").write_text('set = "dropout=2"\n', encoding="utf-8")
+    attnlens_here.patch.setenv("ATTNLENS_TEACHER", "nobody.safetensors")
+    told = attnlens_here("train", source, "--out", "mine").err
+    assert told == "attnlens: --set dropout=2: dropout is between 0 and 0.9999\n"
+    told = attnlens_here("train", source, "--out", "mine", "--set", "dropout=0.1").err
+    assert told.startswith("attnlens: nobody.safetensors: no such checkpoint; ")
+
+
 def test_settings_and_options_mean_the_same() -> None:
     recipe, sizes = recipe_and_sizes(["epochs=3", "hidden_dim=24", "null=-1"], {"seed": 9})
     assert (recipe.epochs, recipe.seed) == (3, 9)

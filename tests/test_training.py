@@ -22,15 +22,14 @@ from attnlens.models.predictor import KNOWLEDGE, FullModel
 from attnlens.training.dataset import fit_base, outcome_tables, rate_and_encode
 from attnlens.training.earned import earned_names
 from attnlens.training.fit import (
-    Average,
     Recipe,
     cricket_sizes,
-    decay_groups,
     fit,
     hide_and_forget,
     length_batches,
     log_loss,
 )
+from attnlens.training.running import Average, decay_groups
 
 PREDICTOR = small_predictor(matches=5)
 INNINGS = [arrays_of(PREDICTOR, simulate_match(seed), side) for seed in range(4) for side in (1, 2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_predictors import arrays_of, small_predictor
+from small_predictors import arrays_of, small_predictor, with_delivery
 
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.outcomes import OUTCOMES
@@ -19,9 +20,10 @@ from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import load_predictor, save_predictor
 from attnlens.errors import AttnlensError, CheckpointError
+from attnlens.training import teachers
 from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
 from attnlens.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
-from attnlens.training.teachers import TREES, asked, check_teachers, teach
+from attnlens.training.teachers import TREES, asked, check_teachers, question_of, teach
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
@@ -153,9 +155,49 @@ def test_trees_are_asked_about_matches_they_did_not_see(
     again = teach([TREES], matches, innings, learns, seed=5, keep=keep)
     assert all(np.array_equal(one, other) for one, other in zip(told, again, strict=True))
     assert keep.stat().st_mtime_ns == before
+    assert keep.stat().st_mtime_ns == before
+    said: list[str] = []
+    teach([TREES], matches, innings, learns, seed=6, keep=keep, report=said.append)
+    line = f"{keep} answers another question (matches, settings or versions): asking anew"
+    assert said[:2] == [line, f"asking the teacher {TREES}"]
+    assert keep.stat().st_mtime_ns > before
     keep.write_bytes(keep.read_bytes()[:99])
     with pytest.raises(CheckpointError, match="is not what a teacher said; remove it"):
+        check_teachers([TREES], keep)
+    with pytest.raises(CheckpointError, match="is not what a teacher said; remove it"):
         teach([TREES], matches, innings, learns, seed=5, keep=keep)
+
+
+def test_a_question_is_another_with_other_balls_dates_seeds_and_versions(
+    season: tuple[list, list[TrainingInnings]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lightgbm")
+    matches, innings = season
+    last = innings[15].date
+
+    def question(played: list, seed: int = 5, until: datetime.date = last) -> str:
+        return question_of([TREES], played, innings, lambda one: one.date <= until, seed=seed)
+
+    first = question(matches)
+    assert question(matches) == first
+    # A later match is no part of it: no feature may look ahead.
+    assert question([*matches[:-1], with_delivery(matches[-1], 1, 5, runs_total=5)]) == first
+    bowler = matches[0].innings[0].deliveries[9].batter
+    others = [
+        question([with_delivery(matches[0], 1, 5, bowler=bowler), *matches[1:]]),
+        question([with_delivery(matches[0], 1, 5, runs_total=5), *matches[1:]]),
+        question(matches, seed=6),
+        question(matches, until=innings[13].date),
+    ]
+    monkeypatch.setattr(teachers, "version", lambda _: "0.0")  # of LightGBM
+    others.append(question(matches))
+    monkeypatch.setattr(teachers, "TEACHER", dataclasses.replace(teachers.TEACHER, leaves=7))
+    others.append(question(matches))
+    monkeypatch.setattr(teachers, "FOLDS", 4)
+    others.append(question(matches))
+    monkeypatch.setattr(teachers, "SHRINKAGE", {**teachers.SHRINKAGE, "pair": 61.0})
+    others.append(question(matches))
+    assert len({first, *others}) == 9
 
 
 def test_a_checkpoint_can_teach_and_several_teachers_are_averaged(
@@ -200,27 +242,75 @@ among.close()
 """
 
 
+TAUGHT = """
+import sys
+from pathlib import Path
+import torch
+from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.simulate import simulate_match
+from attnlens.errors import AttnlensError
+from attnlens.training.dataset import fit_base, rate_and_encode
+from attnlens.training.processes import processes
+from attnlens.training.teachers import TREES, teach
+torch.set_num_threads(1)
+among = processes()
+matches = [simulate_match(seed) for seed in range(6)]
+innings = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())
+said = []
+def ask(keep):
+    return teach([TREES], matches, innings, lambda _: True, seed=5, keep=keep,
+                 report=said.append, among=among)
+keep = Path(sys.argv[1]).with_name("kept")
+told = ask(keep)
+complaint = ""
+if among.first:
+    keep.write_bytes(b"nothing")
+try:
+    ask(keep)
+except AttnlensError as error:
+    complaint = str(error)
+told = [torch.from_numpy(one) for one in told]
+torch.save([told, said, complaint], f"{sys.argv[1]}.{among.rank}")
+among.close()
+"""
+
+
+def started(worker: Path, count: int, *words: Path) -> None:
+    """Run a file in several processes that torchrun starts."""
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*start, f"--nproc-per-node={count}", *map(str, (worker, *words))],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_of_two_processes_one_asks_the_teacher_and_tells_the_other(tmp_path: Path) -> None:
+    pytest.importorskip("lightgbm")
+    worker = tmp_path / "worker.py"
+    worker.write_text(TAUGHT, encoding="utf-8")
+    started(worker, 2, tmp_path / "told")
+    first, said, complaint = torch.load(tmp_path / "told.0", weights_only=True)
+    second, silence, other_complaint = torch.load(tmp_path / "told.1", weights_only=True)
+    assert said[0] == f"asking the teacher {TREES}"
+    assert silence == []
+    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+    assert all(one.sum(-1).sub(1).abs().max() < 1e-5 for one in first)
+    # Where the first one gives up, the other does not wait for ever.
+    assert complaint == f"{tmp_path / 'kept'}: is not what a teacher said; remove it"
+    assert other_complaint == "the first process gave up; see what it said"
+
+
 def test_two_processes_are_the_same_optimisation_as_one(tmp_path: Path) -> None:
     """With nothing random but the order of innings, torchrun changes no more than rounding."""
     worker = tmp_path / "worker.py"
     worker.write_text(WORKER, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
-    start = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    tests = REPOSITORY / "tests"
     for count in (1, 2):
-        done = subprocess.run(
-            [
-                *start,
-                f"--nproc-per-node={count}",
-                *map(str, (worker, tmp_path / f"of{count}", tests)),
-            ],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
+        started(worker, count, tmp_path / f"of{count}", REPOSITORY / "tests")
     alone, history = torch.load(tmp_path / "of1.0", weights_only=True)
     first, first_history = torch.load(tmp_path / "of2.0", weights_only=True)
     second, _ = torch.load(tmp_path / "of2.1", weights_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -108,12 +109,20 @@ def _seed(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.files import check_writable, written_beside
+    from attnlens.files import written_beside
 
-    if options.out is not None:
-        check_writable(options.out)  # before the work, not after it
-    if options.calibration_out is not None:
-        check_writable(options.calibration_out)
+    history = options.history or ()
+    if isinstance(history, str):  # from the environment or attnlens.toml
+        history = (history,)
+    check_outputs(
+        {
+            "--out": options.out,
+            "--plot": options.plot,
+            "--calibration-out": options.calibration_out,
+        },
+        sources=(*options.sources, *history),
+        inputs=(options.model,),
+    )
     picture = None if options.plot is None else check_picture(options.plot)
     from attnlens.cricket.evaluate import evaluation, judge
     from attnlens.cricket.held_out import held_out
@@ -123,12 +132,11 @@ def run(options: argparse.Namespace) -> int:
 
     predictor = load_predictor(options.model)
     skipped: list[MatchFileError] = []
-    history = options.history or ()
     try:
         held = held_out(
             predictor,
             options.sources,
-            history=[history] if isinstance(history, str) else history,
+            history=history,
             first=options.first,
             last=options.last,
             allow_in_sample=options.allow_in_sample,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from attnlens.cli.options import (
     add_model_options,
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -118,11 +119,13 @@ def run(options: argparse.Namespace) -> int:
         )
     from attnlens.cricket.naming import GRAMMAR, find_ball, hint, innings_numbered
     from attnlens.cricket.readers import read_match
-    from attnlens.files import check_writable
 
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
-    if options.out is not None:
-        check_writable(options.out)
+    check_outputs(
+        {"--out": options.out},
+        sources=(options.match, options.history),
+        inputs=(options.model,),
+    )
     match = read_match(options.match)
     if options.all:
         if options.innings is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attnlens.cli.options import (
     add_model_options,
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -83,16 +84,18 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from attnlens.cli.pictures import check_picture
-    from attnlens.files import check_writable, written_beside
+    from attnlens.files import written_beside
 
     if options.balls < 1:
         raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
     for name, value in (("--seed", options.seed), ("--wide", options.wide or 0)):
         if value < 0:
             raise InputError(f"{name} {value} is negative", remedy="give 0 or more")
-    for path in (options.out, options.per_ball):
-        if path is not None:
-            check_writable(path)  # before the work, not after it
+    check_outputs(
+        {"--out": options.out, "--per-ball": options.per_ball, "--plot": options.plot},
+        sources=(*options.sources, options.history),
+        inputs=(options.model,),
+    )
     picture = None if options.plot is None else check_picture(options.plot)
 
     from attnlens.cricket.trained import load_predictor

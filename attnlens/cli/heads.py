@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attnlens.cli.options import (
     add_model_options,
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -33,7 +34,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "heads",
         help="what every head does on many balls, and the name it has earned",
         description="For every scale and head: its learnt biases, what it looks at beside what "
-        "even attention would, with 95%% intervals, what the prediction loses without it, and "
+        "even attention would, with 95% intervals, what the prediction loses without it, and "
         "the name it has earned by both. Measured on the matches of SRC after the model's "
         "training; earlier ones bring its ratings up to date.",
     )
@@ -66,16 +67,18 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.files import check_writable
-
     if options.balls < 1:
         raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
-    if options.out is not None:
-        check_writable(options.out)  # before the work, not after it
-    picture = None if options.plot is None else check_picture(options.plot)
-
+    if options.seed < 0:
+        raise InputError(f"--seed {options.seed} is negative", remedy="give 0 or more")
     if isinstance(options.beside, str):  # from the environment or attnlens.toml
         options.beside = options.beside.split()
+    check_outputs(
+        {"--out": options.out, "--plot": options.plot},
+        sources=(*options.sources, options.history),
+        inputs=(options.model, *options.beside),
+    )
+    picture = None if options.plot is None else check_picture(options.plot)
 
     from attnlens.cricket.trained import load_predictor
     from attnlens.cricket.window import one_thread

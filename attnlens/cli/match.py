@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -56,10 +57,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.readers import read_matches
-    from attnlens.files import check_writable
 
-    if options.out is not None:
-        check_writable(options.out)
+    check_outputs({"--out": options.out}, sources=(options.match,))
     skipped: list[MatchFileError] = []
     matches = read_matches(
         options.match, on_error=options.on_error, skipped=skipped, order=options.order

@@ -8,7 +8,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from attnlens.cli.options import add_model_options, progress, report_skipped, timeline, utf8_stdout
+from attnlens.cli.options import (
+    add_model_options,
+    check_outputs,
+    progress,
+    report_skipped,
+    timeline,
+    utf8_stdout,
+)
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +73,11 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.trained import load_predictor
     from attnlens.files import written_beside
 
+    check_outputs(
+        {"--out": options.out},
+        sources=(*options.matches, options.history),
+        inputs=(options.model,),
+    )
     predictor = load_predictor(options.model)
     skipped: list[MatchFileError] = []
 

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
+    MATCHES,
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
     page_width,
@@ -66,9 +68,9 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("no checkpoint to write", remedy="give --out FILE")
     from attnlens.cricket.ratings_update import brought_up_to_date
     from attnlens.cricket.trained import load_predictor, save_predictor
-    from attnlens.files import check_writable
 
-    check_writable(options.out)  # before the work, not after it
+    # The checkpoint itself may be brought up to date in its place.
+    check_outputs({"--out": options.out}, sources=options.sources)
     predictor = load_predictor(options.model)
     skipped: list[MatchFileError] = []
     now, added = brought_up_to_date(predictor, _read(options.sources, skipped), until=options.until)
@@ -77,9 +79,10 @@ def run(options: argparse.Namespace) -> int:
         save_predictor(options.out, now)
     report_skipped(f"skipped {len(skipped)} files", skipped)
     if added.other:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in added.other.items())
         print(
-            f"attnlens: {added.other} of the {added.matches} matches learnt are of a kind the "
-            "model was not trained on",
+            f"attnlens: {sum(added.other.values())} of the {added.matches} matches learnt are of "
+            f"a kind the model was not trained on ({kinds})",
             file=sys.stderr,
         )
     sha256 = _digest(options.out) if added.matches else None
@@ -104,7 +107,7 @@ def _read(sources: list[str], skipped: list[MatchFileError]) -> Iterator[Match]:
         yield match
     if not number:
         reason = f" ({skipped[0].problem})" if skipped else ""
-        raise InputError(f"holds no match to learn from{reason}", path=sources[0])
+        raise InputError(f"holds no match to learn from{reason}", path=sources[0], remedy=MATCHES)
 
 
 def _digest(path: str) -> str:
@@ -128,7 +131,8 @@ def _data(now: TrainedPredictor, added: Added, sha256: str | None) -> dict[str, 
         "already_known": added.known,
         "after_until": added.after,
         "undated": added.undated,
-        "of_another_kind": added.other,
+        "of_another_kind": sum(added.other.values()),
+        "other_kinds": added.other,
         "ratings_until": None if until is None else until.isoformat(),
         "sha256": sha256,
     }

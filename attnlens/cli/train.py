@@ -7,8 +7,14 @@ import sys
 import time
 from typing import Any
 
+from attnlens.cli.options import Given, check_outputs, listed
 from attnlens.cli.predict import date
 from attnlens.errors import InputError
+
+MOST_THREADS = 1024
+
+NAMED = ("boosted_trees", "bundled", "measured")
+"""Teachers that are no files."""
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -33,7 +39,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
-        action="append",
+        action=Given,
         default=[],
         help="any other number of the recipe or of the predictor's sizes, such as "
         "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
@@ -41,7 +47,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--teacher",
         metavar="NAME",
-        action="append",
+        action=Given,
         default=[],
         help="learn from its probabilities too: boosted_trees, or a checkpoint that was "
         "trained on the same matches; with several, from their mean",
@@ -73,27 +79,33 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
+    if options.threads is not None and options.threads > MOST_THREADS:
+        # Starting them would bring the process down.
+        raise InputError(
+            f"--threads {options.threads} is too many", remedy=f"give at most {MOST_THREADS}"
+        )
+    outputs = {"--out": options.out, "--curves": options.curves, "--state": options.state}
+    if options.state is not None and options.teacher:
+        outputs["--teacher with --state"] = f"{options.state}.teacher"
+    teachers = [name for name in listed(options.teacher) if name not in NAMED]
+    check_outputs(outputs, sources=options.sources, inputs=teachers)
     from pathlib import Path
 
-    from attnlens.files import check_writable
     from attnlens.training.curves import check_curves, write_curves
     from attnlens.training.processes import processes
     from attnlens.training.run import Plan, train, use_threads
     from attnlens.training.settings import recipe_and_sizes
 
-    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
-    check_writable(options.out)  # before the work, not after it
-    if options.state is not None:
-        check_writable(options.state)
     if options.curves is not None:
         check_curves(options.curves)
     given = _given(epochs=options.epochs, seed=options.seed, hidden_dim=options.hidden_dim)
-    recipe, sizes = recipe_and_sizes(options.set, given)
+    recipe, sizes = recipe_and_sizes(listed(options.set), given)
     plan = Plan(
         sizes=sizes,
-        teachers=tuple(options.teacher),
+        teachers=tuple(listed(options.teacher)),
         **_given(
             train_until=options.train_until,
             validate_until=options.validate_until,

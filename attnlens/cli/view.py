@@ -9,7 +9,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import can_draw, color_wanted, emit, page_width, progress, utf8_stdout
+from attnlens.cli.options import (
+    can_draw,
+    check_outputs,
+    color_wanted,
+    emit,
+    page_width,
+    progress,
+    utf8_stdout,
+)
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,12 +63,9 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.files import check_writable
-
     if options.top < 1:
         raise InputError(f"--top {options.top} is no number of keys", remedy="give 1 or more")
-    if options.out is not None:
-        check_writable(options.out)  # before the work, not after it
+    check_outputs({"--out": options.out}, inputs=(options.recording,))
     progress("reading the recording")
     recording = _chosen(options)
     if options.format == "html":

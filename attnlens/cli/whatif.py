@@ -7,10 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
+    Given,
     add_model_options,
     can_draw,
+    check_outputs,
     color_wanted,
     emit,
+    listed,
     page_width,
     timeline,
     utf8_stdout,
@@ -20,21 +23,6 @@ from attnlens.errors import BallNotFoundError, InputError
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
     from attnlens.cricket.question import Question
-
-
-class Given(argparse.Action):
-    """Each value that is given; the first takes the place of a default."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse names it
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,  # noqa: ARG002  # argparse names it
-    ) -> None:
-        given = getattr(namespace, self.dest, None)
-        kept = given if isinstance(given, list) else []
-        setattr(namespace, self.dest, [*kept, values])
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -95,23 +83,25 @@ def run(options: argparse.Namespace) -> int:
     if options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
     from attnlens.cricket.question import question_of
-    from attnlens.files import check_writable
 
     question = question_of(
         bowler=options.bowler,
         batter=options.batter,
         target=options.target,
-        changes=_listed(options.change),
+        changes=listed(options.change),
         wicket_last_ball=options.wicket_last_ball,
-        settings=_listed(options.set),
+        settings=listed(options.set),
         unseen=options.unseen,
     )
     from attnlens.cricket.naming import GRAMMAR
     from attnlens.cricket.readers import read_match
 
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
-    if options.out is not None:
-        check_writable(options.out)
+    check_outputs(
+        {"--out": options.out},
+        sources=(options.match, options.history),
+        inputs=(options.model,),
+    )
     match = read_match(options.match)
     try:
         data = _answer(match, question, options)
@@ -121,11 +111,6 @@ def run(options: argparse.Namespace) -> int:
         raise BallNotFoundError(error.problem, path=options.match, remedy=remedy) from None
     emit(_render(data, options), options.out)
     return 0
-
-
-def _listed(value: list[str] | str | None) -> list[str]:
-    """What was given, which is one text where it comes from a setting."""
-    return [value] if isinstance(value, str) else value or []
 
 
 def _answer(match: Match, question: Question, options: argparse.Namespace) -> dict[str, Any]:

@@ -25,10 +25,9 @@ from attnlens.analysis.scores import (
 )
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.held_out import EncodedInnings, HeldOut
-from attnlens.cricket.match import Match
+from attnlens.cricket.kinds import kinds_unlike, like_training
 from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.ratings import phase_of, quota_of
-from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import one_thread
 
 Floats = NDArray[np.float64]
@@ -119,28 +118,6 @@ def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
     )
 
 
-def outside_training(held: HeldOut) -> dict[str, int]:
-    """Judged matches unlike those of the training, by match type, gender and teams."""
-    counts: dict[str, int] = {}
-    for match in held.matches:
-        if not like_training(match, held.predictor):
-            kind = " ".join([match.match_type or "unknown type", match.gender or "unknown gender"])
-            if not held.predictor.knows_a_team(match.teams):
-                kind += " of other teams"
-            counts[kind] = counts.get(kind, 0) + 1
-    return dict(sorted(counts.items()))
-
-
-def like_training(match: Match, predictor: TrainedPredictor) -> bool:
-    """Whether the predictor was trained on matches of this type and gender, and on a team."""
-    types, gender = predictor.card.get("match_types"), predictor.card.get("gender")
-    return (
-        (not types or match.match_type in types)
-        and (not gender or match.gender == gender)
-        and predictor.knows_a_team(match.teams)
-    )
-
-
 def evaluation(
     held: HeldOut,
     balls: JudgedBalls,
@@ -163,7 +140,7 @@ def evaluation(
     losses = log_losses(balls.chances, balls.actual)
     first, last = held.dates
     predictor = held.predictor
-    outside = outside_training(held)
+    outside = kinds_unlike(held.matches, predictor)
     unlike = {m.match_id for m in held.matches if not like_training(m, predictor)}
     told: dict[str, Any] = {
         "balls": len(balls),

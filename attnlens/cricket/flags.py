@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from attnlens.cricket.kinds import differences, like_training
+from attnlens.cricket.match import Match
 from attnlens.cricket.ratings import LIMITED, quota_of, venue_key
+from attnlens.cricket.seen import identity_of
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
 
@@ -59,29 +62,7 @@ def flags_of(
 
 def _format_flags(window: BallWindow, predictor: TrainedPredictor) -> list[tuple[str, str]]:
     match, innings = window.match, window.innings
-    found = []
-    trained = predictor.card.get("match_types", [])
-    if match.match_type is not None and match.match_type not in trained:
-        found.append(
-            (
-                "other_format",
-                f"trained on {' and '.join(trained)}, this is {match.match_type}: "
-                "take the figures as a sketch",
-            )
-        )
-    gender = predictor.card.get("gender")
-    if match.gender is not None and gender is not None and match.gender != gender:
-        found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
-    if not predictor.knows_a_team(match.teams):
-        teams = " nor ".join(match.teams)
-        found.append(("other_teams", f"trained on matches of neither {teams}: another competition"))
-    if match.balls_per_over != 6:
-        found.append(
-            (
-                "other_balls_per_over",
-                f"overs of {match.balls_per_over} balls, the training data has six",
-            )
-        )
+    found = differences(match, predictor)
     quota = quota_of(match, innings)
     usual = LIMITED.get(match.match_type or "", 0) * match.balls_per_over
     if quota is not None and quota < usual and not innings.super_over:
@@ -96,19 +77,9 @@ def _date_flags(
     if match.date is None:
         return []
     found = []
-    first, last = predictor.date("trained_from"), predictor.date("trained_until")
-    other = match.match_type not in (None, *predictor.card.get("match_types", [])) or (
-        match.gender is not None and match.gender != predictor.card.get("gender", match.gender)
-    )
-    other = other or not predictor.knows_a_team(match.teams)
-    if first is not None and last is not None and first <= match.date <= last and not other:
-        found.append(
-            (
-                "in_training",
-                f"played within the model's training dates ({first} to {last}): if it was "
-                "trained on this match, it looks better than it is",
-            )
-        )
+    said = _in_training(match, predictor)
+    if said is not None:
+        found.append(("in_training", said))
     until = predictor.ratings.until
     if not history and until is not None and match.date <= until:
         found.append(
@@ -119,3 +90,25 @@ def _date_flags(
             )
         )
     return found
+
+
+def _in_training(match: Match, predictor: TrainedPredictor) -> str | None:
+    """Why the model may look better on a match than it is; ``None`` where it does not."""
+    better = "it looks better than it is"
+    if predictor.seen is not None:
+        if identity_of(match) not in predictor.seen:
+            return None
+        weights = predictor.date("weights_until")
+        if weights is not None and match.dates and max(match.dates) > weights:
+            return f"the length of the model's training was chosen on this match: {better}"
+        return f"the model was trained on this match: {better}"
+    # A checkpoint that does not tell its matches: only dates and kind are known.
+    first, last = predictor.date("trained_from"), predictor.date("trained_until")
+    if first is None or last is None or match.date is None or not first <= match.date <= last:
+        return None
+    if not like_training(match, predictor):
+        return None
+    return (
+        f"played within the model's training dates ({first} to {last}): if it was "
+        f"trained on this match, {better}"
+    )

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from attnlens.cricket.kinds import kinds_unlike
 from attnlens.cricket.match import Match
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import Floats, Table, phase_of, softmax
@@ -30,7 +31,7 @@ class Added:
     Attributes:
         matches: learnt; ``known``: not later than the ratings were, which teach nothing;
             ``after``: later than the day asked for; ``undated``: without a date.
-        other: learnt although of a format or gender that the model was not trained on.
+        other: learnt although unlike what the model was trained on: how many, by kind.
         first, last: days of the first and the last match learnt.
         days: distinct days.
         players, venues: that the learnt balls tell of; ``new_…``: never rated before.
@@ -40,7 +41,7 @@ class Added:
     known: int
     after: int
     undated: int
-    other: int
+    other: dict[str, int]
     first: datetime.date | None
     last: datetime.date | None
     days: int
@@ -87,7 +88,7 @@ def brought_up_to_date(
         known=known,
         after=after,
         undated=len(distinct) - len(dated),
-        other=sum(not _usual(predictor, match) for match in learnt),
+        other=kinds_unlike(learnt, predictor),
         first=days[0] if days else None,
         last=days[-1] if days else None,
         days=len(set(days)),
@@ -112,14 +113,6 @@ def brought_up_to_date(
         "ratings_added": [*predictor.card.get("ratings_added", []), entry],
     }
     return replace(now, card=card), added
-
-
-def _usual(predictor: TrainedPredictor, match: Match) -> bool:
-    """Whether the match is of the kind the model was trained on."""
-    gender = predictor.card.get("gender")
-    return match.match_type in (None, *predictor.card.get("match_types", [match.match_type])) and (
-        gender is None or match.gender in (None, gender)
-    )
 
 
 def _told_of(

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from attnlens.cricket.calibration import calibration_beside, shipped_calibration
+from attnlens.cricket.card import checked_card
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings import KINDS, Ratings
-from attnlens.cricket.tensors import NODES, BaseModel, Floats
+from attnlens.cricket.seen import from_tensor, to_tensor
+from attnlens.cricket.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel, Floats
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
@@ -37,6 +39,8 @@ class TrainedPredictor:
         card: training dates, match types, figures, as plain data.
         calibration: how often its calls came true (`attnlens.cricket.calibration`); ``None``
             where it carries no such table.
+        seen: the matches it was trained and validated on, see `attnlens.cricket.seen`; ``None``
+            where the file does not tell.
     """
 
     name: str
@@ -46,6 +50,7 @@ class TrainedPredictor:
     ratings: Ratings
     card: dict[str, Any] = field(default_factory=dict)
     calibration: dict[str, Any] | None = None
+    seen: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
         """A date of the card, such as ``trained_until``."""
@@ -83,6 +88,8 @@ def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) ->
     aliases = predictor.ratings.aliases
     tensors["ratings.alias_names"] = _words(list(aliases))
     tensors["ratings.alias_keys"] = _words(list(aliases.values()))
+    if predictor.seen is not None:
+        tensors["seen"] = to_tensor(predictor.seen)
     until = predictor.ratings.until
     about = {
         "kind": KIND,
@@ -105,10 +112,12 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     checkpoint = read_checkpoint(path, KIND)
     about, tensors = checkpoint.about, checkpoint.tensors
     if about.get("format") != FORMAT or tuple(about.get("outcomes", ())) != OUTCOMES:
+        told = about.get("format")
+        newer = isinstance(told, int) and told > FORMAT
         raise CheckpointError(
-            f"has format {about.get('format')}, this attnlens reads {FORMAT}",
+            f"has format {told}, this attnlens reads {FORMAT}",
             path=path,
-            remedy="train it again",
+            remedy="update attnlens" if newer else "train it again",
         )
     try:
         sizes = Sizes.from_dict(about["sizes"])
@@ -132,9 +141,11 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         base = BaseModel(
             tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
         )
+        _check_base(base)
         ratings = _ratings(tensors, about["ratings_until"])
-        card = dict(about["card"])
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        card = checked_card(about["card"])
+        seen = from_tensor(tensors["seen"]) if "seen" in tensors else None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(
             f"is damaged ({' '.join(str(error).split())[:120]})", path=path, remedy="train it again"
         ) from error
@@ -143,7 +154,16 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         table = shipped_calibration(path.parent, name)
     else:
         table = calibration_beside(path, checkpoint.sha256)
-    return TrainedPredictor(name, checkpoint.sha256, network, base, ratings, card, table)
+    return TrainedPredictor(
+        name,
+        checkpoint.sha256,
+        network,
+        base,
+        ratings,
+        card,
+        calibration=table,
+        seen=seen,
+    )
 
 
 def _check_scales(sizes: Sizes, path: Path) -> None:
@@ -168,6 +188,19 @@ def _check_scales(sizes: Sizes, path: Path) -> None:
             )
 
 
+def _check_base(base: BaseModel) -> None:
+    if base.prior.shape != (2, OVER_CLASSES, len(OUTCOMES)):
+        raise ValueError("its table of overs has another shape")
+    if base.everything.shape != (len(OUTCOMES),) or not base.weights:
+        raise ValueError("what the scoreboard expects is told in another shape")
+    # A matrix that does not fit the next one is found by asking.
+    if base.log_probabilities(np.zeros((1, SCOREBOARD_SIZE), np.float32)).shape != (
+        1,
+        len(OUTCOMES),
+    ):
+        raise ValueError("what the scoreboard expects is told in another shape")
+
+
 def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:
     ratings = Ratings()
     for kind in KINDS:
@@ -179,6 +212,10 @@ def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:
         variance = tensors[f"ratings.{kind.name}.variance"].float().numpy()
         table.precision = 1 / np.maximum(variance, np.float32(1e-7))
         table.balls = tensors[f"ratings.{kind.name}.balls"].float().numpy()
+        if not table.rating.shape == table.precision.shape == (len(table.keys), len(OUTCOMES)) or (
+            len(table.balls) != len(table.keys)
+        ):
+            raise ValueError(f"its ratings of the kind {kind.name} do not fit each other")
     ratings.aliases = dict(
         zip(
             _split(tensors["ratings.alias_names"]),

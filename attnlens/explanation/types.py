@@ -289,7 +289,6 @@ FlagName = Literal[
     "no_history",
     "unseen_batter",
     "unseen_bowler",
-    "unseen_non_striker",
     "unseen_venue",
     "super_over",
     "reduced_match",

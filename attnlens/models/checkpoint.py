@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,13 +58,20 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
         kind: what its ``about`` must give as ``kind``.
 
     Raises:
-        CheckpointError: missing, not safetensors, or a checkpoint of another kind.
+        CheckpointError: missing, not safetensors, of another kind, or with a number that is
+            not finite.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     remedy = "give a file that `attnlens train` wrote, or leave --model out"
     try:
+        about_file = os.stat(path)
+        if not stat.S_ISREG(about_file.st_mode) and not stat.S_ISDIR(about_file.st_mode):
+            # Reading a pipe would wait for whoever writes to it.
+            raise CheckpointError(
+                "is a device or a pipe, not a checkpoint", path=path, remedy=remedy
+            )
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
     except FileNotFoundError:
@@ -89,4 +97,9 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
         raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None
     if found != kind:
         raise CheckpointError(f"holds a {found!r}, not a {kind!r}", path=path, remedy=remedy)
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise CheckpointError(
+                f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy
+            )
     return Checkpoint(tensors, about, hashlib.sha256(data).hexdigest(), str(path))

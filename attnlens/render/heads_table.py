@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, pad
 
-NARROWEST: Final = 80
+NARROWEST: Final = 40
+TABLE: Final = 80
+"""Columns that the tables need; on a narrower page every row is told in words."""
+
 SLOT_ROW: Final = 61
 """Columns of a slot's line besides what it reads."""
 
@@ -29,7 +32,8 @@ def render_heads(data: Mapping[str, Any], *, width: int, color: bool, unicode: b
 
     Args:
         data: the document.
-        width: columns of the terminal; no line is wider (at least `NARROWEST`).
+        width: columns of the terminal; no line is wider (at least `NARROWEST`). Below `TABLE`
+            the figures of a row follow its name, each with what it is.
         color: whether to write colours.
         unicode: ``False`` writes ASCII only.
     """
@@ -93,21 +97,43 @@ def _row(page: Page, cells: Sequence[tuple[str, int, str]], style: str = "") -> 
     page.add(*spans[:-1])
 
 
+Cell = tuple[str, int, str]
+"""A text, the columns it gets (to the right where negative), and its style."""
+
+
+def _entry(
+    page: Page,
+    name: Sequence[Cell],
+    figures: Sequence[tuple[str, Cell]],
+    *,
+    narrow: bool | None = None,
+) -> None:
+    """A row of a table; on a narrow page its name, and below it the figures in words."""
+    if not (page.width < TABLE if narrow is None else narrow):
+        _row(page, [*name, *(cell for _, cell in figures)])
+        return
+    page.flow([[(text.strip(), style)] for text, _, style in name if text], indent=2, gap=2)
+    told = [f"{title} {text}" for title, (text, _, _) in figures if text]
+    told = [f"{text}," for text in told[:-1]] + told[-1:]
+    page.flow([[(text, "quiet")] for text in told], indent=6, gap=1)
+
+
 MEASURES: Final = (("moves", -6), ("matters", -8), ("KL", -6), ("rank", -5))
 
 
-def _measures(importance: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+def _measures(importance: Mapping[str, Any]) -> list[tuple[str, Cell]]:
     told = (
         _number(importance["points"]),
         _percent(importance["matters"]),
         _nats(importance["nats"]),
         str(importance["rank"]),
     )
-    return [(text, width, "") for text, (_, width) in zip(told, MEASURES, strict=True)]
+    return [(title, (text, width, "")) for text, (title, width) in zip(told, MEASURES, strict=True)]
 
 
 def _titles(page: Page, first: Sequence[tuple[str, int]]) -> None:
-    _row(page, [(text, width, "") for text, width in (*first, *MEASURES)], "quiet")
+    if page.width >= TABLE:
+        _row(page, [(text, width, "") for text, width in (*first, *MEASURES)], "quiet")
 
 
 def _scale(page: Page, scale: Mapping[str, Any]) -> None:
@@ -121,13 +147,15 @@ def _scale(page: Page, scale: Mapping[str, Any]) -> None:
     for head in scale["heads"]:
         start = "free" if head["pattern"] == "learned" else _words(head["pattern"])
         earned = head["earned"]
-        _row(
+        _entry(
             page,
             [
                 (f"  {head['number']} {start}", 16, ""),
                 (_words(earned), 16, "quiet" if earned == UNSPECIALISED else "supported"),
-                (_percent(head["bias_share"]), -4, ""),
-                (_percent(head["self_attention"]), -4, ""),
+            ],
+            [
+                ("bias", (_percent(head["bias_share"]), -4, "")),
+                ("self", (_percent(head["self_attention"]), -4, "")),
                 *_measures(head["importance"]),
             ],
         )
@@ -185,12 +213,14 @@ def _slots(page: Page, slots: Sequence[Mapping[str, Any]]) -> None:
     page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
     _titles(page, (("  slot", 19), *first, ("sees", -5)))
     for slot in slots:
-        _row(
+        _entry(
             page,
             [
                 (f"  {_words(slot['slot'])}", 19, ""),
                 *((slot["reads"], width, "quiet") for _, width in first),
-                (_number(slot["visible"], 1), -5, ""),
+            ],
+            [
+                ("sees", (_number(slot["visible"], 1), -5, "")),
                 *_measures(slot["importance"]),
             ],
         )
@@ -206,11 +236,11 @@ def _fusion(page: Page, sources: Sequence[Mapping[str, Any]]) -> None:
     page.paragraph("what the prediction is mixed from", "heading", indent=0)
     _titles(page, (("  source", 19), ("weight", -7)))
     for source in sources:
-        _row(
+        _entry(
             page,
+            [(f"  {_words(source['source'])}", 19, "")],
             [
-                (f"  {_words(source['source'])}", 19, ""),
-                (_percent(source["weight"], 1), -7, ""),
+                ("weight", (_percent(source["weight"], 1), -7, "")),
                 *_measures(source["importance"]),
             ],
         )
@@ -220,35 +250,33 @@ def _fusion(page: Page, sources: Sequence[Mapping[str, Any]]) -> None:
 def _beside(page: Page, beside: Mapping[str, Any]) -> None:
     others = [one["name"] for one in beside["checkpoints"]]
     page.paragraph(f"beside {', '.join(others)}", "heading", indent=0)
-    room = page.width - BESIDE_ROW
-    _row(
-        page,
-        [
-            ("  head", 28, ""),
-            ("role alike", -12, ""),
-            ("same name", -9, ""),
-            ("best matching head", room, ""),
-        ],
-        "quiet",
-    )
-    for scale in beside["scales"]:
-        for head in scale["heads"]:
-            matched = ", ".join(
+    rows = [
+        (
+            f"  {scale['scale']} {_words(head['head'])}",
+            " ".join(_number(value) for value in head["correlations"]),
+            "yes" if head["same_name"] else "no",
+            ", ".join(
                 "none" if number is None else f"{number} ({_number(alike)})"
                 for number, alike in zip(
                     head["best_match"], head["best_match_correlations"], strict=True
                 )
-            )
-            alike = " ".join(_number(value) for value in head["correlations"])
-            _row(
-                page,
-                [
-                    (f"  {scale['scale']} {_words(head['head'])}", 28, ""),
-                    (alike, -12, ""),
-                    ("yes" if head["same_name"] else "no", -9, ""),
-                    (matched, room, "quiet"),
-                ],
-            )
+            ),
+        )
+        for scale in beside["scales"]
+        for head in scale["heads"]
+    ]
+    titles = ("  head", "role alike", "same name", "best matching head")
+    widths = [28, -12, -9, page.width - BESIDE_ROW]
+    narrow = page.width < TABLE or any(
+        len(text) > abs(width)
+        for row in (titles, *rows)
+        for text, width in zip(row, widths, strict=True)
+    )
+    if not narrow:
+        _row(page, [(text, width, "") for text, width in zip(titles, widths, strict=True)], "quiet")
+    for row in rows:
+        cells = [(text, width, "") for text, width in zip(row, widths, strict=True)]
+        _entry(page, cells[:1], list(zip(titles[1:], cells[1:], strict=True)), narrow=narrow)
     for pair in beside["contributions"]["pairs"]:
         page.paragraph(
             f"contributions to {_count(beside['contributions']['balls'], 'ball')}, beside "

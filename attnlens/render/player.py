@@ -10,15 +10,19 @@ from attnlens.render.canvas import ASCII, UNICODE, Page, Span, clean_all
 NOTABLE: Final = 1.1
 """From this many times the average (or one over it) a figure is shown as more or less."""
 
-LEAST_WIDTH: Final = 84
-COLUMN: Final = 5
+LEAST_WIDTH: Final = 40
+NAMES: Final = 22
+"""Columns of a row's name and number of balls."""
+
+COLUMN: Final = 6
 
 
 def render_player(data: Mapping[str, Any], *, width: int, color: bool, unicode: bool = True) -> str:
     """The page for `attnlens.cricket.ratings_update.player_data`.
 
     Args:
-        width: columns of the terminal; the table needs `LEAST_WIDTH`.
+        width: columns of the terminal; no line is wider (at least `LEAST_WIDTH`). Outcomes that
+            do not fit beside the others are told below them.
         color: whether to write colours.
         unicode: ``False`` writes ASCII only.
     """
@@ -35,14 +39,16 @@ def render_player(data: Mapping[str, Any], *, width: int, color: bool, unicode: 
         if found is None:
             page.paragraph(f"{does}: never seen; an average is used", "quiet", indent=0)
             continue
-        outcomes = [row["outcome"] for row in found["outcomes"]]
-        page.add(
-            (f"{does:<12}{'balls':>8}  ", "heading"),
-            *((f"{outcome:>{COLUMN}}", "heading") for outcome in outcomes),
-        )
-        _row(page, "all", found["balls"], found["outcomes"])
-        for phase in found["phases"]:
-            _row(page, phase["phase"], phase["balls"], phase["outcomes"])
+        rows = [{"phase": "all", **found}, *found["phases"]]
+        beside = (page.width - NAMES) // COLUMN
+        for start in range(0, len(found["outcomes"]), beside):
+            part = slice(start, start + beside)
+            page.add(
+                (f"{does:<12}{'balls':>8}  ", "heading"),
+                *((f"{row['outcome']:>{COLUMN}}", "heading") for row in found["outcomes"][part]),
+            )
+            for row in rows:
+                _row(page, row["phase"], row["balls"], row["outcomes"][part])
     page.blank()
     page.paragraph(
         "how many times as likely as with an average player in that role, all and by phase; "

@@ -284,6 +284,8 @@ def out_of_fold(
 ) -> Doubles:
     """What trees say of balls whose match they were not fitted on, ``(balls, 11)``."""
     matches = np.unique(table.match)
+    if len(matches) < 2:
+        raise BaselineError("there are fewer than two training matches")
     fold_of = np.random.default_rng(seed).permutation(len(matches)) % folds
     fold = fold_of[np.searchsorted(matches, table.match)]
     result = np.empty((len(table), len(OUTCOMES)))

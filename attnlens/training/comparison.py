@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.cricket.evaluate import JudgedBalls, aligned, like_training
+from attnlens.cricket.evaluate import JudgedBalls, aligned
 from attnlens.cricket.held_out import HeldOut, last_day
+from attnlens.cricket.kinds import like_training
 from attnlens.cricket.match import Match
 from attnlens.cricket.ratings import Ratings
 from attnlens.training.aggregates import Doubles

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
-import os
-import pickle
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +18,10 @@ from torch import Tensor, nn
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import InningsArrays
-from attnlens.errors import CheckpointError
+from attnlens.errors import InputError
 from attnlens.models.predictor import KNOWLEDGE, FullModel, Sizes
-from attnlens.training.processes import Processes, moved
-
-Probabilities = np.ndarray[Any, np.dtype[np.float32]]
-
-ALONE: Final = Processes()
+from attnlens.training.processes import ALONE, Processes, moved
+from attnlens.training.running import Probabilities, Running, mark_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,41 +106,6 @@ def hide_and_forget(batch: dict[str, Any], recipe: Recipe, generator: np.random.
         )
 
 
-def decay_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Matrices decay; vectors, norms, bias tables and embeddings do not."""
-    decayed: list[nn.Parameter] = []
-    free: list[nn.Parameter] = []
-    for name, parameter in model.named_parameters():
-        matrix = parameter.dim() >= 2 and not name.endswith((".bias", ".position"))
-        embedding = ".over." in name or ".ball_in_over." in name
-        (decayed if matrix and not embedding else free).append(parameter)
-    return [
-        {"params": decayed, "weight_decay": weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-
-
-class Average:
-    """A moving average of a model's weights, with the start's bias taken out."""
-
-    def __init__(self, model: nn.Module, decay: float) -> None:
-        self.decay = decay
-        self.steps = 0
-        self.sums = [torch.zeros_like(p) for p in model.parameters()]
-
-    def update(self, model: nn.Module) -> None:
-        self.steps += 1
-        with torch.no_grad():
-            for total, parameter in zip(self.sums, model.parameters(), strict=True):
-                total.lerp_(parameter, 1 - self.decay)
-
-    def copy_to(self, model: nn.Module) -> None:
-        correction = 1 - self.decay**self.steps
-        with torch.no_grad():
-            for total, parameter in zip(self.sums, model.parameters(), strict=True):
-                parameter.copy_(total / correction)
-
-
 def log_loss(
     model: FullModel,
     innings: Sequence[InningsArrays],
@@ -215,59 +175,6 @@ class Fitted:
     seconds: float
 
 
-def mark_of(
-    sizes: Sizes,
-    train: Sequence[InningsArrays],
-    validation: Sequence[InningsArrays],
-    teacher: Sequence[Probabilities] | None,
-) -> str:
-    """What tells one run's material from another's: sizes, what happened, what was taught."""
-    mark = hashlib.sha256(repr(sizes).encode())
-    for part in (train, validation):
-        mark.update(repr([len(one) for one in part]).encode())
-        for one in part:
-            mark.update(one.outcome.tobytes())
-    for told in teacher or ():
-        mark.update(told.tobytes())
-    return mark.hexdigest()
-
-
-def begun(state: Path, model: FullModel, recipe: Recipe, mark: str) -> dict[str, Any]:
-    """What an earlier run wrote, its weights already in ``model``.
-
-    Args:
-        mark: `mark_of` this run.
-
-    Raises:
-        CheckpointError: the file is not a run's state, or the run had other settings or other
-            matches.
-    """
-    try:
-        saved: dict[str, Any] = torch.load(state, map_location="cpu", weights_only=True)
-        settings, weights = saved["recipe"], saved["model"]
-    except (pickle.UnpicklingError, EOFError, RuntimeError, KeyError, TypeError, ValueError):
-        raise CheckpointError(
-            "is not the state of a training run", path=state, remedy="remove it"
-        ) from None
-    other = CheckpointError(
-        "a run with other settings was begun here", path=state, remedy="remove it"
-    )
-    if settings != asdict(recipe):
-        raise other
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError:
-        # Another width: torch lists every tensor that does not fit.
-        raise other from None
-    if saved.get("mark", mark) != mark:
-        raise CheckpointError(
-            "a run with other matches, sizes or teachers was begun here",
-            path=state,
-            remedy="remove it, or name another file",
-        )
-    return saved
-
-
 def fit(
     sizes: Sizes,
     prior: np.ndarray[Any, np.dtype[np.float32]],
@@ -277,6 +184,7 @@ def fit(
     *,
     teacher: Sequence[Probabilities] | None = None,
     state: Path | None = None,
+    asked: Mapping[str, str] = MappingProxyType({}),
     report: Callable[[str], None] | None = None,
     among: Processes = ALONE,
 ) -> Fitted:
@@ -289,40 +197,22 @@ def fit(
 
     Args:
         teacher: per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
+        asked: kept in ``state``; see `attnlens.training.running.check_state`.
         among: the processes of the run; each gives its innings' gradients.
 
     Raises:
         CheckpointError: ``state`` is no run of this recipe, these sizes, innings and teacher.
+        InputError: the loss became infinite or no number.
     """
     torch.manual_seed(recipe.seed)
     model = FullModel(sizes, torch.from_numpy(prior)).to(among.device)
-    optimiser = torch.optim.AdamW(
-        decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
-    )
     per_epoch = -(-len(train) // recipe.innings)
     steps = recipe.epochs * per_epoch
-
-    def rate(step: int) -> float:
-        if step < recipe.warm_up:
-            return (step + 1) / recipe.warm_up
-        done = (step - recipe.warm_up) / max(1, steps - recipe.warm_up)
-        return recipe.final + (1 - recipe.final) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
-
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
-    average = Average(model, recipe.average)
-    kept = copy.deepcopy(model)
-    best = math.inf
-    history: list[dict[str, float]] = []
-    seconds = 0.0
+    run = Running.new(model, recipe, steps)
     mark = mark_of(sizes, train, validation, teacher)
     if state is not None and state.exists():
-        saved = begun(state, model, recipe, mark)
-        kept.load_state_dict(saved["kept"])
-        optimiser.load_state_dict(saved["optimiser"])
-        schedule.load_state_dict(saved["schedule"])
-        average.sums = [total.to(among.device) for total in saved["average"]]
-        average.steps = saved["steps"]
-        best, history, seconds = saved["best"], saved["history"], saved["seconds"]
+        run.go_on(state, recipe, asked, mark)
+    history = run.history
 
     for epoch in range(len(history), recipe.epochs):
         if validation and len(history) - _best_epoch(history) >= recipe.patience:
@@ -342,7 +232,7 @@ def fit(
             balls = sum(len(train[row]) for row in rows)
             seen += balls
             mine = among.share(rows)
-            optimiser.zero_grad()
+            run.optimiser.zero_grad()
             if mine:
                 batch, outcome = training_batch([train[row] for row in mine])
                 hide_and_forget(batch, recipe, generator)
@@ -355,9 +245,9 @@ def fit(
                 running += loss.detach() * balls
             among.add_gradients(model)
             nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-            optimiser.step()
-            schedule.step()
-            average.update(model)
+            run.optimiser.step()
+            run.schedule.step()
+            run.average.update(model)
             if report and number % 50 == 49:
                 spent = time.perf_counter() - started
                 left = spent / (number + 1) * (steps - epoch * per_epoch - number - 1)
@@ -368,39 +258,27 @@ def fit(
                 )
         trained = float(among.add_up(running)) / seen
         averaged = copy.deepcopy(model)
-        average.copy_to(averaged)
+        run.average.copy_to(averaged)
         measured = log_loss(averaged, validation, among=among) if validation else trained
-        if measured < best or not validation:
-            best = measured
-            kept.load_state_dict(averaged.state_dict())
-        seconds += time.perf_counter() - started
+        if not (math.isfinite(trained) and math.isfinite(measured)):
+            raise InputError(
+                f"the loss of epoch {epoch + 1} is not finite: the run has diverged",
+                remedy="lower --set learning_rate",
+            )
+        if measured < run.best or not validation:
+            run.best = measured
+            run.kept.load_state_dict(averaged.state_dict())
+        run.seconds += time.perf_counter() - started
         history.append({"epoch": epoch + 1, "train": trained})
         if validation:
             history[-1]["validation"] = measured
         if report:
             name = "validation" if validation else "training"
-            report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({seconds:.0f} s)")
+            report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
         if state is not None and among.first:
-            part = state.with_name(state.name + ".part")
-            torch.save(
-                {
-                    "recipe": asdict(recipe),
-                    "mark": mark,
-                    "model": model.state_dict(),
-                    "kept": kept.state_dict(),
-                    "optimiser": optimiser.state_dict(),
-                    "schedule": schedule.state_dict(),
-                    "average": average.sums,
-                    "steps": average.steps,
-                    "best": best,
-                    "history": history,
-                    "seconds": seconds,
-                },
-                part,
-            )
-            os.replace(part, state)
-    kept.cpu().eval()
-    return Fitted(kept, history, seconds)
+            run.save(state, recipe, mark, asked)
+    run.kept.cpu().eval()
+    return Fitted(run.kept, history, run.seconds)
 
 
 def _best_epoch(history: Sequence[dict[str, float]]) -> int:

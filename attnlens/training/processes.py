@@ -7,18 +7,25 @@ whatever the number of processes.
 
 from __future__ import annotations
 
+import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
 from attnlens.errors import InputError
 from attnlens.models.relations import Balls
 
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+
 CPU: Final = torch.device("cpu")
+
+LONGEST_WAIT: Final = datetime.timedelta(hours=12)
+"""The others wait while the first process fits a teacher or names the heads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +75,42 @@ class Processes:
             parameter.grad = gradient if users else None
             start += size
 
+    def from_first(self, make: Callable[[], Floats]) -> Floats:
+        """The table ``(rows, columns)`` that the first process makes, in every process.
+
+        Raises:
+            InputError: in the others, where the first one could not make it.
+        """
+        if self.count == 1:
+            return make()
+        shape = torch.zeros(2, dtype=torch.int64, device=self.device)
+        made = None
+        try:
+            if self.first:
+                made = make()
+                shape += torch.tensor(made.shape, device=self.device)
+        finally:
+            # Also where the first one gave up: the others would wait for ever.
+            distributed.broadcast(shape, 0)
+        rows, columns = shape.tolist()
+        if not columns:
+            raise InputError("the first process gave up", remedy="see what it said")
+        if made is not None:
+            told = torch.from_numpy(made).to(self.device)
+        else:
+            told = torch.empty(rows, columns, device=self.device)
+        distributed.broadcast(told, 0)
+        result: Floats = told.cpu().numpy()
+        return result
+
     def close(self) -> None:
         """Wait for the others and part."""
         if self.count > 1:
             distributed.barrier()
             distributed.destroy_process_group()
+
+
+ALONE: Final = Processes()
 
 
 def processes(device: str = "cpu") -> Processes:
@@ -96,7 +134,9 @@ def processes(device: str = "cpu") -> Processes:
         torch.cuda.set_device(place)
     if count > 1:
         try:
-            distributed.init_process_group("nccl" if device == "cuda" else "gloo")
+            distributed.init_process_group(
+                "nccl" if device == "cuda" else "gloo", timeout=LONGEST_WAIT
+            )
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f"{count} processes cannot find each other ({error})", remedy="start with torchrun"

@@ -12,16 +12,19 @@ from typing import Any
 
 import torch
 
+from attnlens.cricket.kinds import kind_card
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.readers import read_matches
+from attnlens.cricket.seen import identities
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.errors import InputError, MatchFileError
 from attnlens.training.dataset import TrainingInnings, fit_base, ordinary, rate_and_encode
 from attnlens.training.earned import earned_names
-from attnlens.training.fit import ALONE, Recipe, cricket_sizes, fit
-from attnlens.training.processes import Processes
+from attnlens.training.fit import Recipe, cricket_sizes, fit
+from attnlens.training.processes import ALONE, Processes
+from attnlens.training.running import check_state
 from attnlens.training.teachers import check_teachers, teach
 
 Report = Callable[[str], None]
@@ -71,22 +74,32 @@ def train(
     """
     if not among.first:
         report = _silent
-    check_teachers(plan.teachers)
+    keep = None if state is None else state.with_name(state.name + ".teacher")
+    asked = check_teachers(plan.teachers, keep)
+    sizes = cricket_sizes(**plan.sizes)
+    if state is not None:
+        check_state(state, sizes, recipe, asked)
     matches = _read(sources, report)
     train_until, validate_until = _split(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
     if not training:
-        raise InputError(f"no match up to {train_until} to train on", path=sources[0])
+        raise InputError(
+            f"no match up to {train_until} to train on",
+            path=sources[0],
+            remedy="give earlier matches or a later day",
+        )
+    used = [match for match in matches if max(match.dates) <= validate_until]
+    asked["matches"] = _mark(train_until, used)
+    if state is not None:
+        check_state(state, sizes, recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
     base = fit_base(training, seed=recipe.seed)
     ratings = Ratings()
-    used = [match for match in matches if max(match.dates) <= validate_until]
     innings = rate_and_encode(used, base, ratings)
     learn = [one.arrays for one in innings if one.date <= train_until]
-    check = [one for one in innings if train_until < one.date <= validate_until]
-    report(
-        f"{sum(map(len, learn))} balls to train on, {sum(len(o.arrays) for o in check)} to check"
-    )
+    validation = [one for one in innings if train_until < one.date <= validate_until]
+    to_check = sum(len(one.arrays) for one in validation)
+    report(f"{sum(map(len, learn))} balls to train on, {to_check} to check")
 
     teacher = None
     if plan.teachers:
@@ -96,41 +109,40 @@ def train(
             innings,
             lambda one: one.date <= train_until,
             seed=recipe.seed,
-            threads=torch.get_num_threads(),
-            keep=None if state is None else state.with_name(state.name + ".teacher"),
-            writes=among.first,
+            threads=_threads(among),
+            keep=keep,
             report=report,
+            among=among,
         )
     fitted = fit(
-        cricket_sizes(**plan.sizes),
+        sizes,
         base.everything,
         learn,
-        [one.arrays for one in check],
+        [one.arrays for one in validation],
         recipe,
         teacher=teacher,
         state=state,
+        asked=asked,
         report=report,
         among=among,
     )
-    types = sorted({match.match_type for match in training if match.match_type})
-    genders = {match.gender for match in training}
     card: dict[str, Any] = {
         "trained_from": min(match.dates[0] for match in training).isoformat(),
         "trained_until": validate_until.isoformat(),
         "weights_until": train_until.isoformat(),
-        "match_types": types,
-        "gender": genders.pop() if len(genders) == 1 else None,
-        "teams": sorted({team for match in training for team in match.teams}),
+        **kind_card(training),
         "matches": len(training),
         "balls": sum(map(len, learn)),
         "recipe": asdict(recipe),
         "teachers": [Path(name).stem for name in plan.teachers],
         "epochs": fitted.history,
     }
-    predictor = TrainedPredictor(Path(out).stem, "", fitted.model, base, ratings, card)
+    predictor = TrainedPredictor(
+        Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(used)
+    )
     if not among.first:
         return predictor
-    sample = check or [one for one in innings if one.date <= train_until]
+    sample = validation or [one for one in innings if one.date <= train_until]
     card["earned"] = earned_names(
         predictor,
         _with_matches(sample, used),
@@ -138,11 +150,23 @@ def train(
         seed=recipe.seed,
         report=report,
     )
-    card["earned_from"] = "validation" if check else "training"
+    card["earned_from"] = "validation" if validation else "training"
     save_predictor(out, predictor)
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
     report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
     return predictor
+
+
+def _mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
+    """What tells these matches, and where they are split, from others."""
+    told = [(match.match_id, match.dates) for match in matches]
+    return hashlib.sha256(repr((train_until, told)).encode()).hexdigest()
+
+
+def _threads(among: Processes) -> int:
+    """For what the first process does while the others of its machine wait."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if among.count > 1 else 1
+    return min(torch.get_num_threads() * here, os.cpu_count() or 1)
 
 
 def _silent(_: str) -> None:
@@ -159,30 +183,49 @@ def _read(sources: Sequence[str], report: Report) -> list[Match]:
             if len(matches) % 100 == 0:
                 report(f"read {len(matches)} matches")
     if not matches:
-        reason = f" ({skipped[0]})" if skipped else ""
-        raise InputError(f"holds no match to train on{reason}", path=sources[0])
+        reason = f" ({skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"holds no match to train on{reason}",
+            path=sources[0],
+            remedy="give match files, a folder or a zip of them",
+        )
     for error in skipped:
         report(f"skipped: {error}")
     return sorted(matches.values(), key=lambda match: (max(match.dates), match.match_id))
 
 
 def _split(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
+    """The last day of training and that of validation; neither is later than the matches.
+
+    Raises:
+        InputError: the days are in the wrong order, or leave nothing to validate on.
+    """
     days = sorted({max(match.dates) for match in matches})
-    validate_until = plan.validate_until or days[-1]
-    if plan.train_until is not None:
-        if plan.train_until > validate_until:
+    first, last = plan.train_until, plan.validate_until or days[-1]
+    whole = "give the same day to --train-until and --validate-until to train without validation"
+    if first is None:
+        inside = [day for day in days if day <= last]
+        if not inside:
             raise InputError(
-                f"training until {plan.train_until} runs past validation until {validate_until}"
+                f"no match up to {last} to train on", remedy="give a later --validate-until"
             )
-        return plan.train_until, validate_until
-    inside = [day for day in days if day <= validate_until]
-    if len(inside) < 2:
+        if len(inside) < 2:
+            raise InputError(
+                "one day of matches cannot be split for validation",
+                remedy="give more matches, or the same day to --train-until and --validate-until",
+            )
+        cut = min(int(len(inside) * (1 - VALIDATION_SHARE)), len(inside) - 2)
+        return inside[cut], inside[-1]
+    if plan.validate_until is not None and first > last:
         raise InputError(
-            "one day of matches cannot be split for validation",
-            remedy="give more matches, or the same day to --train-until and --validate-until",
+            f"training until {first} runs past validation until {last}",
+            remedy="give a later --validate-until",
         )
-    cut = min(int(len(inside) * (1 - VALIDATION_SHARE)), len(inside) - 2)
-    return inside[cut], validate_until
+    if first != last and not any(first < day <= last for day in days):
+        until = "" if plan.validate_until is None else f" and until {last}"
+        raise InputError(f"no match after {first}{until} to validate on", remedy=whole)
+    # The card tells what was seen: days after the last match were not.
+    return min(first, days[-1]), min(last, days[-1])
 
 
 def _with_matches(

@@ -26,6 +26,9 @@ COUNTS: Final = (
 )
 """Settings that are at least 1."""
 
+WIDEST: Final = 4096
+"""The most that any of the predictor's sizes may be."""
+
 SHARES: Final = (
     "hide_some",
     "hide_all",
@@ -105,7 +108,9 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
     bounds = _bounds(name)
     if number and not bounds[0] <= value <= bounds[1]:
         least, most = (f"{bound:g}" for bound in bounds)
-        reach = f"at least {least}" if most == "inf" else f"between {least} and {most}"
+        reach = f"between {least} and {most}"
+        if name in COUNTS:
+            reach = f"at least {least}" if value < bounds[0] else f"at most {most}"
         raise InputError(f"--set {name}={json.dumps(value)}: {name} is {reach}")
     return int(value) if kind == "int" else value
 
@@ -113,7 +118,7 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
 def _bounds(name: str) -> tuple[float, float]:
     """The least and the most a setting may be."""
     if name in COUNTS:
-        return 1, math.inf
+        return 1, math.inf if name in RECIPE else WIDEST
     if name in SHARES:
         return 0, 0.9999 if name in ("average", "dropout") else 1
     return (-LARGEST if name in SIGNED else 0), LARGEST

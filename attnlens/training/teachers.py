@@ -11,6 +11,7 @@ import hashlib
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -18,17 +19,19 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from attnlens._version import VERSION
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.match import Match
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.cricket.trained import load_predictor
 from attnlens.errors import CheckpointError, InputError
-from attnlens.files import written_beside
+from attnlens.files import check_writable, written_beside
 from attnlens.models.predictor import FullModel
 from attnlens.training.baselines import ROUNDS, BaselineError, TreeSettings, out_of_fold
 from attnlens.training.dataset import TrainingInnings
-from attnlens.training.form import feature_table
+from attnlens.training.form import FADING, SHRINKAGE, feature_table
+from attnlens.training.processes import ALONE, Processes
 
 Probabilities = np.ndarray[Any, np.dtype[np.float32]]
 Report = Callable[[str], None]
@@ -39,20 +42,85 @@ TEACHER: Final = TreeSettings(learning_rate=0.08, leaves=15, columns=0.4, fewest
 """Smaller trees than the baseline's: as good on validation, and grown in half the time."""
 
 
-def check_teachers(names: Sequence[str]) -> None:
+FOLDS: Final = 3
+"""Parts of the matches; each is asked about by trees that were fitted on the others."""
+
+
+def check_teachers(names: Sequence[str], keep: Path | None = None) -> dict[str, str]:
     """Whether `teach` could ask these teachers: said before the work, not after it.
 
+    Args:
+        keep: see `teach`.
+
+    Returns:
+        who they are, for `attnlens.training.running.check_state`.
+
     Raises:
-        InputError: LightGBM is missing.
-        CheckpointError: a checkpoint cannot be read.
+        InputError: LightGBM is missing, or ``keep`` cannot be written.
+        CheckpointError: a checkpoint, or what was kept, cannot be read.
     """
-    for name in names:
-        if name != TREES:
-            load_predictor(name)
-        elif find_spec("lightgbm") is None:
-            raise InputError(
-                f"--teacher {name}: lightgbm is not installed", remedy="pip install 'attnlens[dev]'"
-            )
+    if names and keep is not None:
+        check_writable(keep)
+        if keep.exists():
+            _kept(keep)
+    return {"teachers": repr([_teacher(name) for name in names])}
+
+
+def _teacher(name: str) -> tuple[str, ...]:
+    """Which teacher it is, and of which version."""
+    if name != TREES:
+        return ("checkpoint", load_predictor(name).sha256)
+    if find_spec("lightgbm") is None:
+        raise InputError(
+            f"--teacher {name}: lightgbm is not installed", remedy="pip install 'attnlens[dev]'"
+        )
+    return (TREES, repr((TEACHER, ROUNDS, FOLDS)), version("lightgbm"))
+
+
+def question_of(
+    names: Sequence[str],
+    matches: Sequence[Match],
+    innings: Sequence[TrainingInnings],
+    learns: Callable[[TrainingInnings], bool],
+    *,
+    seed: int,
+) -> str:
+    """A fingerprint of all that an answer of `teach` depends on; the arguments are its own.
+
+    It holds the teachers and their versions, the seed, the features' names, which innings are
+    to be learnt from, and every ball of the matches up to the last of them. What is computed
+    from these is left out: its last digits change with the number of threads.
+    """
+    chosen = [one for one in innings if learns(one)]
+    last = max(one.date for one in chosen)
+    columns = feature_table(matches, chosen[:1]).names if TREES in names else ()
+    about = hashlib.sha256(repr((VERSION, seed, [_teacher(name) for name in names])).encode())
+    about.update(repr((columns, SHRINKAGE, FADING)).encode())
+    about.update(repr([(one.match_id, one.innings, one.date) for one in chosen]).encode())
+    for match in matches:
+        if max(match.dates) <= last:
+            about.update(_told_of(match).encode())
+    return about.hexdigest()
+
+
+def _told_of(match: Match) -> str:
+    """What the features of a match's balls are made from."""
+    about = (match.match_id, match.dates, match.venue, match.city, match.teams, match.overs)
+    sides = [
+        (
+            (side.number, side.batting_team, side.bowling_team, side.target, side.target_balls),
+            [
+                (
+                    *(player.key for player in (ball.batter, ball.non_striker, ball.bowler)),
+                    *(ball.over, ball.is_legal, ball.runs_batter, ball.runs_total, ball.outcome),
+                    *(sorted(ball.extras.items()), [wicket.kind for wicket in ball.wickets]),
+                )
+                for ball in side.deliveries
+            ],
+        )
+        for side in match.innings
+    ]
+    return repr((about, match.balls_per_over, sorted(match.toss.items()), sides))
 
 
 def teach(
@@ -64,8 +132,8 @@ def teach(
     seed: int,
     threads: int = 1,
     keep: Path | None = None,
-    writes: bool = True,
     report: Report = lambda _: None,
+    among: Processes = ALONE,
 ) -> list[Probabilities]:
     """The mean of what the teachers say of each innings to learn from, ``(ball, 11)`` each.
 
@@ -76,9 +144,9 @@ def teach(
         matches: those the innings are of.
         innings: all of them, in order of date.
         learns: which ones are for training.
-        keep: a file to keep the answer in, and to take it from when it is there and was made
-            for the same names, seed and matches.
-        writes: whether this process writes ``keep``.
+        keep: a file to keep the answer in, and to take it from when it is there and answers
+            the same question (`question_of`).
+        among: the processes of the run: the first one asks, and tells the others.
 
     Raises:
         InputError: LightGBM is missing, or the matches are too few to fit trees on.
@@ -86,38 +154,56 @@ def teach(
     """
     chosen = [one for one in innings if learns(one)]
     counts = [len(one.arrays) for one in chosen]
-    about = hashlib.sha256(repr((names, seed, [one.match_id for one in chosen])).encode())
-    mark = np.frombuffer(about.digest(), np.uint8)
-    if keep is not None and keep.exists():
-        known, kept = _kept(keep)
-        if np.array_equal(known, mark) and kept.shape == (sum(counts), len(OUTCOMES)):
-            return _split(kept, counts)
-    said = np.zeros((sum(counts), 0))
+
+    def answer() -> Probabilities:
+        question = question_of(names, matches, innings, learns, seed=seed)
+        mark = np.frombuffer(bytes.fromhex(question), np.uint8)
+        if keep is not None and keep.exists():
+            known, kept = _kept(keep)
+            if np.array_equal(known, mark) and kept.shape == (sum(counts), len(OUTCOMES)):
+                return kept
+            report(f"{keep} answers another question (matches, settings or versions): asking anew")
+        said = _answers(names, matches, innings, learns, seed, threads, report)
+        if keep is not None:
+            with written_beside(keep) as part, part.open("wb") as file:
+                np.savez(file, mark=mark, said=said)
+        return said
+
+    return np.split(among.from_first(answer), np.cumsum(counts)[:-1])
+
+
+def _answers(
+    names: Sequence[str],
+    matches: Sequence[Match],
+    innings: Sequence[TrainingInnings],
+    learns: Callable[[TrainingInnings], bool],
+    seed: int,
+    threads: int,
+    report: Report,
+) -> Probabilities:
+    """The teachers' mean for every ball to learn from, ``(ball, 11)``."""
+    chosen = [one for one in innings if learns(one)]
+    said = np.zeros((sum(len(one.arrays) for one in chosen), len(OUTCOMES)))
     for name in names:
         report(f"asking the teacher {name}")
-        if name == TREES:
-            table = feature_table(matches, innings)
-            rows = np.repeat([learns(one) for one in innings], [len(o.arrays) for o in innings])
-            try:
-                answer = out_of_fold(
-                    table.rows(rows),
-                    rounds=ROUNDS,
-                    settings=replace(TEACHER, threads=threads),
-                    seed=seed,
-                    report=report,
-                )
-            except BaselineError as error:
-                remedy = "pip install 'attnlens[dev]'" if "installed" in str(error) else None
-                raise InputError(f"--teacher {name}: {error}", remedy=remedy) from None
-        else:
-            told = asked(load_predictor(name).model, [one.arrays for one in chosen])
-            answer = told.astype(np.float64)
-        said = answer if not said.size else said + answer
-    mean = (said / len(names)).astype(np.float32)
-    if keep is not None and writes:
-        with written_beside(keep) as part, part.open("wb") as file:
-            np.savez(file, mark=mark, said=mean)
-    return _split(mean, counts)
+        if name != TREES:
+            said += asked(load_predictor(name).model, [one.arrays for one in chosen])
+            continue
+        table = feature_table(matches, innings)
+        rows = np.repeat([learns(one) for one in innings], [len(o.arrays) for o in innings])
+        try:
+            said += out_of_fold(
+                table.rows(rows),
+                rounds=ROUNDS,
+                folds=FOLDS,
+                settings=replace(TEACHER, threads=threads),
+                seed=seed,
+                report=report,
+            )
+        except BaselineError as error:
+            remedy = "pip install 'attnlens[dev]'" if "installed" in str(error) else None
+            raise InputError(f"--teacher {name}: {error}", remedy=remedy) from None
+    return (said / len(names)).astype(np.float32)
 
 
 def asked(model: FullModel, innings: Sequence[InningsArrays], size: int = 16) -> Probabilities:
@@ -135,14 +221,10 @@ def asked(model: FullModel, innings: Sequence[InningsArrays], size: int = 16) ->
     return np.concatenate(answers)
 
 
-def _kept(keep: Path) -> tuple[Any, Any]:
+def _kept(keep: Path) -> tuple[Any, Probabilities]:
     """The mark and the probabilities of a file that `teach` wrote."""
     try:
         with keep.open("rb") as file, np.load(file) as kept:
-            return kept["mark"], kept["said"]
+            return kept["mark"], kept["said"].astype(np.float32)
     except (AttributeError, EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile):
         raise CheckpointError("is not what a teacher said", path=keep, remedy="remove it") from None
-
-
-def _split(said: Probabilities, counts: Sequence[int]) -> list[Probabilities]:
-    return np.split(said, np.cumsum(counts)[:-1])

@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Final, Literal, Protocol
 
 from attnlens.cricket.match import Match
 from attnlens.cricket.readers import (
@@ -39,8 +40,9 @@ from attnlens.cricket.readers.tables import Part, Refused
 from attnlens.cricket.readers.text import looks_like, shown
 from attnlens.errors import InputError, MatchFileError
 
-__all__ = ["FORMATS", "Format", "read_match", "read_matches"]
+__all__ = ["FORMATS", "Format", "read_match", "read_matches", "tells_of_matches"]
 
+INFO: Final = "_info.csv"
 _MOST_TRIED = 16
 
 
@@ -147,6 +149,21 @@ def read_matches(
     elif not named.path.is_dir():
         reading.shelf.archive(named.path, named.inner, MAX_BYTES)
     return reading.by_date() if order == "date" else reading.in_file_order()
+
+
+def tells_of_matches(path: str | PathLike[str]) -> bool:
+    """Whether a file holds matches, or facts about matches in files beside it."""
+    named = Source(Path(path), (), None)
+    if named.path.name.endswith(INFO):
+        return True
+    try:
+        if is_collection(named):
+            return next(read_matches(path, on_error="skip"), None) is not None
+        with closing(Shelf()) as shelf:
+            file = open_one(named, shelf)
+            return kaggle_matches.recognises(file) or any(form.recognises(file) for form in FORMATS)
+    except MatchFileError:
+        return False
 
 
 class _Reading:

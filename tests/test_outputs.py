@@ -1,0 +1,132 @@
+"""No command writes over what it reads, however the path is spelt, or two answers to one file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from command_line import Here
+
+from attnlens.cli.options import check_outputs
+from attnlens.errors import InputError
+
+READ = "is one of the matches read; write to another file"
+
+
+@pytest.fixture
+def place(attnlens_here: Here) -> Here:
+    """A folder of matches, a zip of them, and other names for one of them."""
+    for seed in range(2):
+        attnlens_here.good("simulate", "--seed", seed, "--out", f"{seed}.csv")
+    folder = attnlens_here.folder / "matches"
+    folder.mkdir()
+    for path in attnlens_here.folder.glob("*.csv"):
+        path.rename(folder / path.name)
+    with zipfile.ZipFile("season.zip", "w") as archive:
+        archive.write(folder / "0.csv", "0.csv")
+    os.symlink("matches/0.csv", "link.csv")
+    os.symlink("matches", "others")
+    os.link("matches/0.csv", "hard.csv")
+    return attnlens_here
+
+
+def words_of(command: str, source: str, out: str) -> list[str]:
+    ball = ["--ball", "9"] if command in ("explain", "whatif") else []
+    changed = ["--change", "5=6"] if command == "whatif" else []
+    return [command, source, *ball, *changed, "--out", out]
+
+
+COMMANDS = (
+    "explain", "predict", "match", "whatif", "train", "ratings", "evaluate", "faithfulness",
+    "heads",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("source", "out"),
+    [
+        ("matches/0.csv", "matches/0.csv"),
+        ("matches/0.csv", "matches/../matches//0.csv"),
+        ("matches/0.csv", "link.csv"),
+        ("link.csv", "matches/0.csv"),
+        ("matches/0.csv", "hard.csv"),
+        ("matches/0.csv", "matches/0_info.csv"),
+        ("matches", "matches/1.csv"),
+        ("others", "matches/1.csv"),
+        ("matches", "others/1_info.csv"),
+        ("season.zip::0.csv", "season.zip"),
+    ],
+)
+def test_a_match_that_is_read_is_not_written_over(
+    place: Here, command: str, source: str, out: str
+) -> None:
+    if command == "predict" and not out.endswith(".csv"):
+        pytest.skip("predict writes tables only")
+    before = {path: path.read_bytes() for path in place.folder.rglob("*.*") if path.is_file()}
+    answer = place(*words_of(command, source, out))
+    assert (answer.status, answer.err) == (2, f"attnlens: {out}: {READ}\n")
+    after = {path: path.read_bytes() for path in place.folder.rglob("*.*") if path.is_file()}
+    assert after == before
+
+
+def test_other_outputs_histories_and_checkpoints_are_kept_too(place: Here) -> None:
+    source, other = "matches/0.csv", "matches/1.csv"
+    shutil.copy(source, "model.svg")
+    shutil.copy(source, "history.png")
+    model = "model.svg: is read by this command too; write to another file"
+    history = f"history.png: {READ}"
+    for words, told in (
+        (("evaluate", source, "--model", "model.svg", "--plot", "model.svg"), model),
+        (("heads", source, "--model", "model.svg", "--plot", "model.svg"), model),
+        (("heads", source, "--beside", "model.svg", "--out", "model.svg"), model),
+        (("faithfulness", source, "--model", "model.svg", "--out", "model.svg"), model),
+        (("explain", source, "--ball", "9", "--model", "model.svg", "--out", "model.svg"), model),
+        (("train", source, "--teacher", "model.svg", "--out", "model.svg"), model),
+        (("evaluate", source, "--history", "history.png", "--plot", "history.png"), history),
+        (("heads", source, "--history", "history.png", "--plot", "history.png"), history),
+        (("faithfulness", source, "--per-ball", "matches/../matches/0.csv"),
+         f"matches/../matches/0.csv: {READ}"),
+        (("predict", source, "--history", other, "--out", other), f"{other}: {READ}"),
+        (("train", source, "--out", "new", "--state", source), f"{source}: {READ}"),
+        (("train", source, "--out", "new", "--curves", source), f"{source}: {READ}"),
+        (("train", source, "--out", "new", "--state", "./new"),
+         "new: is the file of --out and of --state; give each a file of its own"),
+        (("train", source, "--out", "a.teacher", "--state", "a", "--teacher", "boosted_trees"),
+         "a.teacher: is the file of --out and of --teacher with --state; "
+         "give each a file of its own"),
+        (("evaluate", source, "--out", "x.svg", "--plot", "./x.svg"),
+         "x.svg: is the file of --out and of --plot; give each a file of its own"),
+    ):  # fmt: skip
+        answer = place(*words)
+        assert (answer.status, answer.err) == (2, f"attnlens: {told}\n"), words
+
+
+def test_a_recording_is_not_written_over(place: Here) -> None:
+    shutil.copy("matches/0.csv", "record.safetensors")
+    Path("folder").mkdir()
+    shutil.copy("matches/0.csv", "folder/part.safetensors")
+    for recording, out in (
+        ("record.safetensors", "./record.safetensors"),
+        ("folder", "folder/part.safetensors"),
+    ):
+        answer = place("view", recording, "--out", out)
+        told = f"attnlens: {out}: is read by this command too; write to another file\n"
+        assert (answer.status, answer.err) == (2, told)
+
+
+def test_what_is_not_read_may_be_written_over(place: Here) -> None:
+    """An answer of yesterday beside the matches, and a checkpoint brought up to date in place."""
+    for name in ("model.safetensors", "table.csv", "page.html", "empty.csv"):
+        Path("matches", name).write_text("match_id,innings\n" if name[0] == "t" else "", "utf-8")
+        check_outputs({"--out": f"matches/{name}"}, sources=("matches", "season.zip", None))
+    check_outputs({"--out": "matches/new.csv", "--plot": None}, sources=("matches",))
+    check_outputs({"--out": "matches/1.csv"}, sources=("matches/0.csv",))
+    with pytest.raises(InputError, match="its folder does not exist"):
+        check_outputs({"--out": "nowhere/new.csv"}, sources=("matches",))
+    Path("old").write_bytes(b"nothing")
+    done = place("ratings", "matches", "--model", "old", "--out", "old")
+    assert done.err.startswith("attnlens: old: is not a safetensors checkpoint; ")

@@ -1,0 +1,134 @@
+"""A checkpoint knows the matches it was trained on, and says so of them alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import REPOSITORY, Here, clean_environment
+from small_predictors import small_predictor
+
+from attnlens.cricket.flags import flags_of
+from attnlens.cricket.match import Match
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.seen import from_tensor, identities, identity_of, to_tensor
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.window import window_for
+from attnlens.errors import CheckpointError
+from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+
+MATCHES = [simulate_match(seed) for seed in range(5)]
+
+
+def said(match: Match, predictor: TrainedPredictor) -> str | None:
+    """What the flag ``in_training`` says."""
+    window = window_for(match, BallReference(1, 20), predictor)
+    flags = flags_of(window, predictor, evidence=True)
+    return next((one["text"] for one in flags if one["flag"] == "in_training"), None)
+
+
+def test_a_match_is_itself_in_every_format(attnlens_here: Here) -> None:
+    for name in ("one.csv", "one.json"):
+        attnlens_here.good("simulate", "--seed", 4, "--out", name)
+    one, other = read_match("one.csv"), read_match("one.json")
+    assert identity_of(one) == identity_of(other) == identity_of(simulate_match(4))
+    turned = tuple(f" {team.upper()} " for team in reversed(one.teams))
+    assert identity_of(dataclasses.replace(one, teams=turned, venue="Elsewhere")) == identity_of(
+        other
+    )
+    later = tuple(day + datetime.timedelta(days=1) for day in one.dates)
+    others = [
+        dataclasses.replace(one, dates=later),
+        dataclasses.replace(one, teams=("Elsewhere", one.teams[1])),
+    ]
+    assert len(identities([one, *others])) == 3
+    assert identity_of(dataclasses.replace(one, dates=())) is None
+    assert identity_of(dataclasses.replace(one, teams=())) is None
+
+
+def test_the_flag_is_for_matches_that_were_seen() -> None:
+    dates = {"trained_until": "2024-01-06", "weights_until": "2024-01-02"}
+    made = small_predictor(matches=3)
+    made = dataclasses.replace(made, card={**made.card, **dates})
+    told = dataclasses.replace(made, seen=identities([MATCHES[0], MATCHES[3]]))
+    better = "it looks better than it is"
+    assert said(MATCHES[0], told) == f"the model was trained on this match: {better}"
+    assert said(MATCHES[3], told) == (
+        f"the length of the model's training was chosen on this match: {better}"
+    )
+    # Within the dates and of the kind, yet not among the matches.
+    assert said(MATCHES[1], told) is None
+    # A checkpoint that does not tell its matches has only the dates to go by.
+    assert said(MATCHES[1], made) == (
+        "played within the model's training dates (2024-01-01 to 2024-01-06): if it was "
+        f"trained on this match, {better}"
+    )
+    assert said(simulate_match(9), made) is None
+
+
+def test_the_matches_are_kept_in_the_file(tmp_path: Path) -> None:
+    made = small_predictor(matches=2)
+    path = tmp_path / "small.safetensors"
+    save_predictor(path, made)
+    bare = path.stat().st_size
+    assert load_predictor(path).seen is None
+    seen = identities(MATCHES)
+    save_predictor(path, dataclasses.replace(made, seen=seen))
+    assert load_predictor(path).seen == seen
+    # Eight bytes each, and the line of the header.
+    assert path.stat().st_size - bare < 8 * len(seen) + 100
+    assert from_tensor(to_tensor(frozenset())) == frozenset()
+    checkpoint = read_checkpoint(path, "temporal")
+    for wrong in (torch.zeros(3), torch.zeros(2, 2, dtype=torch.int64)):
+        write_checkpoint(path, {**checkpoint.tensors, "seen": wrong}, checkpoint.about)
+        with pytest.raises(CheckpointError, match="seen are told in another shape"):
+            load_predictor(path)
+
+
+def test_training_tells_them_and_an_older_checkpoint_can_be_told(attnlens_here: Here) -> None:
+    folder = attnlens_here.folder / "matches"
+    folder.mkdir()
+    for seed in range(4):
+        attnlens_here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
+    small = ("--epochs", 1, "--hidden-dim", 12, "--threads", 1, "--head-balls", 1)
+    days = ("--train-until", "2024-01-02", "--validate-until", "2024-01-03")
+    done = attnlens_here("train", "matches", "--out", "mine.safetensors", *days, *small)
+    assert done.status == 0
+    mine = load_predictor("mine.safetensors")
+    used = [match for match in read_matches("matches") if match.dates[0].day <= 3]
+    assert mine.seen == identities(used)
+    assert len(mine.seen or ()) == 3
+
+    save_predictor("old.safetensors", dataclasses.replace(mine, seen=None))
+    script = [sys.executable, str(REPOSITORY / "benchmarks" / "seen_matches.py")]
+
+    def told(source: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*script, source, "old.safetensors", "new.safetensors"],
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    other = told("matches/0.csv")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert other.stderr == (
+        "seen_matches: matches/0.csv: holds 1 matches up to 2024-01-02, the checkpoint was "
+        "trained on 2; give the matches it was trained on\n"
+    )
+    good = told("matches")
+    assert (good.returncode, good.stdout, good.stderr) == (0, "3 matches told\n", "")
+    old, new = (read_checkpoint(f"{name}.safetensors", "temporal") for name in ("old", "new"))
+    assert new.about == old.about
+    assert set(new.tensors) - set(old.tensors) == {"seen"}
+    assert all(torch.equal(value, new.tensors[name]) for name, value in old.tensors.items())
+    assert load_predictor("new.safetensors").seen == mine.seen
