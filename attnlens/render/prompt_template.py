@@ -139,6 +139,7 @@ def _joined(chunks: Any) -> str:
 def _answered(question: Mapping[str, Any]) -> dict[str, Any]:
     """What the process of its own answers: the two messages, or what is wrong."""
     name = question["name"]
+    line: int | None
     remedy = "known names: data, tag, tables, ball, tested, happened, asked"
     try:
         found = _messages(_compiled(question["source"], name), question["context"])
