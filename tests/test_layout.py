@@ -40,7 +40,10 @@ MAY_IMPORT = {
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "errors files cricket explanation models torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",
-    "cli": "_version errors files analysis cricket records render training explanation pyarrow",
+    "llm": "_version errors",
+    "server": "_version errors cricket explanation render mcp pydantic",
+    "cli": "_version errors files analysis cricket records render training explanation llm server "
+    "pyarrow",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "",
