@@ -14,6 +14,7 @@ from attnlens._version import VERSION as __version__
 if TYPE_CHECKING:
     from attnlens.api import explain, predict, read_match, read_matches, what_if
     from attnlens.errors import AttnlensError
+    from attnlens.explanation.grounding import check_grounding
     from attnlens.explanation.summary import summarize_temporal_attention
     from attnlens.explanation.types import Explanation
     from attnlens.explanation.what_if_types import WhatIf
@@ -39,6 +40,7 @@ __all__ = [
     "TemporalEncoder",
     "WhatIf",
     "__version__",
+    "check_grounding",
     "explain",
     "intervene",
     "load_recording",
@@ -62,6 +64,7 @@ _HOMES = {
     "SpecializedTemporalAttention": "attnlens.models.temporal",
     "TemporalEncoder": "attnlens.models.temporal",
     "WhatIf": "attnlens.explanation.what_if_types",
+    "check_grounding": "attnlens.explanation.grounding",
     "explain": "attnlens.api",
     "intervene": "attnlens.recorder",
     "load_recording": "attnlens.records",

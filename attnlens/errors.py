@@ -6,7 +6,8 @@
     ├── InputError            a file, a name or an option that cannot be used
     │   ├── MatchFileError    a match file: what is wrong and on which line
     │   ├── BallNotFoundError a ball, innings or label the match does not have
-    │   └── CheckpointError   model weights that cannot be loaded
+    │   ├── CheckpointError   model weights that cannot be loaded
+    │   └── EndpointError     a language model that cannot be asked, or does not answer
     ├── RecordingError        a recording that would have been empty or wrong
     │   ├── NothingRecordedError
     │   └── IncompleteRecordingError
@@ -58,6 +59,10 @@ class BallNotFoundError(InputError):
 
 class CheckpointError(InputError):
     """Model weights that are missing, damaged or of another kind."""
+
+
+class EndpointError(InputError):
+    """A service that cannot be asked, refuses, or answers what is no answer."""
 
 
 class RecordingError(AttnlensError):

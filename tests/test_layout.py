@@ -42,8 +42,10 @@ MAY_IMPORT = {
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",
+    "llm": "_version errors",
+    "server": "_version errors cricket explanation render mcp pydantic",
     "cli": "_version errors files answers analysis cricket models records render training "
-    "explanation pyarrow",
+    "explanation llm server pyarrow",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "",

@@ -28,11 +28,14 @@ class Parser(argparse.ArgumentParser):
 def build_parser() -> Parser:
     """The whole command line."""
     from attnlens.cli import (
+        check,
         evaluate,
         explain,
         faithfulness,
         heads,
         match,
+        mcp,
+        narrate,
         planted,
         predict,
         ratings,
@@ -55,6 +58,9 @@ def build_parser() -> Parser:
         predict,
         match,
         whatif,
+        narrate,
+        check,
+        mcp,
         train,
         ratings,
         evaluate,

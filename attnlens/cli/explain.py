@@ -38,33 +38,10 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         description="Explain the prediction for one ball from the balls before it, "
         "and test the explanation against the model.",
     )
-    parser.add_argument(
-        "match",
-        metavar="MATCH",
-        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
-    )
-    parser.add_argument(
-        "--ball",
-        metavar="BALL",
-        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
-        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
-    )
+    add_ball_options(parser)
     parser.add_argument("--all", action="store_true", help="every ball, one JSON line each")
-    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
-    parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
-    parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
-    add_model_options(parser)
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
-    )
-    parser.add_argument(
-        "--outcome",
-        choices=OUTCOMES,
-        help="explain this outcome: effects and verdicts are about its chance alone (default the "
-        "whole distribution)",
-    )
-    parser.add_argument(
-        "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
     )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default text")
     parser.add_argument(
@@ -93,6 +70,34 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(run=run)
 
 
+def add_ball_options(parser: argparse.ArgumentParser) -> None:
+    """The match, the ball, the model and what is asked of them."""
+    parser.add_argument(
+        "match",
+        metavar="MATCH",
+        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
+    )
+    parser.add_argument(
+        "--ball",
+        metavar="BALL",
+        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
+        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
+    )
+    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
+    parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
+    add_model_options(parser)
+    parser.add_argument(
+        "--outcome",
+        choices=OUTCOMES,
+        help="explain this outcome: effects and verdicts are about its chance alone (default the "
+        "whole distribution)",
+    )
+    parser.add_argument(
+        "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     for name in ("messages", "template"):
         if getattr(options, name) is not None:
@@ -117,21 +122,36 @@ def run(options: argparse.Namespace) -> int:
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
         )
-    from attnlens.cricket.naming import GRAMMAR, find_ball, hint, innings_numbered
-    from attnlens.cricket.readers import read_match
-
-    # A wrong name should not wait for torch, nor the answer be lost for want of a place.
+    # The answer should not be lost for want of a place.
     check_outputs(
         {"--out": options.out},
         sources=(options.match, options.history),
         inputs=(options.model,),
     )
-    match = read_match(options.match)
     if options.all:
+        from attnlens.cricket.naming import innings_numbered
+        from attnlens.cricket.readers import read_match
+
+        match = read_match(options.match)
         if options.innings is not None:
             innings_numbered(match, options.innings)
         _explain_all(match, options)
         return 0
+    emit(render(explained(options), options), options.out)
+    return 0
+
+
+def explained(options: argparse.Namespace) -> dict[str, Any]:
+    """The explanation of the ball that the options name.
+
+    Raises:
+        AttnlensError: the file, the ball or the checkpoint cannot be used.
+    """
+    from attnlens.cricket.naming import GRAMMAR, find_ball, hint
+    from attnlens.cricket.readers import read_match
+
+    # A wrong name should not wait for torch.
+    match = read_match(options.match)
     try:
         reference = find_ball(match, options.ball, options.innings)
     except BallNotFoundError as error:
@@ -142,8 +162,7 @@ def run(options: argparse.Namespace) -> int:
     if note:
         print(f"attnlens: {note}", file=sys.stderr)
     match = _with_players(match, reference, options)
-    emit(render(_explained(match, reference, options), options), options.out)
-    return 0
+    return _explained(match, reference, options)
 
 
 def _explained(
@@ -167,13 +186,14 @@ def _explained(
 
 def _folder(options: argparse.Namespace) -> Path | None:
     """Where answers are kept; ``None`` where none are."""
-    if options.no_cache:
+    if getattr(options, "no_cache", False):
         return None
     from pathlib import Path
 
     from attnlens.answers import default_folder
 
-    return Path(options.cache) if options.cache else default_folder()
+    given = getattr(options, "cache", None)
+    return Path(given) if given else default_folder()
 
 
 def _key(match: Match, reference: BallReference, options: argparse.Namespace) -> str | None:

@@ -1,0 +1,71 @@
+"""``attnlens mcp``: a Model Context Protocol server over stdio or HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import sys
+from typing import Any
+
+from attnlens.errors import InputError
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "mcp",
+        help="a Model Context Protocol server",
+        description="Answer a language model's client over the Model Context Protocol: list "
+        "matches, explain a ball, ask what if, report heads, check a text. Over stdio, or with "
+        "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
+        "the extra `mcp`.",
+    )
+    parser.add_argument(
+        "folders", metavar="FOLDER", nargs="*", help="a folder of match files that may be read"
+    )
+    parser.add_argument("--model", metavar="PATH", help="a checkpoint, `bundled` or `measured`")
+    parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
+    parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000, help="with --http; default 8000")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if not 0 < options.port < 65536:
+        raise InputError(f"--port {options.port} is no port", remedy="give 1 to 65535")
+    if options.http and not _is_here(options.host):
+        raise InputError(
+            f"--host {options.host} can be reached from other machines, and the server asks nobody "
+            "who they are",
+            remedy="use 127.0.0.1, and a proxy that does in front of it",
+        )
+    try:
+        from attnlens.server.app import server_of
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise InputError(
+            "the Model Context Protocol's SDK is not installed",
+            remedy="pip install 'attnlens[mcp]'",
+        ) from None
+    from attnlens.server.folders import Folders
+    from attnlens.server.questions import Questions
+
+    folders = Folders(options.folders)
+    if not folders.roots:
+        print("attnlens: no folder is given, so no match can be read", file=sys.stderr)
+    server = server_of(Questions(folders, options.model))
+    if not options.http:
+        server.run("stdio")
+        return 0
+    print(f"attnlens: http://{options.host}:{options.port}/mcp", file=sys.stderr, flush=True)
+    server.run("streamable-http", host=options.host, port=options.port)
+    return 0
+
+
+def _is_here(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,443 @@
+"""Past balls in a text: do they exist, are they the ones looked at, did they bring what is said?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from attnlens.explanation.grounding_claims import CAUSE, Reading, labels_in
+from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
+from attnlens.explanation.grounding_text import COUNT, LABEL, NAME, Outcome, whole
+
+_LIST: Final = rf"{LABEL}(?:(?:,| and|, and| or)(?: balls?)? ?{LABEL})*"
+_AT: Final = re.compile(
+    rf"^(?: ball)?(?:,? (?:off |from |by |to |for |against )?{NAME})*,? (?:at|off|on|from|in"
+    rf"|with|came (?:at|off|on)|fell (?:at|on|off|to))"
+    rf"(?: the)?(?: balls?| deliver(?:y|ies))? ?({_LIST})",
+    re.IGNORECASE,
+)
+_WAS: Final = re.compile(
+    rf"({_LIST})(?: balls?)?(?:,| \(| -|:| were| was| both| all| brought| went for| yielded"
+    rf"| produced| "
+    rf"saw| is| are| gave| had| cost|,? which (?:was|were|brought|went for)|,? each"
+    rf"|,? {NAME}(?: (?:conceded|bowled|hit|struck|took|got|gave(?: up)?|made|faced|had|saw))?"
+    rf"| to)*"
+    r"(?: (?:both|all|each|every one))*(?: a| an| the)? ?$",
+    re.IGNORECASE,
+)
+_BROUGHT: Final = re.compile(
+    r"(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|what (?:came|happened"
+    r"|followed)|"
+    rf"the (?:result|outcome|answer)|{NAME})(?: in the end| in fact| actually| then| duly"
+    rf"| itself)? "
+    r"(?:brought|was|turned out(?: to be)?|ended (?:in|as|up as|with)|resulted in|went for"
+    r"|produced|"
+    r"yielded|came(?: out)? as|proved(?: to be)?|became|gave|hit|struck|took|got|made|played out)"
+    r"|\bin (?:the event|fact|reality),?|\bwhat happened (?:was|:)|\bactually(?:,| was)?|"
+    r"\bin the end(?:,| it was)?|\bas it (?:was|turned out|happened),?(?: it was)?|"
+    r"\bhappened:)(?: just| only| indeed| out)?(?: an?)? ?$",
+    re.IGNORECASE,
+)
+_TOP_BEFORE: Final = re.compile(
+    r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top)\b[^.;,()]{0,40}$",
+    re.IGNORECASE,
+)
+_TOP_AFTER: Final = re.compile(
+    r"^(?: \([^)]*\)| at [\d.]+ ?%|, at [\d.]+ ?%,?)*(?: is| was| remains| as| seems)?(?: still)?"
+    r"(?: the| its)? ?(?:likeliest|most likely|most probable|favou?rite|top (?:outcome|call"
+    r"|pick))\b",
+    re.IGNORECASE,
+)
+_OF: Final = re.compile(
+    rf"\b({COUNT}|all|both|none|each|every one|half) of (?:the|those|these|its|his|her|them)?"
+    rf" ?(?:last |past |earlier )?({COUNT})?\b",
+    re.IGNORECASE,
+)
+_SLASH: Final = re.compile(
+    r"(?<![\d.])(\d{1,2})/(\d{1,2})(?= (?:were|was|of|balls|boundar|went|fours|sixes|dots))"
+)
+_OFF_THE: Final = re.compile(
+    rf"\b({COUNT}) (runs?|wickets?|boundar(?:y|ies)|fours|sixes|dots?|dot balls?|singles) "
+    rf"(?:off|from|in|came off|scored off|among) (?:the|those|these|his|its|her|last"
+    rf"|them)?(?: last)? ?"
+    rf"({COUNT})?(?![\d.%])",
+    re.IGNORECASE,
+)
+HIDES: Final = re.compile(
+    rf"\b(?:hid(?:e|es|ing)|remov(?:e|es|ing)|without|tak(?:e|ing) away|mask(?:s|ing)?|hidden)"
+    rf"(?: away)?(?: the)?(?: balls?| deliveries)? {LABEL}",
+    re.IGNORECASE,
+)
+_MOMENTUM: Final = re.compile(
+    rf"({COUNT}) runs? in (?:the )?last ({COUNT}) attended", re.IGNORECASE
+)
+_EVERY: Final = re.compile(
+    r"\b(?:all|both|each|every one|every)(?: of (?:them|these|those|which))?(?: were| was| are"
+    r"| being)?"
+    r"(?: of them)?(?: an?)? ?$",
+    re.IGNORECASE,
+)
+_NONE: Final = re.compile(
+    r"\b(?:no|none(?: of them)?(?: was| were)?(?: an?)?|not one|without an?) ?$", re.IGNORECASE
+)
+_COUNTED: Final = re.compile(
+    rf"\b{COUNT}(?: of (?:the|those|these) {COUNT}(?: were| was)?)? ?$", re.IGNORECASE
+)
+_OFF_SOME: Final = re.compile(rf"^ (?:off|from|in) {COUNT} of\b", re.IGNORECASE)
+_AMONG: Final = re.compile(r"^ (?:among|amongst|in) (?:them|these|those|it)\b", re.IGNORECASE)
+_WICKETS: Final = re.compile(
+    rf"\b({COUNT})(?: \w+)? (?:wickets? (?:down|fallen|lost|gone|already)|down\b)|"
+    rf"\b(?:lost|for the loss of) ({COUNT}) wickets?|\b({COUNT}) wickets? (?:in hand|left"
+    rf"|remaining|standing)",
+    re.IGNORECASE,
+)
+
+NOUNS: Final = {
+    "0": "a dot ball",
+    "1": "a single",
+    "2": "two runs",
+    "3": "three runs",
+    "4": "a four",
+    "5": "five runs",
+    "6": "a six",
+    "W": "a wicket",
+    "wd": "a wide",
+    "nb": "a no-ball",
+    "bye": "byes or leg byes",
+    BOUNDARY: "a boundary",
+}
+
+
+class Balls:
+    """Checks one clause after another."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def check(self, reading: Reading, plain: str) -> Iterator[Unsupported]:
+        """Everything that a clause says of balls; ``plain`` is its sentence as it was written."""
+        told: set[int] = set()
+        yield from self._events(reading, plain, told)
+        yield from self._labels(reading, plain, bool(told))
+        yield from self._counts(reading, plain, told)
+        yield from self._outcomes(reading, plain, told)
+
+    # -- which balls ---------------------------------------------------------------------------
+
+    def _labels(self, reading: Reading, plain: str, events: bool) -> Iterator[Unsupported]:
+        unknown = [
+            label
+            for label in reading.labels
+            if label not in self._facts.labels and label != self._facts.ball["label"]
+        ]
+        for label in unknown:
+            near = self._nearest(label)
+            yield Unsupported(
+                plain,
+                label,
+                "ball",
+                "is no ball before this one",
+                None if near is None else self._facts.history[near]["label"],
+                None if near is None else f"/history/{near}/label",
+            )
+        for label in reading.twice:
+            at = self._facts.labels.get(label, [None])[0]
+            pointer = None if at is None else f"/history/{at}/label"
+            yield Unsupported(plain, label, "ball", "is named twice in one list", None, pointer)
+        if unknown or not reading.places or not reading.named:
+            return
+        several = len(reading.labels) > 2 and not events
+        if not (reading.looked or reading.hiding or CAUSE.search(reading.text) or several):
+            return
+        places = frozenset(reading.places)
+        pinned = [frozenset(claim.balls) for claim in reading.claims] if reading.pinned else []
+        allowed = pinned or self._facts.looked_at
+        if any(places <= one for one in allowed) or any(
+            places <= one for one in self._facts.looked_at
+        ):
+            fits = not pinned or any(places <= one for one in pinned) or len(places) == 1
+            # Only what was hidden together can be told of hiding it together.
+            apart = len(places) > 1 and bool(HIDES.search(reading.text)) and places not in pinned
+            if fits and not apart:
+                return
+        best = max(allowed, key=lambda one: (len(one & places), -len(one)), default=frozenset())
+        strange = sorted(places - best)
+        if not strange:
+            told = [self._facts.history[at]["label"] for at in sorted(places)]
+            claim = next((one for one in reading.claims if frozenset(one.balls) == best), None)
+            yield Unsupported(
+                plain,
+                ", ".join(told),
+                "ball",
+                "were not hidden without others",
+                ", ".join(self._facts.history[at]["label"] for at in sorted(best)),
+                None if claim is None else f"{claim.pointer}/removed",
+            )
+            return
+        spare = sorted(best - places, key=lambda at: abs(at - strange[0]))
+        near = spare[0] if spare else None
+        yield Unsupported(
+            plain,
+            ", ".join(self._facts.history[at]["label"] for at in strange),
+            "ball",
+            "is not among the balls that this was about",
+            None if near is None else self._facts.history[near]["label"],
+            None if near is None else f"/history/{near}/label",
+        )
+
+    def _nearest(self, label: str) -> int | None:
+        """The past ball whose label is nearest."""
+
+        def number(text: str) -> float:
+            over, _, ball = text.partition(".")
+            return float(over) + float(ball or 0) / 100 if (over + ball).isdigit() else 0.0
+
+        history = self._facts.history
+        if not history:
+            return None
+        return min(
+            range(len(history)), key=lambda at: abs(number(history[at]["label"]) - number(label))
+        )
+
+    # -- what came of them ---------------------------------------------------------------------
+
+    def _events(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        text = reading.text
+        for rank, one in enumerate(reading.outcomes):
+            after = _AT.match(text[one.end :])
+            before = _WAS.search(text[: one.start])
+            if one.expected and not after:
+                continue
+            if after and not re.match(r"\s?%", text[one.end + after.end() :]):
+                labels = after[1]
+            elif before and self._of_each(text, before, one):
+                labels = before[1]
+            else:
+                continue
+            told.add(rank)
+            for label, _, _ in labels_in(labels, self._facts):
+                places = self._facts.labels.get(label, [])
+                if places and not any(self._facts.is_outcome(at, one.outcome) for at in places):
+                    yield self._not_so(places[0], label, one, text, plain)
+
+    def _of_each(self, text: str, before: re.Match[str], one: Outcome) -> bool:
+        """Whether an outcome is said of every ball before it, and not counted among them."""
+        if _AMONG.match(text[one.end :]) or _OFF_SOME.match(text[one.end :]):
+            return False
+        if _COUNTED.search(text[: one.start]):
+            return False
+        several = len(labels_in(before[1], self._facts)) > 1
+        return not several or one.plural or bool(_EVERY.search(text[: one.start]))
+
+    def _not_so(self, place: int, label: str, one: Outcome, text: str, plain: str) -> Unsupported:
+        said = f"{text[one.start : one.end].strip()} at {label}"
+        true = self._facts.history[place]["outcome"]
+        return Unsupported(
+            plain,
+            said,
+            "outcome",
+            "is not what that ball brought",
+            NOUNS[true],
+            f"/history/{place}/outcome",
+        )
+
+    # -- how many ------------------------------------------------------------------------------
+
+    def _counts(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        text = reading.text
+        for match in _MOMENTUM.finditer(text):
+            if match.group().lower() not in self._facts.data["summary"].lower():
+                yield Unsupported(
+                    plain, match.group(), "count", "is not in the summary",
+                    self._facts.data["summary"] or None, "/summary",
+                )  # fmt: skip
+            return
+        for match in _SLASH.finditer(text):
+            if f"{match.group()} were" not in self._facts.data["summary"]:
+                yield from self._count(
+                    reading, plain, match.group(), int(match[1]), int(match[2]), BOUNDARY
+                )
+            told.update(range(len(reading.outcomes)))
+        for match in _OF.finditer(text):
+            kind = self._kind_beside(reading, match.start(), match.end(), told)
+            if match[1].lower() in ("each", "half") or (kind is None and match[2] is None):
+                continue
+            size = whole(match[2]) if match[2] else None
+            number = self._number(match[1], size, reading)
+            if number is not None:
+                yield from self._count(reading, plain, match.group().strip(), number, size, kind)
+        for match in _OFF_THE.finditer(text):
+            noun = match[2].lower()
+            size = whole(match[3]) if match[3] else None
+            for rank, one in enumerate(reading.outcomes):
+                if match.start() <= one.start < match.end():
+                    told.add(rank)
+            if size is None and not reading.places:
+                continue
+            if noun.startswith("run"):
+                yield from self._runs(reading, plain, match.group(), whole(match[1]), size)
+            else:
+                kind = {"w": "W", "b": BOUNDARY, "f": "4", "d": "0"}.get(noun[0])
+                kind = kind or ("6" if noun.startswith("six") else "1")
+                yield from self._count(reading, plain, match.group(), whole(match[1]), size, kind)
+        yield from self._wickets(text, plain, reading, told)
+
+    def _number(self, text: str, size: int | None, reading: Reading) -> int | None:
+        low = text.lower()
+        if low in ("all", "both", "every one"):
+            return size if size is not None else len(set(reading.places)) or None
+        return 0 if low == "none" else whole(low)
+
+    def _kind_beside(self, reading: Reading, start: int, end: int, told: set[int]) -> str | None:
+        """The outcome that a count is of: "boundaries off two of the three", "two of four were "
+        "dots"."""
+        best: tuple[int, int] | None = None
+        for rank, one in enumerate(reading.outcomes):
+            if one.expected:
+                continue
+            gap = one.start - end if one.start >= end else start - one.end
+            between = reading.text[min(one.end, end) : max(one.start, start)]
+            if (
+                0 <= gap <= 24
+                and not re.search(r"[;.]|\d", between)
+                and (best is None or gap < best[0])
+            ):
+                best = gap, rank
+        if best is None:
+            return None
+        told.add(best[1])
+        return reading.outcomes[best[1]].outcome
+
+    def _sets(self, reading: Reading, size: int | None) -> list[Sequence[int]]:
+        """The sets of balls that a count can be of."""
+        sets: list[Sequence[int]] = []
+        if reading.places:
+            sets.append(list(dict.fromkeys(reading.places)))
+        if not reading.named:
+            sets += [claim.balls for claim in reading.claims if claim.balls and reading.pinned]
+        if not sets:
+            sets += [sorted(one) for one in self._facts.looked_at]
+        return [one for one in sets if size is None or len(one) == size]
+
+    def _count(
+        self,
+        reading: Reading,
+        plain: str,
+        said: str,
+        number: int,
+        size: int | None,
+        kind: str | None,
+    ) -> Iterator[Unsupported]:
+        sets = self._sets(reading, size)
+        if re.search(r"\b(?:claims?|tests?|heads?|groups?|cautions?)\b", reading.text) and not kind:
+            return
+        if not sets:
+            true = len(set(reading.places)) or None
+            yield Unsupported(
+                plain, said, "count", "is not how many balls there are",
+                None if true is None else str(true),
+                None if not reading.claims else f"{reading.claims[0].pointer}/removed",
+            )  # fmt: skip
+            return
+        if kind is None:
+            if size is not None and number > size:
+                yield Unsupported(plain, said, "count", "is more than there are", str(size), None)
+            return
+        counts = [sum(self._facts.is_outcome(at, kind) for at in one) for one in sets]
+        if number not in counts:
+            place = sets[0][0]
+            yield Unsupported(
+                plain, said, "count", f"is not how many were {NOUNS[kind].removeprefix('a ')}",
+                str(counts[0]), f"/history/{place}/outcome",
+            )  # fmt: skip
+
+    def _runs(
+        self, reading: Reading, plain: str, said: str, number: int, size: int | None
+    ) -> Iterator[Unsupported]:
+        sets = self._sets(reading, size)
+        sums = [sum(self._facts.history[at]["runs"] for at in one) for one in sets]
+        needed = self._facts.ball["runs_required"]
+        if number in sums or (number == needed and size == self._facts.ball["balls_left"]):
+            return
+        pointer = f"/history/{sets[0][0]}/runs" if sets else None
+        nearest = str(sums[0]) if sums else None
+        yield Unsupported(plain, said, "count", "is not how many runs came", nearest, pointer)
+
+    def _wickets(
+        self, text: str, plain: str, reading: Reading, told: set[int]
+    ) -> Iterator[Unsupported]:
+        down = self._facts.ball["wickets"]
+        for match in _WICKETS.finditer(text):
+            if any(one.start <= match.start(1) < one.end for one in reading.outcomes):
+                continue  # "holds a four down"
+            number = whole(match[1] or match[2] or match[3])
+            for rank, one in enumerate(reading.outcomes):
+                if match.start() <= one.start < match.end():
+                    told.add(rank)
+            true = 10 - down if match[3] else down
+            if number != true:
+                yield Unsupported(
+                    plain,
+                    match.group(),
+                    "count",
+                    "is not how many wickets",
+                    str(true),
+                    "/ball/wickets",
+                )
+
+    # -- what is said of all, of none, of the ball itself ---------------------------------------
+
+    def _outcomes(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        text = reading.text
+        prediction = self._facts.data["prediction"]
+        for rank, one in enumerate(reading.outcomes):
+            before, after = text[: one.start], text[one.end :]
+            if _TOP_BEFORE.search(before) or _TOP_AFTER.match(after):
+                top = prediction["top"]
+                if not _same(one.outcome, top) and not re.search(
+                    r"\b(?:second|next|third|less)\b", text
+                ):
+                    yield Unsupported(
+                        plain, text[one.start : one.end], "outcome", "is not the likeliest outcome",
+                        NOUNS[top], "/prediction/top",
+                    )  # fmt: skip
+                continue
+            if rank in told or one.expected:
+                continue
+            if _BROUGHT.search(before) and not re.match(r"(?: of the time|'s)", after):
+                actual = prediction["actual"]
+                if reading.named and reading.places and len(set(reading.places)) == 1:
+                    continue
+                if actual is None or not _same(one.outcome, actual):
+                    yield Unsupported(
+                        plain, text[one.start : one.end], "outcome",
+                        "is not what happened" if actual else "has not happened: no ball was "
+                        "bowled",
+                        None if actual is None else NOUNS[actual], "/prediction/actual",
+                    )  # fmt: skip
+                continue
+            places = list(dict.fromkeys(reading.places))
+            if not places and reading.pinned:
+                places = list(reading.claims[0].balls)
+            if not places:
+                continue
+            if _EVERY.search(before):
+                wrong = next(
+                    (at for at in places if not self._facts.is_outcome(at, one.outcome)), None
+                )
+            elif _NONE.search(before):
+                wrong = next((at for at in places if self._facts.is_outcome(at, one.outcome)), None)
+            elif _AMONG.match(after) and not any(
+                self._facts.is_outcome(at, one.outcome) for at in places
+            ):
+                wrong = places[0]
+            else:
+                wrong = None
+            if wrong is not None:
+                label = self._facts.history[wrong]["label"]
+                yield self._not_so(wrong, label, one, text, plain)
+
+
+def _same(said: str, true: str) -> bool:
+    return said == true or (said == BOUNDARY and true in ("4", "6"))

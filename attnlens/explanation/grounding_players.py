@@ -1,0 +1,228 @@
+"""Players and sides in a text: do they bowl, face and own what it says they do?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from attnlens.explanation.grounding_facts import Facts, Unsupported
+from attnlens.explanation.grounding_names import TEAM, Vocabulary
+from attnlens.explanation.grounding_text import NAME
+
+_OWN: Final = r"(?:\w+ ){0,2}?(?:balls?|deliver(?:y|ies))"
+_TO: Final = re.compile(
+    rf"({NAME})(?: (?:bowling|running in|is bowling))? to ({NAME})"
+    rf"|({NAME})'s? {_OWN} to ({NAME})"
+    rf"|({NAME}) (?:bowl(?:s|ed)|deliver(?:s|ed)|sen(?:ds|t)(?: down)?|served?|r[au]ns? in"
+    rf"|comes? in|conced\w+|"
+    rf"\w+ to bowl|g[ai]ve[sn]?(?: up| away)?|leaks?|leaked)\b"
+    rf"[^.;]{{0,24}}? to ({NAME})"
+)
+_FACES: Final = re.compile(
+    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike against|up against|"
+    rf"batting against)) ({NAME})|({NAME}) (?:saw|hit|took|struck|got|had|made|played)\b"
+    rf"[^.;]{{0,24}}? (?:off|from|against) ({NAME})"
+)
+_EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
+_OWNED: Final = re.compile(rf"({NAME})'s? (?!balls? to ){_OWN}(?! to {NAME})")
+_BY: Final = re.compile(rf"(bowled|delivered|sent down|faced|played) by ({NAME})")
+_RECORD: Final = re.compile(
+    rf"({NAME})'s? (?:\w+ )?(?:record|career|rating)|(?:record|ratings?|career) of ({NAME})"
+)
+_NOUN: Final = re.compile(
+    rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,| here)? ({NAME})", re.IGNORECASE
+)
+_ACTS: Final = re.compile(
+    rf"({NAME}) (?:\w+ly )?(bowls\b|is bowling\b|has the ball|is (?:batting|facing|on strike)|on "
+    rf"strike|bats\b|faces\b)"
+)
+_OFF: Final = re.compile(rf"\b(?:runs?|boundar\w+|fours?|six(?:es)?|taken|hit|scored) off ({NAME})")
+_SIDE: Final = re.compile(
+    rf"({NAME})(?:,? who)? (?:are|were|is|was|stand|stood|have|had|at|on)?,? ?"
+    rf"(\d{{1,3}}/\d{{1,2}}|batting|bowling|chasing|defending|need|needing|fielding)"
+)
+_NEVER: Final = re.compile(
+    rf"never (?:seen|met|watched|recorded)(?: \w+)? ({NAME})(?: (bat|bowl))?|"
+    rf"({NAME}) (?:is|are) (?:new|unknown|unseen)"
+)
+
+_ROLES: Final = {
+    "bowler": ("bowler",),
+    "striker": ("batter",),
+    "non-striker": ("non_striker",),
+    "batter": ("batter", "non_striker"),
+    "batsman": ("batter", "non_striker"),
+}
+
+
+class Players:
+    """Checks one clause after another; ``labels`` are the places in ``history`` it speaks of."""
+
+    def __init__(self, facts: Facts, vocabulary: Vocabulary) -> None:
+        self._facts = facts
+        self._vocabulary = vocabulary
+
+    def check(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        for check in (self._pairs, self._owners, self._roles, self._sides, self._strangers):
+            yield from check(text, sentence, places)
+
+    def _is(self, sign: str, *names: str) -> bool:
+        """Whether a sign may stand for one of these; what is no player is not judged here."""
+        players = self._vocabulary.players(sign)
+        return not players or bool(players.intersection(names))
+
+    def _wrong(self, sentence: str, said: str, problem: str, role: str) -> Unsupported:
+        return Unsupported(
+            sentence,
+            self._vocabulary.plain(said),
+            "name",
+            problem,
+            self._facts.ball[role],
+            f"/ball/{role}",
+        )
+
+    def _all(self, places: Sequence[int], fits: Callable[[int], bool]) -> int | None:
+        """The first place that does not fit."""
+        return next((place for place in places if not fits(place)), None)
+
+    def _pairs(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        found = [
+            (match, match[1] or match[3] or match[5], match[2] or match[4] or match[6])
+            for match in _TO.finditer(text)
+        ]
+        found += [
+            (match, match[2] or match[4], match[1] or match[3]) for match in _FACES.finditer(text)
+        ]
+        ball, history = self._facts.ball, self._facts.history
+        for match, bowler, batter in found:
+            if not self._vocabulary.players(bowler) or not self._vocabulary.players(batter):
+                continue
+            if self._is(bowler, ball["bowler"]) and self._is(batter, ball["batter"]):
+                wrong = self._all(
+                    places if match[0].startswith(("all", "both")) else (),
+                    lambda at: history[at]["bowler"] == ball["bowler"],
+                )
+                if wrong is None:
+                    continue
+            recalls = match[3] is None and _EARLIER.search(text)
+            earlier = places or (range(len(history)) if recalls else ())
+            pairs = [(history[at]["bowler"], history[at]["batter"]) for at in earlier]
+            if pairs and any(self._is(bowler, a) and self._is(batter, b) for a, b in pairs):
+                continue
+            role = "batter" if self._is(bowler, ball["bowler"]) else "bowler"
+            yield self._wrong(sentence, match.group(), "is not who bowls to whom", role)
+
+    def _owners(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        ball, history = self._facts.ball, self._facts.history
+        for match in _OWNED.finditer(text):
+            sign = match[1]
+            after = text[match.end() :]
+            roles: tuple[str, ...] = ("bowler", "batter")
+            if re.match(r"(?: \w+)? to other batters", after):
+                roles = ("bowler",)
+            elif re.match(r"(?: \w+)? (?:from|off) other bowlers", after):
+                roles = ("batter",)
+            owners = [ball[role] for role in roles]
+            if places and re.search(r"\d\.\d", after):
+                fits = any(
+                    all(self._is(sign, history[at][role]) for at in places) for role in roles
+                )
+                if not fits:
+                    wrong = next(
+                        at
+                        for at in places
+                        if not self._is(sign, history[at]["bowler"], history[at]["batter"])
+                        or at == places[-1]
+                    )
+                    yield Unsupported(
+                        sentence,
+                        self._vocabulary.plain(match.group()),
+                        "name",
+                        "are not all this player's",
+                        history[wrong]["bowler"],
+                        f"/history/{wrong}/bowler",
+                    )
+            elif not self._is(sign, *owners):
+                yield self._wrong(sentence, match.group(), "are not whom this is about", roles[0])
+        for match in _BY.finditer(text):
+            role = "bowler" if match[1] in ("bowled", "delivered", "sent down") else "batter"
+            anyone = [ball[role], *(one[role] for one in history)]
+            wrong_place = self._all(places, lambda at: self._is(match[2], history[at][role]))  # noqa: B023
+            if wrong_place is not None:
+                yield Unsupported(
+                    sentence,
+                    self._vocabulary.plain(match.group()),
+                    "name",
+                    "is not true of all these balls",
+                    history[wrong_place][role],
+                    f"/history/{wrong_place}/{role}",
+                )
+            elif not self._is(match[2], *anyone):
+                yield self._wrong(sentence, match.group(), f"is no {role} of this innings", role)
+
+    def _roles(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+        ball, history = self._facts.ball, self._facts.history
+        for match in _RECORD.finditer(text):
+            sign = match[1] or match[2]
+            if not self._is(sign, ball["bowler"], ball["batter"]):
+                yield self._wrong(sentence, match.group(), "is not of this ball", "batter")
+        for match in _NOUN.finditer(text):
+            roles = _ROLES[match[1].lower()]
+            names = [ball[role] for role in roles]
+            if match[1].lower() != "striker" and _EARLIER.search(text):
+                names += [one["bowler" if roles == ("bowler",) else "batter"] for one in history]
+            if not self._is(match[2], *names):
+                yield self._wrong(sentence, match.group(), f"is not the {match[1]}", roles[0])
+        for match in _ACTS.finditer(text):
+            role = "bowler" if "bowl" in match[2] or "has the ball" in match[2] else "batter"
+            if not self._is(match[1], ball[role]):
+                yield self._wrong(sentence, match.group(), f"is not the {role} of this ball", role)
+        for match in _OFF.finditer(text):
+            if not self._is(match[1], ball["bowler"], *(one["bowler"] for one in history)):
+                yield self._wrong(sentence, match.group(), "is no bowler of this innings", "bowler")
+
+    def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+        match_facts = self._facts.data["match"]
+        for match in _SIDE.finditer(text):
+            held = self._vocabulary.entities.get(match[1], [])
+            names = {one.name for one in held if one.kind == TEAM}
+            if not names:
+                continue
+            key = "batting_team"
+            if match[2] in ("bowling", "defending", "fielding"):
+                key = "bowling_team"
+            if match_facts[key] not in names:
+                yield Unsupported(
+                    sentence,
+                    self._vocabulary.plain(match.group()),
+                    "name",
+                    f"is not the {key.split('_')[0]} side",
+                    match_facts[key],
+                    f"/match/{key}",
+                )
+
+    def _strangers(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+        flags = self._facts.data["flags"]
+        for match in _NEVER.finditer(text):
+            held = self._vocabulary.entities.get(match[1] or match[3], [])
+            said = match[2] or ""
+            told = [
+                flag
+                for flag in flags
+                if flag["flag"].startswith(("unseen", "other"))
+                and any(one.name.split(",")[0] in flag["text"] for one in held)
+                and (not said or f" {said}:" in f"{flag['text']}:")
+            ]
+            if held and not told:
+                near = next(
+                    (at for at, flag in enumerate(flags) if flag["flag"].startswith("unseen")), None
+                )
+                yield Unsupported(
+                    sentence,
+                    self._vocabulary.plain(match.group()),
+                    "name",
+                    "is no caution of the explanation",
+                    None if near is None else flags[near]["text"],
+                    None if near is None else f"/flags/{near}/text",
+                )

@@ -1,0 +1,250 @@
+"""A text in parts: sentences, their clauses, and what is named in them.
+
+Nothing here knows an explanation. Players, teams and grounds are one private sign each (see
+`attnlens.explanation.grounding_names`), so that no name is taken for words or numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from attnlens.explanation.visible import visible
+
+NAME: Final = "[\ue100-\uf8ff]"
+"""One name, as a sign that no file and no model can write: private signs are taken out first."""
+
+NUMBER_WORDS: Final = {
+    word: value
+    for value, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
+    )
+}
+ORDINAL_WORDS: Final = {
+    word: value
+    for value, word in enumerate(
+        [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+            "thirteenth",
+            "fourteenth",
+            "fifteenth",
+            "sixteenth",
+            "seventeenth",
+            "eighteenth",
+            "nineteenth",
+            "twentieth",
+        ],
+        start=1,
+    )
+}
+COUNT: Final = rf"(?:(?<![\d,])\d{{1,3}}(?:,\d{{3}})*|{'|'.join(NUMBER_WORDS)})"
+LABEL: Final = r"(?<![\d.,+%-])\d{1,3}\.\d{1,2}(?![\d%]|\.\d)"
+
+_TYPOGRAPHY: Final = str.maketrans(
+    {
+        "‘": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "‐": "-",
+        "‑": "-",
+        "−": "-",
+        "–": "-",
+        "—": " - ",
+        "→": " to ",
+        "×": " times ",
+        "…": "...",
+    }
+)
+_EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
+_LINE_START: Final = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d{1,2}[.)]\s+(?=[A-Z]))")
+_END: Final = re.compile(
+    r"(?<![A-Z])(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bno)(?<!\bSt)(?<!\bMr)(?<!\bDr)"
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\ue100-\uf8ff+])|\s\|\s"
+)
+_CLAUSE: Final = re.compile(
+    r";\s|\s-\s|,?\s(?:while|whereas|although|though|yet)\s|,\s(?:but|and)\s(?=[^,;]*\b"
+    r"(?:hid|remov|without|tak|the model|it |this |that |the ))|:\s(?=[a-zA-Z\ue100-\uf8ff])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a sentence, where it starts in it, and the words that part it from the last."""
+
+    text: str
+    start: int
+    joined: str
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Lines of plain text: nothing unseen, plain quotes and dashes, no marks of Markdown.
+
+    A line that only a narrow page broke is put together again.
+    """
+    held = ""
+    for raw in re.split(r"[\n\r\v\f\x85\u2028\u2029]", text):
+        bare = _LINE_START.sub("", raw)
+        line = visible(_EMPHASIS.sub("", visible(bare).translate(_TYPOGRAPHY)))
+        goes_on = bare == raw and not held.endswith((".", "!", "?", ":"))
+        if held and line and (goes_on or line[0].islower()):
+            held = f"{held} {line}"
+            continue
+        if held:
+            yield held
+        held = line
+    if held:
+        yield held
+
+
+def sentences_of(line: str) -> list[str]:
+    """The sentences of a line; a point in a number or after an initial ends none."""
+    return [part for part in (one.strip() for one in _END.split(line)) if part]
+
+
+def clauses_of(sentence: str) -> list[Clause]:
+    """Parts at semicolons, colons, dashes, and where another statement begins."""
+    found, at, joined = [], 0, ""
+    for match in _CLAUSE.finditer(sentence):
+        found.append(Clause(sentence[at : match.start()], at, joined))
+        at, joined = match.end(), match.group()
+    found.append(Clause(sentence[at:], at, joined))
+    return [clause for clause in found if clause.text.strip()]
+
+
+def whole(text: str) -> int:
+    """A count in digits or words."""
+    plain = text.replace(",", "").lower()
+    return NUMBER_WORDS[plain] if plain in NUMBER_WORDS else int(plain)
+
+
+# What may stand after "four" where it counts something and is no outcome.
+_COUNTED: Final = (
+    r"(?!\s(?:of|runs? (?:in|off|from|on|scored|came)|balls?|deliver|overs?|past|earlier|recent|"
+    r"previous|attended|listed|other|more|last|heads?|claims?|tests?|groups?|wickets?|dots?|"
+    r"boundar|singles?|points?|percent|bits?|nats?|times|sentences?|matches|dot balls|years|"
+    r"different|latest|such|scales?|were|was)\b)"
+)
+_BEFORE: Final = r"(?<!last )(?<!the first )(?<!all )(?<!past )(?<!those )(?<!these )"
+OUTCOMES: Final = tuple(
+    (outcome, re.compile(pattern, re.IGNORECASE))
+    for outcome, pattern in (
+        ("nb", r"\bno-balls?\b|\ba no ball\b"),
+        ("bye", r"\b(?:byes? or )?leg[- ]byes?\b|\bbyes?\b"),
+        ("wd", r"\bwides\b|\b(?:a|an|the|another|one|that|called) wide\b(?! (?:of|range|margin))"),
+        ("0", r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless) ball\b|\bno run\b"),
+        (
+            "1",
+            r"\bsingles?\b|\b(?:a|exactly) one(?: run)?\b(?! of)|\bone run\b(?! (?:in|off|from))",
+        ),
+        (
+            "2",
+            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"|scored)| from (?!\d+(?:\.\d+)?%))|\ba couple\b",
+        ),
+        (
+            "3",
+            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"|scored)| from (?!\d+(?:\.\d+)?%))",
+        ),
+        (
+            "5",
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"|scored)| from (?!\d+(?:\.\d+)?%))",
+        ),
+        (
+            "4",
+            rf"\bfours\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck"
+            rf"|off) four\b{_COUNTED}"
+            r"|\bfour runs\b(?! (?:in(?! the e| fact| truth)|off|on|came|scored)"
+            r"| from (?!\d+(?:\.\d+)?%))|\bfour(?= (?:at|off) (?:ball )?\d)"
+            r"|^four(?=$|[,:])",
+        ),
+        (
+            "6",
+            rf"\bsixes\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck|off) six\b{_COUNTED}"
+            r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:])",
+        ),
+        ("boundary", r"\bboundar(?:y|ies)\b"),
+        ("W", r"\bwickets?\b|\bdismissals?\b|\bdismissed\b"),
+    )
+)
+_NOTATION: Final = re.compile(r"\bP\s?\(\s?(bye|byes|wd|nb|wide|no-ball|wicket|W|[0-6])\s?\)")
+_NOTED: Final = {"byes": "bye", "wide": "wd", "no-ball": "nb", "wicket": "W"}
+_EXPECTED: Final = re.compile(
+    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation) "
+    r"(?:of|for|at)(?: \w+){0,2} ?$|(?:likelier|likely|likeliest|expects?|expecting|leans? to|"
+    r"backs?|favou?rs?|predicts?|towards?) ?(?:\w+ )?$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An outcome that is named: which, where, and whether as something expected, not past."""
+
+    outcome: str
+    start: int
+    end: int
+    expected: bool
+    plural: bool
+
+
+def outcomes_in(text: str) -> list[Outcome]:
+    """Every outcome named in a text, in order; ``boundary`` stands for fours and sixes."""
+    found: list[Outcome] = []
+    taken: list[tuple[int, int]] = []
+
+    def add(outcome: str, start: int, end: int, expected: bool) -> None:
+        if any(start < last and first < end for first, last in taken):
+            return
+        taken.append((start, end))
+        plural = text[start:end].lower().endswith("s") and outcome != "bye"
+        found.append(Outcome(outcome, start, end, expected, plural))
+
+    for match in _NOTATION.finditer(text):
+        add(_NOTED.get(match[1], match[1]), match.start(), match.end(), True)
+    for outcome, pattern in OUTCOMES:
+        for match in pattern.finditer(text):
+            start = match.start()
+            before = text[max(0, start - 48) : start]
+            article = re.match(r"(?:a|an|the|another|for|of|hit|struck|off)\s", match.group())
+            if article and match.group().startswith("of"):
+                before += "of "
+            add(outcome, start, match.end(), bool(_EXPECTED.search(before)))
+    return sorted(found, key=lambda one: one.start)

@@ -1,0 +1,1 @@
+"""Asking a language model over HTTP; nothing here knows cricket or explanations."""

@@ -1,0 +1,1 @@
+"""A Model Context Protocol server: balls explained for a language model's client."""

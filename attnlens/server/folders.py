@@ -1,0 +1,122 @@
+"""The folders that a client may read from, and nothing outside them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from attnlens.errors import InputError
+
+MEMBER = "::"
+
+
+class Folders:
+    """Names such as ``data/2024/match.json`` or ``data/all.zip::123.json``, as paths.
+
+    The first part is a folder's own name; of two folders with the same one the second is
+    ``name-2``. A path that leads out of its folder, by ``..``, by a link or by being absolute,
+    is refused; so is a match whose table of players beside it does.
+
+    Raises:
+        InputError: one of the folders is none.
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike[str]]) -> None:
+        self.roots: dict[str, Path] = {}
+        for given in folders:
+            root = Path(os.path.realpath(given))
+            if not root.is_dir():
+                raise InputError("is no folder", path=given, remedy="give folders of match files")
+            if root in self.roots.values():
+                continue
+            name, number = root.name or "root", 1
+            alias = name
+            while alias in self.roots:
+                number += 1
+                alias = f"{name}-{number}"
+            self.roots[alias] = root
+
+    def path_of(self, name: str) -> str:
+        """The file (and member) that a name stands for.
+
+        Raises:
+            InputError: it stands for none inside the folders.
+        """
+        outer, separator, inner = name.partition(MEMBER)
+        path = self._inside(outer)
+        if not path.is_file():
+            raise InputError(f"{name!r} is no match here", remedy="list_matches tells the names")
+        if any(part == ".." for part in PurePosixPath(inner.replace("\\", "/")).parts):
+            raise self._outside(name)
+        self._check_beside(path, name)
+        return f"{path}{separator}{inner}"
+
+    def sources_of(self, name: str) -> list[str]:
+        """Every file that a name stands for: those of a folder, or the one.
+
+        Raises:
+            InputError: there is none.
+        """
+        if MEMBER in name:
+            return [self.path_of(name)]
+        path = self._inside(name)
+        if path.is_file():
+            return [self.path_of(name)]
+        found = [str(file) for file in self._files(path)]
+        if not found:
+            raise InputError(f"{name!r} has no files", remedy="list_matches tells the names")
+        return found
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Every file that can be named, by its name."""
+        for alias, root in self.roots.items():
+            for path in self._files(root):
+                yield f"{alias}/{path.relative_to(root).as_posix()}", path
+
+    def shown(self, text: str) -> str:
+        """A message without the paths of this machine."""
+        for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
+            text = text.replace(str(root), alias)
+        return text
+
+    def _files(self, folder: Path) -> Iterator[Path]:
+        for place, folders, names in os.walk(folder, followlinks=False):
+            folders[:] = sorted(one for one in folders if not one.startswith("."))
+            for name in sorted(names):
+                path = Path(place) / name
+                if not name.startswith(".") and path.is_file() and self._holds(path):
+                    yield path
+
+    def _inside(self, name: str) -> Path:
+        if not name or "\0" in name or "\\" in name:
+            raise self._outside(name)
+        parts = PurePosixPath(name).parts
+        if name.startswith(("/", "~")) or ".." in parts or not parts or parts[0] not in self.roots:
+            raise self._outside(name)
+        path = self.roots[parts[0]].joinpath(*parts[1:])
+        if not self._holds(path):
+            raise self._outside(name)
+        return path
+
+    def _holds(self, path: Path) -> bool:
+        real = Path(os.path.realpath(path))
+        return any(real == root or root in real.parents for root in self.roots.values())
+
+    def _check_beside(self, path: Path, name: str) -> None:
+        """A reader may open a file's companion, which could be a link to anywhere."""
+        stem = path.stem.removesuffix("_info")
+        for beside in path.parent.glob(f"{_literal(stem)}*"):
+            if beside.is_symlink() and not self._holds(beside):
+                raise self._outside(name)
+
+    def _outside(self, name: str) -> InputError:
+        known = ", ".join(self.roots) or "none were given at the start"
+        return InputError(
+            f"{name!r} is not inside the folders that may be read ({known})",
+            remedy="list_matches tells the names",
+        )
+
+
+def _literal(stem: str) -> str:
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in stem)

@@ -1,0 +1,141 @@
+"""How well `attnlens check` tells true sentences from spoilt ones.
+
+    python benchmarks/sample_explanations.py t20s_male_json.zip --from 2024-10-24 \
+        --model measured --balls 500 --out sampled.jsonl
+    python benchmarks/grounding.py sampled.jsonl --balls 100
+
+Sets of sentences about each explanation: our own narrative; paraphrases that the checker was made
+with; three sets that it was measured on before it was made with them too (its figures then are in
+`docs/check.md`); and one that was written last, for which no rule was changed.
+
+Each true sentence is also spoilt
+in one place in every way that fits it. Recall is the share of spoilt sentences that are found,
+precision the share of spoilt ones among those found, where as many true as spoilt sentences are
+asked about (spoilt ones are drawn). ``--own`` checks our narrative and summary alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grounding_sentences import Sentence, sentences_about, spoilt_facts
+from grounding_templates import FIRST_ROUND, HELD_OUT, SECOND_ROUND, THIRD_ROUND, TUNED
+from sample_explanations import read_sample
+
+from attnlens.explanation.grounding import Checker
+
+OWN = "our own words"
+SETS = {
+    "tuned": TUNED,
+    "first round": FIRST_ROUND,
+    "second round": SECOND_ROUND,
+    "third round": THIRD_ROUND,
+    "held out": HELD_OUT,
+}
+
+
+def asked(
+    data: Mapping[str, Any], which: str, chance: random.Random
+) -> Iterator[tuple[Sentence, bool]]:
+    """Sentences about one explanation, and whether anything unsupported is found in each."""
+    checker = Checker(data)
+    if which != OWN:
+        templates = SETS[which]
+        for sentence in sentences_about(data, templates, chance):
+            yield sentence, bool(checker.check(sentence.text))
+        return
+    texts = [sentence["text"] for sentence in data["narrative"]]
+    for place, found in enumerate(found_in(checker, texts)):
+        yield Sentence(texts[place], "own", None), found
+    for place, text, kind in spoilt_facts(data, chance):
+        changed = [*texts[:place], text, *texts[place + 1 :]]
+        yield Sentence(text, "own", kind), found_in(checker, changed)[place]
+
+
+def found_in(checker: Checker, texts: list[str]) -> list[bool]:
+    """Whether anything is found in each sentence of a narrative; a line each."""
+    lines = "\n\n".join(texts)
+    found = [False] * len(texts)
+    for sentence, several in checker.sentences(lines):
+        if several:
+            place = next((at for at, text in enumerate(texts) if sentence in text), None)
+            if place is not None:
+                found[place] = True
+    return found
+
+
+def report(
+    which: str, results: list[tuple[Sentence, bool]], chance: random.Random, show: int
+) -> None:
+    true = [found for sentence, found in results if sentence.spoilt is None]
+    wrong: dict[str, list[bool]] = defaultdict(list)
+    for sentence, found in results:
+        if sentence.spoilt is not None:
+            wrong[sentence.spoilt].append(found)
+    every = [found for several in wrong.values() for found in several]
+    recall = sum(every) / len(every)
+    alarms = sum(true) / len(true)
+    precision = recall / (recall + alarms)
+    print(f"\n{which}: {len(true)} true, {len(every)} spoilt sentences")
+    print(f"  recall {recall:.3f}   precision {precision:.3f}")
+    print(f"  true sentences found fault with: {alarms:.3f}")
+    for kind in sorted(wrong):
+        hits, count = sum(wrong[kind]), len(wrong[kind])
+        print(f"    {kind:<26} {hits:>5} of {count:>5}   {hits / count:.3f}")
+    if show:
+        missed = [s for s, found in results if (s.spoilt is not None) != found]
+        chance.shuffle(missed)
+        for sentence in missed[:show]:
+            print(f"    [{sentence.spoilt or 'TRUE'}] {sentence.text}")
+
+
+def own_words(path: str, balls: int) -> int:
+    """Our narrative and summary: how many have something that the check finds."""
+    kinds: Counter[str] = Counter()
+    count = faults = 0
+    for data in read_sample(path):
+        if count == balls:
+            break
+        count += 1
+        texts = [sentence["text"] for sentence in data["narrative"]]
+        found = Checker(data).check("\n\n".join([" ".join(texts), data["summary"]]))
+        faults += bool(found)
+        kinds.update(one.kind for one in found)
+        for one in found:
+            print(f"  {one.text!r} {one.problem}: {one.sentence}")
+    told = f"{faults} with something not in the explanation {dict(kinds) or ''}"
+    print(f"our narrative and summary of {count} balls: {told}")
+    return 1 if faults else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sample", help="explanations, JSON lines")
+    parser.add_argument("--balls", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--only", choices=(OWN, *SETS))
+    parser.add_argument("--show", type=int, default=0, help="print so many wrong answers")
+    parser.add_argument("--own", action="store_true", help="our narrative and summary alone")
+    options = parser.parse_args()
+    if options.own:
+        return own_words(options.sample, options.balls)
+    for which in (OWN, *SETS):
+        if options.only not in (None, which):
+            continue
+        chance = random.Random(options.seed)
+        results: list[tuple[Sentence, bool]] = []
+        for number, data in enumerate(read_sample(options.sample)):
+            if number == options.balls:
+                break
+            results += asked(data, which, chance)
+        report(which, results, chance, options.show)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
