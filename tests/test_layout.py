@@ -40,10 +40,11 @@ MAY_IMPORT = {
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "errors files cricket explanation models torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",
-    "cli": "_version errors files analysis cricket records render training explanation pyarrow",
+    "cli": "_version errors files analysis cricket records render training explanation dashboard "
+    "pyarrow",
     "__main__": "cli",
     "__init__": "_version",
-    "dashboard": "",
+    "dashboard": "errors dash plotly flask werkzeug",
     "templates": "",
 }
 HEAVY = {"torch", "numpy", "pandas", "pyarrow", "pydantic", "safetensors", "dash", "plotly"}

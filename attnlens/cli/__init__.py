@@ -28,6 +28,7 @@ class Parser(argparse.ArgumentParser):
 def build_parser() -> Parser:
     """The whole command line."""
     from attnlens.cli import (
+        dashboard,
         evaluate,
         explain,
         faithfulness,
@@ -63,6 +64,7 @@ def build_parser() -> Parser:
         planted,
         simulate,
         view,
+        dashboard,
         schema,
     ):
         module.add_to(commands)
