@@ -108,7 +108,7 @@ def page_of(
     if found := MATCH.fullmatch(key):
         shown = matches.get(found[1])
         if shown is not None and any(one["balls"] for one in shown.about["innings"]):
-            return pages.match_page(shown, functions.models)
+            return pages.match_page(shown, functions.models, functions.texts)
         if shown is not None:
             return pages.lost("No ball was bowled in this match.")
         return pages.lost(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -185,7 +186,7 @@ def recordings_page(recordings: Library, *, public: bool) -> Page:
 def recording_page(shown: Shown) -> Page:
     name = shown.about["name"]
     return [
-        html.H1(name, className="long"),
+        html.H1(name, className="unseen"),
         html.Iframe(
             src=f"/page/{quote(shown.key)}", title=f"Heat maps of {name}", className="recording"
         ),
@@ -193,7 +194,7 @@ def recording_page(shown: Shown) -> Page:
     ]
 
 
-def match_page(shown: Shown, models: tuple[str, ...]) -> Page:
+def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> Page:
     return [
         html.H1(shown.about["title"], className="unseen"),
         html.Section(
@@ -248,12 +249,34 @@ def match_page(shown: Shown, models: tuple[str, ...]) -> Page:
                     html.Div(id="evidence-list"),
                     lead="Choose one: its balls light up everywhere.",
                 ),
-                _panel("inside", "Inside the ball", html.Div(id="inside-plot", className="plot")),
+                html.Div(
+                    [
+                        _panel(
+                            "inside",
+                            "Inside the ball",
+                            html.Div(id="inside-plot", className="plot"),
+                        ),
+                        _panel(
+                            "what-if",
+                            "What if",
+                            html.Div(id="what-if-form"),
+                            html.Div(id="what-if-answer"),
+                        ),
+                    ],
+                    className="stack",
+                ),
             ],
             className="columns two",
         ),
-        _panel("what-if", "What if", html.Div(id="what-if-form"), html.Div(id="what-if-answer")),
-        _store("match", {"key": shown.key, "models": list(models), "about": shown.about}),
+        _store(
+            "match",
+            {
+                "key": shown.key,
+                "models": list(models),
+                "about": shown.about,
+                "texts": list(texts),
+            },
+        ),
     ]
 
 
@@ -270,7 +293,11 @@ def compare_page(matches: Library, models: tuple[str, ...]) -> Page:
             className="columns two",
         ),
         _panel("difference", "The difference", html.Div(id="difference-plot", className="plot")),
-        _panel("gates-both", "What reached the prediction", html.Div(id="gates-both-plot")),
+        _panel(
+            "gates-both",
+            "What reached the prediction",
+            html.Div(id="gates-both-plot", className="plot"),
+        ),
         _panel("lines", "Through both innings", html.Div(id="lines-plot", className="plot")),
         _store("compare", {"matches": given, "models": list(models)}),
     ]

@@ -26,7 +26,7 @@
         while (at + size < count && innings.balls[at + size].over === over) size++;
         shade = !shade;
         svg.append(A.svg("rect", { x: x(at), y: 8, width: size * step, height: height - 28, class: shade ? "over" : "over odd" }));
-        const fits = size * step >= (String(over + 1).length + 1) * 7;
+        const fits = narrow ? (over + 1) % 5 === 0 : size * step >= (String(over + 1).length + 1) * 7;
         if (fits) svg.append(A.svg("text", { x: x(at) + (size * step) / 2, y: height - 6, class: "axis", "text-anchor": "middle" }, over + 1));
       });
       const bar = Math.max(1, Math.min(step * 0.78, 12));

@@ -57,7 +57,7 @@
 
   // The gates: one bar cut in five.
   A.gateBars = (id, sets, names) => {
-    const width = A.width(id, 250), row = 44, height = sets.length * row + 6;
+    const width = A.width(id, 250), row = sets[0].name ? 50 : 30, height = sets.length * row;
     const svg = A.svg("svg", { viewBox: "0 0 " + width + " " + height, width, height, class: "gates", role: "img",
       "aria-label": sets.map((set) => (set.name ? set.name + ": " : "") + names.map((name, at) => A.words(name) + " " + A.percent(set.values[at])).join(", ")).join("; ") });
     sets.forEach((set, number) => {
@@ -67,7 +67,7 @@
       names.forEach((name, at) => {
         const wide = set.values[at] * width, text = (name === "within_ball" ? "the ball itself" : name) + " " + A.percent(set.values[at]);
         svg.append(A.svg("rect", { x, y, width: Math.max(0, wide - 2), height: 26, rx: 3, class: "gate g" + at }, A.svg("title", null, text)));
-        if (wide > text.length * 6.6) svg.append(A.svg("text", { x: x + wide / 2 - 1, y: y + 17, "text-anchor": "middle", class: "on g" + at }, text));
+        if (wide > text.length * 7.4) svg.append(A.svg("text", { x: x + wide / 2 - 1, y: y + 17, "text-anchor": "middle", class: "on g" + at }, text));
         else if (wide > 30) svg.append(A.svg("text", { x: x + wide / 2 - 1, y: y + 17, "text-anchor": "middle", class: "on g" + at }, A.percent(set.values[at])));
         x += wide;
       });
@@ -81,7 +81,7 @@
   const LAYERS = { global: "the occasion", match_state: "the state of the game", actor: "who plays", dynamics: "how it has gone" };
   A.inside = (id, innings, at) => {
     const width = A.width(id, 250), layers = Object.entries(innings.told.graph), shares = innings.layersOf(at), nodes = innings.nodesOf(at);
-    const wide = width >= 560, columns = wide ? 2 : 1, gap = 22, card = (width - gap * (columns - 1)) / columns, line = 22;
+    const wide = width >= 560, columns = wide ? 2 : 1, gap = 22, card = (width - 2 - gap * (columns - 1)) / columns, line = 22;
     const rows = wide ? [[0, 1], [2, 3]] : [[0], [1], [2], [3]];
     const tall = (number) => 34 + layers[number][1].length * line + 8;
     const heights = rows.map((row) => Math.max(...row.map(tall)));
@@ -98,7 +98,7 @@
     });
     layers.forEach(([layer, names], number) => {
       const box = boxes[number], right = box.x + card;
-      svg.append(A.svg("rect", { x: box.x + 0.5, y: box.y, width: card - 1, height: box.tall, rx: 8, class: "card" }),
+      svg.append(A.svg("rect", { x: box.x + 0.5, y: box.y, width: card - 1, height: box.tall, rx: 8, class: "box" }),
         A.svg("rect", { x: box.x + 0.5, y: box.y, width: Math.max(2, (card - 1) * shares[number]), height: 4, rx: 2, class: "share" }),
         A.svg("text", { x: box.x + 10, y: box.y + 22, class: "title" }, LAYERS[layer] || A.words(layer)),
         A.svg("text", { x: right - 10, y: box.y + 22, class: "title", "text-anchor": "end" }, A.percent(shares[number])));

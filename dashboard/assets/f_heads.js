@@ -185,7 +185,7 @@
       A.el("div", { class: "one-head" },
         A.el("div", null, A.el("h3", null, "Head " + card.number + " of " + state.scale + ": " + A.headName(head, card.number)),
           A.el("p", { class: "quiet" }, "Asks: " + head.question + "? ", A.headChip(head) + (head.earned !== "unspecialised" && head.pattern && head.pattern !== head.earned ? " (started as " + A.words(head.pattern) + ")" : "") + "."),
-          A.el("dl", { class: "figures" }, figures.map(([name, text]) => [A.el("dt", null, name), A.el("dd", null, text)]))),
+          A.el("dl", { class: "figures" }, figures.map(([name, text]) => A.el("div", null, A.el("dt", null, name), A.el("dd", null, text))))),
         A.el("button", { type: "button", class: "close", "aria-label": "Close the enlarged head", onclick: () => A.changeHead(null) }, "×")),
       strongest.length ? A.table(map.long ? ["over", "weight"] : ["ball", "bowler → batter", "outcome", state.view === "full" ? "weight" : VIEWS[state.view], "hidden from all, nats"],
         strongest.map(([key, weight]) => (map.long ? ["over " + (key + 1), value(weight)]
@@ -227,13 +227,15 @@
     if (!plot || !base) return;
     const { state, innings, card } = open, map = card.shown, wide = map.columns.length;
     if (!cell || cell.row >= map.rows.length || cell.column >= wide || cell.ball !== state.ball) cell = { row: map.rows.length - 1, column: Math.max(0, wide - 2), ball: state.ball };
-    const z = map.rows.map((_, r) => Array.from(map.cells.subarray(r * wide, (r + 1) * wide), (v) => (v >= 0 ? v : null)));
+    const z = map.rows.map((_, r) => Array.from(map.cells.subarray(r * wide, (r + 1) * wide), (v) => (v >= 0 ? Math.sqrt(v) : null)));
     const text = map.rows.map((_, r) => map.columns.map((_, c) => escaped(cellText(innings, map, r, c, state.view))));
     const name = (key) => (key === null ? "itself" : map.long ? String(key + 1) : innings.balls[key].label);
-    const ink = A.colour("text"), line = A.colour("accent");
-    const figure = { data: [{ ...base.data[0], z, text, zmax: Math.max(map.most, map.rowMost) || 1,
+    const ink = A.colour("text"), line = A.colour("accent"), top = Math.max(map.most, map.rowMost) || 1;
+    // Square roots are drawn, so that small weights show; the bar beside tells the weights.
+    const ticks = [0, 0.04, 0.16, 0.36, 0.64, 1].map((share) => share * top);
+    const figure = { data: [{ ...base.data[0], z, text, zmax: Math.sqrt(top),
         colorscale: A.colour("ramp").split(/\s+/).map((hex, at, all) => [at / (all.length - 1), hex]),
-        colorbar: { ...base.data[0].colorbar, title: { text: state.view === "effect" ? "nats" : VIEWS[state.view], side: "right" } } }],
+        colorbar: { ...base.data[0].colorbar, tickvals: ticks.map(Math.sqrt), ticktext: ticks.map((one) => (state.view === "effect" ? one.toExponential(0) : state.view === "value_norm" ? one.toPrecision(2) : (100 * one).toFixed(one < 0.1 ? 1 : 0) + "%")), title: { text: state.view === "effect" ? "nats" : VIEWS[state.view], side: "right" } } }],
       layout: { ...base.layout, font: { color: ink, family: "inherit", size: 11 }, height: map.rows.length < 3 ? 190 : Math.min(560, 150 + map.rows.length * 14),
         uirevision: state.scale + state.head + state.view,
         xaxis: { ...base.layout.xaxis, tickvals: map.columns.map((_, c) => c), ticktext: map.columns.map(name), range: [-0.5, wide - 0.5], title: { text: map.long ? "over looked at" : "ball looked at" } },

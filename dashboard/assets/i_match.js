@@ -202,7 +202,7 @@
     A.menu("narrative", [["Copy the words", () => A.copy([explanation.summary, ...explanation.narrative.map((one) => one.text)].filter(Boolean).join("\n"))],
       ["Copy the prompt for a language model", async () => { const said = await fetch(files.replace("/files/", "/data/") + "prompt.txt" + model); A.copy(await said.text()); }],
       ["Prompt (.txt)", files + "prompt.txt" + model], ["Everything (.json)", files + "explanation.json" + model], ["Past balls (.csv)", files + "balls.csv" + model],
-      ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.report ? [["Report (.html)", files + "report.html" + model]] : [])]);
+      ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.texts.includes("report.html") ? [["Report (.html)", files + "report.html" + model]] : [])]);
     A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_median_nats", "controls", "p", "q"],
       ...explanation.evidence.map((one) => [one.claim, one.verdict, one.reason, one.removed_from, one.removed.join(" "), one.top_change.outcome, one.top_change.before, one.top_change.after,
         one.effect_nats, one.control_median_nats, one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
