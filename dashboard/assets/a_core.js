@@ -170,7 +170,7 @@ window.attnlens = (function () {
     if (!place) return;
     const list = A.el("div", { class: "menu-list" }, items.map(([text, action]) =>
       typeof action === "string"
-        ? A.el("a", { href: action, download: "" }, text)
+        ? A.el("a", { href: action, download: "", onclick: () => { menu.open = false; } }, text)
         : A.el("button", { type: "button", onclick: () => { menu.open = false; action(); } }, text)));
     const menu = A.el("details", { class: "menu" }, A.el("summary", { "aria-label": "Take away: " + name }, "↓"), list);
     menu.addEventListener("focusout", (event) => { if (!menu.contains(event.relatedTarget)) menu.open = false; });
