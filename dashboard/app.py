@@ -10,6 +10,7 @@ from dash import ClientsideFunction, Dash, Input, Output, dcc
 from attnlens.dashboard import pages
 from attnlens.dashboard.figures import CONFIG, empty_heat_map
 from attnlens.dashboard.functions import Functions
+from attnlens.dashboard.heads_page import heads_page
 from attnlens.dashboard.library import Library
 from attnlens.dashboard.routes import add_routes
 from attnlens.dashboard.security import protect
@@ -61,7 +62,7 @@ def create_app(
             {"name": "color-scheme", "content": "light dark"},
         ],
     )
-    app.layout = pages.frame(public=public)
+    app.layout = pages.frame(public=public, heads=functions.heads is not None)
     add_routes(app, functions, matches, recordings, Answers(), public=public)
 
     # A change of ball leaves the page as it is: only another page is asked of the server.
@@ -103,6 +104,8 @@ def page_of(
         return pages.home(matches, public=public)
     if key == "compare":
         return pages.compare_page(matches, functions.models)
+    if key == "heads" and functions.heads is not None:
+        return heads_page(functions.heads)
     if key == "recordings":
         return pages.recordings_page(recordings, public=public)
     if found := MATCH.fullmatch(key):

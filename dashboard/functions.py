@@ -23,6 +23,7 @@ class Functions:
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
+        heads: what heads do across matches (``attnlens heads --json``), where it was given.
     """
 
     read: Callable[[str], Any]
@@ -34,3 +35,4 @@ class Functions:
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]
     models: tuple[str, ...]
+    heads: Data | None = None

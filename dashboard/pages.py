@@ -14,9 +14,11 @@ from attnlens.dashboard.security import plain
 Page = list[Any]
 
 
-def frame(*, public: bool) -> html.Div:
+def frame(*, public: bool, heads: bool) -> html.Div:
     """What is on every page."""
     links = [("/", "Matches"), ("/compare", "Compare"), ("/recordings", "Recordings")]
+    if heads:
+        links.insert(2, ("/heads", "Heads"))
     return html.Div(
         [
             html.A("Skip to the content", href="#page", className="skip"),

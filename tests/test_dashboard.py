@@ -174,7 +174,7 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     expect(page.locator(".head")).to_have_count(6)
     for name in ("content only", "bias only", "value norm", "weights"):
         page.click(f"#heads-controls button:text-is('{name}')")
-        expect(page.locator("#heads-maps")).to_contain_text("darkest")
+        expect(page.locator("#heads-maps")).to_contain_text("strongest")
     page.click("#heads-controls button:text-is('effect of hiding')")
     expect(page.locator(".head .foot").first).to_contain_text("nats")
     page.click("#heads-controls button:text-is('weights')")

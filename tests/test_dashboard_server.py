@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from command_line import Here, run_process
 from dashboard_server import Server, serving
+from plotly.utils import PlotlyJSONEncoder
 
 pytest.importorskip("dash", reason="the dashboard's extra is not installed")
 
@@ -27,6 +28,7 @@ from attnlens.cricket.reading import SITES, read_ball
 from attnlens.cricket.showing import head_effects, shown_innings
 from attnlens.cricket.trained import load_predictor
 from attnlens.cricket.window import window_for
+from attnlens.dashboard.heads_page import checked, heads_page
 from attnlens.dashboard.work import MOST_AHEAD, Answers, BusyError
 from attnlens.recorder import record
 
@@ -269,6 +271,22 @@ def test_public_is_read_only_and_other_hosts_are_warned_of(
         assert local.get("/health", Host="scores.example")[0] == 200
         warned = (tmp_path / "dashboard.err").read_text()
     assert "WARNING: 0.0.0.0 can be reached from other machines" in warned
+
+
+def test_heads_across_matches_are_shown_from_their_file(
+    tmp_path: Path, attnlens_here: Here, sample_match_path: Path
+) -> None:
+    options = ("--allow-in-sample", "--balls", "12", "--json", "--out", "heads.json")
+    attnlens_here.good("heads", sample_match_path, *options)
+    data = json.loads((tmp_path / "heads.json").read_text())
+    page = json.dumps(heads_page(checked(data)), cls=PlotlyJSONEncoder)
+    for scale in data["scales"]:
+        for head in scale["heads"]:
+            assert f"{head['importance']['points']:.2f} points" in page
+    (tmp_path / "other.json").write_text('{"scales": [{"heads": [{}]}]}')
+    answer = attnlens_here("dashboard", sample_match_path, "--heads", "other.json")
+    assert answer.status == 2
+    assert answer.err.startswith("attnlens: other.json: is not a document of heads; write one")
 
 
 def test_a_taken_port_and_a_bad_file_are_one_line(

@@ -38,6 +38,9 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--port", type=_port, default=8050, metavar="N", help="default 8050")
     parser.add_argument("--no-browser", action="store_true", help="open no browser")
     parser.add_argument("--public", action="store_true", help="read-only: nothing can be uploaded")
+    parser.add_argument(
+        "--heads", metavar="FILE", help="what heads do across matches, from `attnlens heads --json`"
+    )
     add_model_options(parser)
     parser.set_defaults(run=run)
 
@@ -194,7 +197,27 @@ def _functions(options: argparse.Namespace) -> Functions:
         texts=_texts(),
         page=_recording_page,
         models=models,
+        heads=None if options.heads is None else _heads(options.heads),
     )
+
+
+def _heads(path: str) -> dict[str, Any]:
+    """The document of ``attnlens heads --json``."""
+    import json
+
+    from attnlens.dashboard.heads_page import checked
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=path) from None
+    except ValueError:
+        data = None
+    try:
+        return checked(data)
+    except InputError as error:
+        raise InputError(error.problem, path=path, remedy=error.remedy) from None
 
 
 def _texts() -> dict[str, Any]:

@@ -165,7 +165,8 @@ def _carried(model: FullModel, keys: Tensor, scale: str) -> Tensor:
     with torch.no_grad():
         values = unflattened(attention.to_value(keys[0]), -1, (attention.num_heads, -1))
         columns = unflattened(project.weight, -1, (attention.num_heads, -1))
-        return torch.einsum("khd,ohd->hko", values, columns).norm(dim=-1)
+        lengths: Tensor = torch.einsum("khd,ohd->hko", values, columns).norm(dim=-1)
+    return lengths
 
 
 def _by_distance(rows: Floats) -> Floats:

@@ -114,7 +114,7 @@
         const own = state.view === "full" ? innings.own(state.scale, card.number, at) : null;
         card.foot.textContent = !map.columns.length || map.columns.length < 2 ? "no past to look at"
           : state.view === "effect" ? (mine ? "most " + map.rowMost.toExponential(1) + " nats" : "working it out …")
-          : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "darkest " + (state.view === "value_norm" ? map.rowMost.toPrecision(2) : A.percent(map.rowMost));
+          : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "strongest " + (state.view === "value_norm" ? map.rowMost.toPrecision(2) : A.percent(map.rowMost));
         card.button.setAttribute("aria-pressed", String(state.head === card.number));
         card.button.setAttribute("aria-label", "Head " + card.number + ", " + A.headName(card.head, card.number) + ", " + A.headChip(card.head) + ". " + card.foot.textContent + ". Enlarge");
       }
