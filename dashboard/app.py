@@ -60,6 +60,7 @@ def create_app(
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
             {"name": "color-scheme", "content": "light dark"},
+            {"name": "attnlens-model", "content": functions.models[0]},
         ],
     )
     app.layout = pages.frame(public=public, heads=functions.heads is not None)

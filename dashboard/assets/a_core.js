@@ -198,6 +198,12 @@ window.attnlens = (function () {
     box.addEventListener("toggle", box.fill);
     return box;
   };
-  A.width = (id, least) => Math.max(least || 260, Math.floor(A.at(id).clientWidth));
+  // Widths are asked for once: asking between changes would lay the whole page out each time.
+  const widths = new Map();
+  A.forgetWidths = () => widths.clear();
+  A.width = (id, least) => {
+    if (!widths.has(id)) widths.set(id, Math.max(least || 260, Math.floor(A.at(id).clientWidth)));
+    return widths.get(id);
+  };
   return A;
 })();

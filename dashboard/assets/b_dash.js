@@ -17,6 +17,7 @@
         if (!data) return window.dash_clientside.no_update;
         A.leave.splice(0).forEach((done) => done());
         A.redraw = A.moved = null;
+        A.forgetWidths();
         document.body.dataset.page = data.page;
         wire();
         document.title = "attnlens";

@@ -7,12 +7,26 @@
   A.innings = async (key, number, model, signal) => {
     const url = "/data/" + encodeURIComponent(key) + "/" + number + "/balls.json?model=" + encodeURIComponent(model);
     if (kept.has(url)) return kept.get(url);
-    const told = await A.get(url, signal);
+    const first = early.get(url);
+    early.delete(url);
+    const told = await (first || A.get(url, signal));
     const innings = new Innings(told, number, model);
     kept.set(url, innings);
     if (kept.size > 6) kept.delete(kept.keys().next().value);
     return innings;
   };
+
+  // A match's balls are asked for while the page is still being made.
+  const early = new Map();
+  (function () {
+    const parts = location.pathname.split("/").filter(Boolean), meta = document.querySelector("meta[name=attnlens-model]");
+    if (parts[0] !== "match" || parts.length < 4 || !meta || !/^\d+$/.test(parts[3])) return;
+    const model = new URLSearchParams(location.search).get("model") || meta.content;
+    const url = "/data/" + parts[1] + "/" + parts[3] + "/balls.json?model=" + encodeURIComponent(model);
+    const asked = A.get(url);
+    asked.catch(() => {}); // whoever asks again is told what was wrong
+    early.set(url, asked);
+  })();
 
   class Innings {
     constructor(told, number, model) {

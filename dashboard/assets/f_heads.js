@@ -26,19 +26,25 @@
       if (!rows.includes(at)) rows.push(at);
     } else rows = [...keys, at];
     if (view === "effect") rows = [at];
-    const cells = new Float32Array(rows.length * columns.length).fill(NaN);
+    const wide = columns.length, cells = new Float32Array(rows.length * wide).fill(NaN);
+    const one = innings.attention[scale], full = view === "full", data = one.views[view], places = one.places;
     let most = 0, rowMost = 0;
-    rows.forEach((query, r) => columns.forEach((key, c) => {
-      let value = NaN;
-      if (view === "effect") value = key === null ? NaN : effectRows ? effectRows[c] : 0;
-      else if (key === null) { if (query === at || long) value = view === "full" ? innings.own(scale, head, query) : NaN; }
-      else if (long) { if (key < innings.balls[query].over) value = innings.weight(scale, view, head, query, key); }
-      else if (key < query) { const far = query - key; value = far <= innings.attention[scale].places ? innings.weight(scale, view, head, query, far) : NaN; }
-      if (!long && key !== null && key === query && view === "full") value = innings.own(scale, head, query);
-      cells[r * columns.length + c] = value;
-      if (key !== null && key !== query && value > most) most = value;
-      if (query === at && key !== null && value > rowMost) rowMost = value;
-    }));
+    for (let r = 0; r < rows.length; r++) {
+      const query = rows[r], line = head * innings.count + query, unit = data ? data.most[line] / 255 : 0;
+      const last = long ? innings.balls[query].over : query;
+      for (let c = 0; c < wide; c++) {
+        const key = columns[c];
+        let value = NaN;
+        if (key === null) { if (full && (query === at || long)) value = one.own[line]; }
+        else if (!data) value = effectRows ? effectRows[c] : 0;
+        else if (key < last) { const slot = long ? key : query - key - 1; if (slot < places) value = data.cells[line * places + slot] * unit; }
+        else if (key === last && !long && full) value = one.own[line];
+        cells[r * wide + c] = value;
+        if (key === null || key >= last) continue;
+        if (value > most) most = value;
+        if (query === at && value > rowMost) rowMost = value;
+      }
+    }
     return { rows, columns, cells, most, rowMost, at, scale, long };
   };
   A.keyName = (innings, map, key, full) => {
@@ -124,6 +130,7 @@
     },
     light(state) {
       for (const card of cards) {
+        if (!state.lit.size && !card.lit.firstChild) continue;
         const wide = card.shown.columns.length, innings = this.innings;
         const columns = card.shown.columns.map((key, c) => [key, c]).filter(([key]) => key !== null &&
           (card.shown.long ? [...state.lit].some((index) => innings.balls[index - 1] && innings.balls[index - 1].over === key) : state.lit.has(key + 1)));
@@ -219,7 +226,7 @@
       const wait = setInterval(() => {
         const plot = document.querySelector("#head-graph .js-plotly-plot");
         if (plot && plot.data && plot.layout) { clearInterval(wait); ready(plot); enlarge(); }
-        else if (++tries > 200) clearInterval(wait);
+        else if (++tries > 1200 || !open) clearInterval(wait);
       }, 50);
       return;
     }

@@ -9,7 +9,7 @@
     page = data;
     explanation = null;
     state = { lit: new Set(), claim: null, ...fromAddress() };
-    A.redraw = () => { if (innings && innings.count) drawAll(); };
+    A.redraw = () => { A.forgetWidths(); if (innings && innings.count) drawAll(); };
     A.moved = fromBack;
     const onKeys = (event) => keys(event), onBack = () => fromBack(), onSize = debounce(() => A.redraw && A.redraw(), 120);
     document.addEventListener("keydown", onKeys);
@@ -145,20 +145,32 @@
   function drawAll() {
     A.timeline.draw(state, innings, choose);
     A.heads.build(state, innings, change);
+    menus();
     drawBall(true);
   }
   function drawBall(all) {
     if (!all) { A.timeline.move(state); A.heads.draw(state); }
     score();
     outcomes();
+    A.say(innings.describe(state.ball - 1));
+    explanation = null;
+    clearTimeout(waiting);
+    if (all) rest();
+    else {
+      // What was said of another ball pales at once; it is replaced when this ball is drawn.
+      A.at("page").classList.add("stale");
+      waiting = setTimeout(rest, 30);
+    }
+  }
+  function rest() {
+    if (!innings) return;
+    A.at("page").classList.remove("stale");
     gates();
     A.whatIf.move(state);
     explanation = A.known(explainAddress(state.ball)) || null;
     explained();
-    A.say(innings.describe(state.ball - 1));
     clearTimeout(waiting);
-    if (!explanation) waiting = setTimeout(ask, 140);
-    else waiting = setTimeout(ahead, 300);
+    waiting = setTimeout(explanation ? ahead : ask, explanation ? 300 : 110);
   }
   const explainAddress = (ball) => "/data/" + encodeURIComponent(page.key) + "/" + state.number + "/" + ball + "/explanation.json?model=" + encodeURIComponent(state.model);
   A.explanationNow = () => explanation;
@@ -223,9 +235,16 @@
   const chosen = () => state.outcome || A.outcomes[innings.probabilitiesOf(state.ball - 1).indexOf(Math.max(...innings.probabilitiesOf(state.ball - 1)))];
   function outcomes() {
     const at = state.ball - 1, now = Array.from(innings.probabilitiesOf(at)), base = Array.from(innings.baselineOf(at));
-    const svg = A.outcomeBars.draw("outcomes-plot", { now, base, actual: innings.balls[at].outcome || null, chosen: chosen(), label: "Chance of each outcome", than: "with nothing known",
+    figures.outcomes = A.outcomeBars.draw("outcomes-plot", { now, base, actual: innings.balls[at].outcome || null, chosen: chosen(), label: "Chance of each outcome", than: "with nothing known",
       nowName: "expected", baseName: "with nothing known", choose: (outcome) => { state.outcome = state.outcome === outcome ? null : outcome; outcomes(); if (explanation) contributions(chosen()); remember("replace"); } });
-    A.figureMenu("outcomes", () => svg, () => [["outcome", "probability", "baseline"], ...A.outcomes.map((one, place) => [one, now[place].toFixed(6), base[place].toFixed(6)])]);
+  }
+  // What can be taken away is worked out when it is.
+  const figures = {};
+  function menus() {
+    const at = () => state.ball - 1;
+    A.figureMenu("outcomes", () => figures.outcomes, () => [["outcome", "probability", "baseline"], ...A.outcomes.map((one, place) => [one, innings.probabilitiesOf(at())[place].toFixed(6), innings.baselineOf(at())[place].toFixed(6)])]);
+    A.figureMenu("gates", () => figures.gates, () => [["source", "weight"], ...innings.told.fused.map((name, place) => [name, innings.gatesOf(at())[place].toFixed(6)])]);
+    A.figureMenu("inside", () => figures.inside, () => [["layer", "node", "weight"], ...innings.nodes.map((node, place) => [node.layer, node.node, innings.nodesOf(at())[place].toFixed(6)])]);
   }
   function contributions(outcome) {
     const rows = explanation.contributions.map((one) => ({ name: one.group, points: one.points.find((p) => p.outcome === outcome).points })).sort((one, two) => Math.abs(two.points) - Math.abs(one.points));
@@ -237,10 +256,8 @@
   }
   function gates() {
     const at = state.ball - 1;
-    const one = A.gateBars("gates-plot", [{ values: Array.from(innings.gatesOf(at)) }], innings.told.fused);
-    A.figureMenu("gates", () => one, () => [["source", "weight"], ...innings.told.fused.map((name, place) => [name, innings.gatesOf(at)[place].toFixed(6)])]);
-    const two = A.inside("inside-plot", innings, at);
-    A.figureMenu("inside", () => two, () => [["layer", "node", "weight"], ...innings.nodes.map((node, place) => [node.layer, node.node, innings.nodesOf(at)[place].toFixed(6)])]);
+    figures.gates = A.gateBars("gates-plot", [{ values: Array.from(innings.gatesOf(at)) }], innings.told.fused);
+    figures.inside = A.inside("inside-plot", innings, at);
   }
 
   // The score as on television, as it stood before the ball.

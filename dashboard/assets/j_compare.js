@@ -13,7 +13,7 @@
     sides = SIDES.map((side, number) => ({ side, ...read(asked.get(side), known, number) }));
     A.redraw = () => { if (sides.every((one) => one.innings)) drawBoth(); };
     const back = () => { if (location.pathname === "/compare") A.pages.compare(told); };
-    const resized = () => A.redraw();
+    const resized = () => { A.forgetWidths(); A.redraw(); };
     window.addEventListener("popstate", back);
     window.addEventListener("resize", resized);
     A.leave.push(() => { window.removeEventListener("popstate", back); window.removeEventListener("resize", resized); });
