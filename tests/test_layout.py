@@ -45,10 +45,10 @@ MAY_IMPORT = {
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
     "cli": "_version errors files answers analysis cricket models records render training "
-    "explanation llm server pyarrow",
+    "explanation llm server dashboard pyarrow",
     "__main__": "cli",
     "__init__": "_version",
-    "dashboard": "",
+    "dashboard": "errors dash plotly flask werkzeug",
     "templates": "",
 }
 HEAVY = {"torch", "numpy", "pandas", "pyarrow", "pydantic", "safetensors", "dash", "plotly"}

@@ -29,6 +29,7 @@ def build_parser() -> Parser:
     """The whole command line."""
     from attnlens.cli import (
         check,
+        dashboard,
         evaluate,
         explain,
         faithfulness,
@@ -69,6 +70,7 @@ def build_parser() -> Parser:
         planted,
         simulate,
         view,
+        dashboard,
         schema,
     ):
         module.add_to(commands)

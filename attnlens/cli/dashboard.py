@@ -1,0 +1,246 @@
+"""``attnlens dashboard``: matches and recordings in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attnlens.cli.options import add_model_options, progress
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match import Match
+    from attnlens.dashboard.functions import Functions
+    from attnlens.dashboard.library import Library
+
+MOST_MATCHES = 200
+SAMPLE_SEED = 7
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "dashboard",
+        help="walk through a match ball by ball in the browser",
+        description="A page for each ball: what the model expects and why, every head, every "
+        "claim with its test, and what if. Saved recordings (.safetensors) are opened too; "
+        "without any file, an invented match.",
+    )
+    parser.add_argument(
+        "files",
+        metavar="MATCH",
+        nargs="*",
+        help="match files, folders or zips, and recordings saved as .safetensors",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine only")
+    parser.add_argument("--port", type=_port, default=8050, metavar="N", help="default 8050")
+    parser.add_argument("--no-browser", action="store_true", help="open no browser")
+    parser.add_argument("--public", action="store_true", help="read-only: nothing can be uploaded")
+    parser.add_argument(
+        "--heads", metavar="FILE", help="what heads do across matches, from `attnlens heads --json`"
+    )
+    add_model_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _port(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else -1
+    if not 0 <= value <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535 (0: any free one)")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        from attnlens.dashboard.app import create_app
+        from attnlens.dashboard.library import Library
+        from attnlens.dashboard.security import is_loopback
+        from attnlens.dashboard.serve import listen
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("dash", "plotly", "flask"):
+            raise
+        raise InputError(
+            f"the dashboard needs {error.name}, which is not installed",
+            remedy="run: pip install 'attnlens[dashboard]'",
+        ) from None
+    functions = _functions(options)
+    matches, recordings = Library(functions), Library(functions)
+    _open(options, matches, recordings)
+    app = create_app(functions, matches, recordings, host=options.host, public=options.public)
+    server = listen(app, options.host, options.port)
+    name = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{name}:{server.port}/"
+    progress("")
+    if not is_loopback(options.host):
+        print(
+            f"attnlens: WARNING: {options.host} can be reached from other machines; whoever "
+            "reaches this port sees every match that is open"
+            + ("" if options.public else ", and may upload (--public forbids that)"),
+            file=sys.stderr,
+        )
+    print(address, flush=True)
+    print("attnlens: serving; Ctrl-C ends it", file=sys.stderr, flush=True)
+    if not options.no_browser:
+        import webbrowser
+
+        webbrowser.open(_first(address, matches))
+    try:
+        server.serve_forever()
+    finally:
+        server.server_close()
+    return 0
+
+
+def _first(address: str, matches: Library) -> str:
+    """The page to begin with: the match, where there is one."""
+    from attnlens.dashboard.pages import match_link
+
+    given = matches.given
+    return address.rstrip("/") + match_link(given[0]) if len(given) == 1 else address
+
+
+def _open(options: argparse.Namespace, matches: Library, recordings: Library) -> None:
+    """What was given, or a sample."""
+    from attnlens.cricket.readers import read_matches
+
+    count = 0
+    for path in options.files:
+        if os.fspath(path).lower().endswith(".safetensors"):
+            progress(f"reading {path}")
+            recordings.give_recording(path)
+            continue
+        skipped: list[Any] = []
+        alone = os.path.isfile(path) and not path.lower().endswith(".zip")
+        for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
+            if count == MOST_MATCHES:
+                print(
+                    f"attnlens: {path}: only the first {MOST_MATCHES} matches are opened",
+                    file=sys.stderr,
+                )
+                return
+            matches.give(match)
+            count += 1
+            progress(f"reading {path}: {count} matches")
+        if skipped:
+            print(f"attnlens: {path}: {len(skipped)} could not be read", file=sys.stderr)
+    if not options.files:
+        matches.give(_sample(), sample=True)
+
+
+def _sample() -> Match:
+    """An invented match, the same every time."""
+    from attnlens.cricket.simulate import simulate_match
+
+    return simulate_match(SAMPLE_SEED)
+
+
+def _functions(options: argparse.Namespace) -> Functions:
+    """What the dashboard is handed."""
+    from functools import lru_cache
+
+    from attnlens.cricket import showing
+    from attnlens.cricket.explain import explain_ball
+    from attnlens.cricket.naming import BallReference, find_ball
+    from attnlens.cricket.readers import read_match
+    from attnlens.cricket.trained import TrainedPredictor, load_predictor
+    from attnlens.cricket.what_if import what_if
+    from attnlens.cricket.window import one_thread
+    from attnlens.dashboard.functions import Functions
+    from attnlens.models.shipped import SHIPPED
+
+    wanted = options.model or SHIPPED[0]
+    models = tuple(dict.fromkeys((wanted, *SHIPPED)))
+    dated = options.history is not None
+
+    @lru_cache(maxsize=4)
+    def loaded(model: str) -> TrainedPredictor:
+        with one_thread():
+            return load_predictor(model)
+
+    @lru_cache(maxsize=4)
+    def timeline_of(model: str) -> Any:
+        from attnlens.cli.options import timeline
+
+        return timeline(loaded(model), options.history)
+
+    def predictor(match: Match, model: str) -> TrainedPredictor:
+        if not dated:
+            return loaded(model)
+        found: TrainedPredictor = timeline_of(model).predictor_for(match)
+        return found
+
+    def explain(match: Match, innings: int, ball: int, model: str) -> dict[str, Any]:
+        reference = find_ball(match, ball, innings)
+        return explain_ball(match, reference, predictor(match, model), history=dated)
+
+    def ask(
+        match: Match, innings: int, ball: int, model: str, asked: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        find_ball(match, ball, innings)
+        question = showing.asked(dict(asked))
+        reference = BallReference(innings, ball)
+        return what_if(match, reference, predictor(match, model), question, history=dated)
+
+    loaded(wanted)  # a wrong --model is told before anything is served
+    return Functions(
+        read=read_match,
+        match=showing.shown_match,
+        innings=lambda match, innings, model: showing.shown_innings(
+            match, innings, predictor(match, model)
+        ),
+        explain=explain,
+        effects=lambda match, innings, ball, model: showing.head_effects(
+            match, innings, find_ball(match, ball, innings).index, predictor(match, model)
+        ),
+        what_if=ask,
+        texts=_texts(),
+        page=_recording_page,
+        models=models,
+        heads=None if options.heads is None else _heads(options.heads),
+    )
+
+
+def _heads(path: str) -> dict[str, Any]:
+    """The document of ``attnlens heads --json``."""
+    import json
+
+    from attnlens.dashboard.heads_page import checked
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=path) from None
+    except ValueError:
+        data = None
+    try:
+        result: dict[str, Any] = checked(data)
+    except InputError as error:
+        raise InputError(error.problem, path=path, remedy=error.remedy) from None
+    return result
+
+
+def _texts() -> dict[str, Any]:
+    """Files that can be made of an explanation."""
+    from attnlens.render.html import render_html
+    from attnlens.render.prompt import prompt_of
+    from attnlens.render.terminal import render_terminal
+
+    return {
+        "prompt.txt": lambda data: prompt_of(data).text,
+        "explanation.txt": lambda data: render_terminal(data, width=100, color=False),
+        "report.html": render_html,
+    }
+
+
+def _recording_page(path: str, name: str) -> str:
+    from attnlens.analysis.views import maps_data
+    from attnlens.records import load_recording
+    from attnlens.render.recording_html import render_page
+
+    recording = load_recording(path)
+    if not recording:
+        raise InputError("holds no record", path=path, remedy="record something")
+    return render_page(maps_data(recording), name=name)

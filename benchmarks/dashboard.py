@@ -1,0 +1,181 @@
+"""What the dashboard costs, in a real browser and on its server; each figure beside its budget.
+
+    python benchmarks/dashboard.py [--changes 10000] [--distinct 40] [--users 20]
+
+It starts dashboards of its own on this machine and needs Chromium and the extra `dashboard`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
+
+from dashboard_server import SWITCHES, Server, browser_path, serving  # noqa: E402
+
+SAMPLE = REPOSITORY / "sample_data" / "match.csv"
+BALLS = 128
+CHANGE = """async () => {
+  const took = [];
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  await frame();
+  for (let ball = 0; ball < 60; ball++) {
+    const start = performance.now();
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    document.body.offsetHeight;
+    took.push(performance.now() - start);
+    await frame();
+  }
+  return took;
+}"""
+DRAWN = """() => performance.getEntriesByName("attnlens-drawn")[0].startTime
+  - performance.getEntriesByType("navigation")[0].responseEnd"""
+
+
+def quantile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def told(what: str, value: str, budget: str = "") -> None:
+    print(f"{what:<62} {value:>16}   {budget}", flush=True)
+
+
+def recording_of(tokens: int, folder: Path) -> Path:
+    """A recording of one attention layer over so many tokens."""
+    import torch
+
+    import attnlens
+
+    torch.manual_seed(3)
+    model = torch.nn.MultiheadAttention(32, 4, batch_first=True).eval()
+    x = torch.randn(1, tokens, 32)
+    with attnlens.record(model) as recording, torch.no_grad():
+        model(x, x, x)
+    path = folder / f"tokens-{tokens}.safetensors"
+    recording.save(path)
+    return path
+
+
+def in_the_browser(server: Server, recording: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    path = browser_path()
+    if path is None:
+        print("no Chromium: the figures of the browser are left out")
+        return
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=path, args=list(SWITCHES))
+        page = browser.new_page(viewport={"width": 1360, "height": 900})
+        drawn = []
+        for ball in (30, 40, 50):
+            page.goto(f"{server.url}/match/simulated-82/innings/1/ball/{ball}")
+            page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+            drawn.append(page.evaluate(DRAWN))
+        first = f"{drawn[0]:.0f}, {statistics.median(drawn[1:]):.0f} ms"
+        told("first picture after the server's answer (first, later)", first, "at most 1500 ms")
+        took = page.evaluate(CHANGE)
+        middle = f"{statistics.median(took):.1f}, {quantile(took, 0.95):.1f} ms"
+        told("ball change, drawn and laid out (median, p95 of 60)", middle, "at most 60 ms")
+        start = time.perf_counter()
+        page.goto(f"{server.url}/recording/{recording.name}")
+        page.frame_locator("iframe").locator("canvas").first.wait_for(timeout=60_000)
+        took_ms = 1000 * (time.perf_counter() - start)
+        told("recording of 2,048 tokens, first picture", f"{took_ms:.0f} ms", "at most 3000 ms")
+        browser.close()
+
+
+def memory_of(process: int) -> float:
+    """Megabytes that a process holds."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise OSError("no VmRSS")
+
+
+def memory(server: Server, changes: int, distinct: int) -> None:
+    def ask(number: int) -> None:
+        ball = number % distinct + 1
+        server.get(f"/data/simulated-82/1/{ball}/explanation.json", **{"Accept-Encoding": "gzip"})
+
+    for number in range(distinct):
+        ask(number)
+    before = memory_of(server.process.pid)
+    for number in range(changes):
+        ask(number)
+    after = memory_of(server.process.pid)
+    what = f"server's memory, {changes:,} ball changes over {distinct} balls"
+    told(what, f"{before:.0f} to {after:.0f} MB", "flat")
+
+
+def users(server: Server, count: int) -> None:
+    """Everybody brings a match of their own and looks at some balls of it."""
+    first: list[float] = []
+    explained: list[float] = []
+    again: list[float] = []
+    wrong: list[str] = []
+
+    def look(number: int) -> None:
+        name = f"Player Number{number}"
+        content = SAMPLE.read_text(encoding="utf-8").replace("Callum Wetherspring", name)
+        status, said = server.post(
+            f"/upload/match?name={number}.csv", content.encode(), **{"X-Attnlens": "1"}
+        )
+        assert status == 200, said
+
+        def fetch(path: str, kept: list[float]) -> Any:
+            start = time.perf_counter()
+            status, body, _ = server.get(f"/data/{said['key']}/1/{path}")
+            kept.append(1000 * (time.perf_counter() - start))
+            assert status == 200, body
+            return json.loads(body)
+
+        balls = fetch("balls.json", first)["balls"]
+        names = {ball[role] for ball in balls for role in ("batter", "non_striker")}
+        if name not in names or any(one.startswith("Player") and one != name for one in names):
+            wrong.append(name)
+        for ball in (20, 60):
+            fetch(f"{ball}/explanation.json", explained)
+            fetch(f"{ball}/explanation.json", again)
+
+    threads = [threading.Thread(target=look, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told(f"{count} users at once who saw another's match", str(len(wrong)), "0")
+    for what, values in (
+        ("an innings", first),
+        ("a ball's tests, for the first time", explained),
+        ("a ball's tests, again", again),
+    ):
+        middle = f"{statistics.median(values):.0f}, {quantile(values, 0.95):.0f} ms"
+        told(f"{count} users at once: {what} (median, p95)", middle)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--changes", type=int, default=10_000)
+    parser.add_argument("--distinct", type=int, default=40)
+    parser.add_argument("--users", type=int, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recording = recording_of(2048, folder)
+        with serving(folder, SAMPLE, recording) as server:
+            in_the_browser(server, recording)
+            users(server, options.users)
+            memory(server, options.changes, min(options.distinct, BALLS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Every page of the dashboard as pictures: desktop and phone, light and dark.
+
+    python benchmarks/dashboard_screenshots.py docs/screenshots
+
+Only the simulated sample match and a recording of an untrained layer are shown.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "benchmarks")]
+
+from command_line import run_process  # noqa: E402
+from dashboard_server import SWITCHES, browser_path, serving  # noqa: E402
+
+SAMPLE = REPOSITORY / "sample_data" / "match.csv"
+BALL = "/match/simulated-82/innings/2/ball/60"
+PAGES = {
+    "home": "/",
+    "match": BALL,
+    "head": f"{BALL}?head=2",
+    "compare": "/compare",
+    "heads": "/heads",
+    "recordings": "/recordings",
+    "recording": "/recording/encoder.safetensors",
+    "lost": "/nowhere",
+}
+SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
+COLOURS = 256
+MOST = 150_000
+
+
+def encoder_recording(folder: Path) -> Path:
+    import torch
+
+    import attnlens
+
+    torch.manual_seed(5)
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    with attnlens.record(model) as recording, torch.no_grad():
+        model(torch.randn(1, 24, 32))
+    path = folder / "encoder.safetensors"
+    recording.save(path)
+    return path
+
+
+def heads_of_sample(folder: Path) -> Path:
+    """What the heads do in the one sample match."""
+    options = ("--allow-in-sample", "--balls", "40", "--json", "--out", "heads.json")
+    answer = run_process(folder, "heads", SAMPLE, *options)
+    assert answer.status == 0, answer.err
+    return folder / "heads.json"
+
+
+def settle(page: Any, name: str) -> None:
+    """Wait until all that a page shows is there."""
+    page.wait_for_selector("main h1", state="attached")
+    if name in ("match", "head", "compare"):
+        page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    if name in ("match", "head"):
+        page.wait_for_selector(".claims", timeout=60_000)
+    if name == "match":
+        page.locator(".claim").first.click()
+        page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+    if name == "head":
+        page.locator("#head-graph .heatmaplayer image").wait_for(state="attached", timeout=60_000)
+        page.wait_for_timeout(500)
+        page.evaluate("document.querySelector('#heads').scrollIntoView({block: 'start'})")
+    if name == "recording":
+        page.frame_locator("iframe").locator("canvas").first.wait_for()
+    page.wait_for_timeout(300)
+
+
+def smaller(picture: bytes) -> bytes:
+    """The picture in so few colours that it may be kept: its most frequent ones exactly."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    counted = sorted(image.getcolors(image.width * image.height), reverse=True)
+    colours = COLOURS
+    while True:
+        flat = [colour for _, colour in counted[: colours // 2]]
+        rest = [colour for _, colour in counted[colours // 2 :]] or flat
+        other = Image.new("RGB", (len(rest), 1))
+        other.putdata(rest)
+        several = other.quantize(max(2, colours // 2)).getpalette()[: 3 * (colours // 2)]
+        palette = Image.new("P", (1, 1))
+        palette.putpalette([*(part for colour in flat for part in colour), *several])
+        out = io.BytesIO()
+        few = image.quantize(palette=palette, dither=Image.Dither.NONE)
+        few.save(out, "PNG", optimize=True)
+        if out.tell() <= MOST or colours <= 16:
+            return out.getvalue()
+        colours = colours * 3 // 4
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    target = Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        recording, heads = encoder_recording(Path(name)), heads_of_sample(Path(name))
+        arguments = (SAMPLE, recording, "--heads", heads)
+        with serving(Path(name), *arguments) as server, sync_playwright() as started:
+            browser = started.chromium.launch(executable_path=browser_path(), args=list(SWITCHES))
+            for size, (width, height) in SIZES.items():
+                for theme in ("light", "dark"):
+                    context = browser.new_context(
+                        viewport={"width": width, "height": height}, color_scheme=theme
+                    )
+                    page = context.new_page()
+                    for page_name, path in PAGES.items():
+                        page.goto(server.url + path)
+                        settle(page, page_name)
+                        whole = page_name in ("match", "compare")
+                        picture = smaller(page.screenshot(full_page=whole))
+                        file = target / f"{page_name}-{size}-{theme}.png"
+                        file.write_bytes(picture)
+                        print(f"{file.name} {len(picture) // 1000} kB", flush=True)
+                    context.close()
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The app: pages by address, made of what it is handed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from dash import ClientsideFunction, Dash, Input, Output, dcc
+
+from attnlens.dashboard import pages
+from attnlens.dashboard.figures import CONFIG, empty_heat_map
+from attnlens.dashboard.functions import Functions
+from attnlens.dashboard.heads_page import heads_page
+from attnlens.dashboard.library import Library
+from attnlens.dashboard.routes import add_routes
+from attnlens.dashboard.security import protect
+from attnlens.dashboard.work import Answers
+
+INDEX: Final = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<title>{%title%}</title>
+{%favicon%}
+{%css%}
+</head>
+<body>
+<noscript>attnlens draws its pages with scripts of its own; please allow them. The same is in
+<code>attnlens explain</code>.</noscript>
+{%app_entry%}
+<footer>{%config%}{%scripts%}{%renderer%}</footer>
+</body>
+</html>
+"""
+MATCH: Final = re.compile(r"match/([^/]+)")
+RECORDING: Final = re.compile(r"recording/([^/]+)")
+
+
+def create_app(
+    functions: Functions,
+    matches: Library,
+    recordings: Library,
+    *,
+    host: str = "127.0.0.1",
+    public: bool = False,
+) -> Dash:
+    """The dashboard, ready to be served.
+
+    Args:
+        host: what it will listen on; another than loopback is answered under any name.
+        public: nothing can be uploaded.
+    """
+    app = Dash(
+        __name__,
+        title="attnlens",
+        update_title="",
+        index_string=INDEX,
+        suppress_callback_exceptions=True,
+        health_endpoint="health",
+        meta_tags=[
+            {"name": "viewport", "content": "width=device-width, initial-scale=1"},
+            {"name": "color-scheme", "content": "light dark"},
+            {"name": "attnlens-model", "content": functions.models[0]},
+        ],
+    )
+    app.layout = pages.frame(public=public, heads=functions.heads is not None)
+    add_routes(app, functions, matches, recordings, Answers(), public=public)
+
+    # A change of ball leaves the page as it is: only another page is asked of the server.
+    app.clientside_callback(
+        ClientsideFunction("attnlens_dash", "page_key"),
+        Output("page-key", "data"),
+        Input("url", "pathname"),
+    )
+    app.clientside_callback(
+        ClientsideFunction("attnlens_dash", "draw"),
+        Output("drawn", "data"),
+        Input("page-data", "data"),
+    )
+
+    @app.callback(Output("page", "children"), Input("page-key", "data"))
+    def show(key: str | None) -> Any:
+        return page_of(key or "", functions, matches, recordings, public)
+
+    @app.callback(
+        Output("head-figure", "children"),
+        Input("head-wanted", "data"),
+        prevent_initial_call=True,
+    )
+    def enlarge(wanted: str | None) -> Any:
+        """Plotly is large: it is loaded when the first head is enlarged."""
+        if not wanted:
+            return []
+        return dcc.Graph(id="head-graph", figure=empty_heat_map(), config=CONFIG)
+
+    protect(app, host)
+    return app
+
+
+def page_of(
+    key: str, functions: Functions, matches: Library, recordings: Library, public: bool
+) -> pages.Page:
+    """The page of an address, ``match/NAME`` for every ball of that match."""
+    if key == "":
+        return pages.home(matches, public=public)
+    if key == "compare":
+        return pages.compare_page(matches, functions.models)
+    if key == "heads" and functions.heads is not None:
+        return heads_page(functions.heads)
+    if key == "recordings":
+        return pages.recordings_page(recordings, public=public)
+    if found := MATCH.fullmatch(key):
+        shown = matches.get(found[1])
+        if shown is not None and any(one["balls"] for one in shown.about["innings"]):
+            return pages.match_page(shown, functions.models, functions.texts)
+        if shown is not None:
+            return pages.lost("No ball was bowled in this match.")
+        return pages.lost(
+            "This match is not open (any more). What was uploaded is kept only for a while: "
+            "bring the file again."
+        )
+    if found := RECORDING.fullmatch(key):
+        shown = recordings.get(found[1])
+        if shown is not None:
+            return pages.recording_page(shown)
+        return pages.lost("This recording is not open (any more).")
+    return pages.lost("There is no such page.")

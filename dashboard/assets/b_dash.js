@@ -1,0 +1,127 @@
+"use strict";
+// What Dash calls: which page an address means, and drawing a page once it is there.
+(function () {
+  const A = window.attnlens;
+  const state = { key: null, drawn: null };
+  window.dash_clientside = Object.assign({}, window.dash_clientside, {
+    attnlens_dash: {
+      page_key: (path) => {
+        const parts = String(path || "/").split("/").filter(Boolean).map((part) => { try { return decodeURIComponent(part); } catch (e) { return part; } });
+        const key = ["match", "recording"].includes(parts[0]) && parts.length > 1 ? parts[0] + "/" + parts[1] : parts.join("/");
+        mark(parts[0] || "");
+        if (key === state.key) { if (A.moved) A.moved(); return window.dash_clientside.no_update; }
+        state.key = key;
+        return key;
+      },
+      draw: (data) => {
+        if (!data) return window.dash_clientside.no_update;
+        A.leave.splice(0).forEach((done) => done());
+        A.redraw = A.moved = null;
+        A.forgetWidths();
+        document.body.dataset.page = data.page;
+        wire();
+        document.title = "attnlens";
+        const draw = A.pages[data.page];
+        if (draw) Promise.resolve(draw(data)).catch((error) => fail(error));
+        if (state.drawn !== null) { A.at("page").focus({ preventScroll: true }); window.scrollTo(0, 0); }
+        state.drawn = data.page;
+        return data.page;
+      },
+    },
+  });
+  function mark(first) {
+    const here = first === "match" ? "" : first === "recording" ? "recordings" : first;
+    document.querySelectorAll(".top nav a").forEach((link) => {
+      if (new URL(link.href).pathname === "/" + here) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    });
+  }
+  function fail(error) {
+    A.at("page").prepend(A.el("p", { class: "trouble", role: "alert" }, "Something went wrong: " + error.message));
+  }
+  A.fail = fail;
+
+  let wired = false;
+  function wire() {
+    A.useTheme();
+    mark((location.pathname.split("/")[1]) || "");
+    document.querySelectorAll("[data-drop]").forEach(drop);
+    if (wired) return;
+    wired = true;
+    A.at("theme-button").addEventListener("click", A.nextTheme);
+    A.at("keys-button").addEventListener("click", help);
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "?" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) help();
+    });
+  }
+  const KEYS = [["← →", "the ball before, the next"], ["⇧ ← →", "six balls"], ["Home End", "first and last ball"],
+    ["Space", "play and stop"], ["[ ]", "the innings before, the next"], ["1 … 4", "scale: micro, short, medium, long"],
+    ["v", "another view of the heads"], ["h", "enlarge the next head; Esc closes it"],
+    ["Arrows in a heat map", "move the cell that is read out"], ["?", "this list"]];
+  function help() {
+    const old = document.querySelector("dialog.keys");
+    if (old) { old.remove(); return; }
+    const close = A.el("button", { type: "button", onclick: () => box.close() }, "Close");
+    const box = A.el("dialog", { class: "keys", "aria-label": "Keyboard" }, A.el("h2", null, "Keyboard"),
+      A.el("dl", null, KEYS.map(([keys, what]) => [A.el("dt", null, A.el("kbd", null, keys)), A.el("dd", null, what)])), close);
+    box.addEventListener("close", () => { box.remove(); A.at("keys-button").focus(); });
+    document.body.append(box);
+    box.showModal();
+    close.focus();
+  }
+
+  // Bringing a file, by button or by dropping.
+  function drop(zone) {
+    if (zone.dataset.wired) return;
+    zone.dataset.wired = "1";
+    const said = zone.querySelector(".drop-said"), button = zone.querySelector("button");
+    const input = A.el("input", { type: "file", hidden: true, "aria-hidden": "true", tabindex: -1 });
+    zone.append(input);
+    button.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => input.files[0] && bring(input.files[0]));
+    zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
+    zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      if (event.dataTransfer.files[0]) bring(event.dataTransfer.files[0]);
+    });
+    async function bring(file) {
+      said.className = "drop-said";
+      said.textContent = "Reading " + file.name + " …";
+      button.disabled = true;
+      try {
+        if (file.size > 32e6) throw new Error("the file is larger than 32 MB");
+        const kind = zone.dataset.drop;
+        const found = await A.post("/upload/" + kind + "?name=" + encodeURIComponent(file.name), file, "application/octet-stream");
+        if (kind === "match") remember(found);
+        go(kind === "match" ? matchAddress(found.key, found.about) : "/recording/" + encodeURIComponent(found.key));
+      } catch (error) {
+        said.className = "drop-said bad";
+        said.textContent = error.message;
+      }
+      button.disabled = false;
+      input.value = "";
+    }
+  }
+  function matchAddress(key, about) {
+    const first = about.innings.find((one) => one.balls) || { number: 1 };
+    return "/match/" + encodeURIComponent(key) + "/innings/" + first.number + "/ball/1";
+  }
+  A.matchAddress = matchAddress;
+  // Dash's own way to another page: its location changes, and the page is asked for.
+  function go(path) { window.dash_clientside.set_props("url", { pathname: path, search: "" }); }
+  A.go = go;
+  function remember(found) {
+    const list = A.brought().filter((one) => one.key !== found.key);
+    list.unshift({ key: found.key, title: found.about.title, path: matchAddress(found.key, found.about) });
+    localStorage.setItem("attnlens-brought", JSON.stringify(list.slice(0, 20)));
+  }
+  A.brought = () => { try { return JSON.parse(localStorage.getItem("attnlens-brought")) || []; } catch (error) { return []; } };
+  A.pages.home = () => {
+    A.put("brought", A.brought().map((one) => A.el("li", null,
+      A.el("a", { class: "card", href: one.path, onclick: (event) => { event.preventDefault(); go(one.path); } },
+        A.el("span", { class: "quiet" }, "You brought"), A.el("b", null, one.title)))));
+  };
+  A.pages.recordings = A.pages.recording = A.pages.measured = A.pages.lost = () => {};
+})();

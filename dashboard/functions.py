@@ -1,0 +1,38 @@
+"""What the dashboard is handed: everything it cannot do itself, as plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Each takes plain data or a match, which the dashboard only passes on.
+
+    Attributes:
+        read: a file's path to its match. Raises `AttnlensError` with the reader's words.
+        match: the match without its balls.
+        innings: match, innings and model to every ball (`attnlens.cricket.showing`).
+        explain: match, innings, ball and model to an explanation with evidence.
+        effects: the same to what hiding each key from each head alone does.
+        what_if: the same and what is to be different, to the answer.
+        texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
+        page: a recording's path and name to a page of its heat maps.
+        models: the models that may be asked, the default first.
+        heads: what heads do across matches (``attnlens heads --json``), where it was given.
+    """
+
+    read: Callable[[str], Any]
+    match: Callable[[Any], Data]
+    innings: Callable[[Any, int, str], Data]
+    explain: Callable[[Any, int, int, str], Data]
+    effects: Callable[[Any, int, int, str], Data]
+    what_if: Callable[[Any, int, int, str, Mapping[str, Any]], Data]
+    texts: Mapping[str, Callable[[Data], str]]
+    page: Callable[[str, str], str]
+    models: tuple[str, ...]
+    heads: Data | None = None

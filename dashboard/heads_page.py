@@ -1,0 +1,165 @@
+"""What every head does across matches: the document of ``attnlens heads --json`` as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dash import dcc, html
+
+from attnlens.errors import InputError
+
+MOST_LIFT: Final = 4.0
+"""Where a bar ends; what is beyond is told in figures."""
+
+Data = Mapping[str, Any]
+
+
+def checked(data: Any) -> dict[str, Any]:
+    """The document, if it is one.
+
+    Raises:
+        InputError: it was not written by ``attnlens heads --json``.
+    """
+    try:
+        for scale in data["scales"]:
+            for head in scale["heads"]:
+                _head(head)
+        _others(data)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+        raise InputError(
+            "is not a document of heads", remedy="write one with `attnlens heads SRC --json`"
+        ) from None
+    found: dict[str, Any] = data
+    return found
+
+
+def heads_page(data: Data) -> list[Any]:
+    """Every head by scale, then slots and gates."""
+    lead = (
+        f"Over {data['balls']:,} balls; matches: {data['matches']:,}. Bars: how many times as "
+        "much of its past attention as even attention would pay; whiskers are 95% intervals over "
+        "matches. A name is earned where looking and mattering both hold."
+    )
+    parts: list[Any] = [html.H1("Heads across matches"), html.P(lead, className="lead")]
+    for scale in data["scales"]:
+        weight = "" if scale["weight"] is None else f", {scale['weight']:.0%} of the prediction"
+        parts.append(
+            html.Section(
+                [
+                    html.Div(
+                        [
+                            html.H2(f"{scale['scale']}: {scale['question']}"),
+                            html.P(f"{scale['window']} {scale['unit']}{weight}", className="lead"),
+                        ],
+                        className="panel-head",
+                    ),
+                    html.Div([_head(head) for head in scale["heads"]], className="measured"),
+                ],
+                className="panel",
+            )
+        )
+    parts.append(_others(data))
+    parts.append(dcc.Store(id="page-data", data={"page": "measured"}))
+    return parts
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("batsman", "batter")
+
+
+def _head(head: Data) -> html.Article:
+    earned = head["earned"] != "unspecialised"
+    rows = sorted(head["relations"], key=lambda row: -(row["lift"] or 0.0))[:5]
+    importance = head["importance"]
+    return html.Article(
+        [
+            html.H3(
+                [
+                    f"{head['number']} ",
+                    html.Span(
+                        _words(head["earned"]) if earned else "no name earned",
+                        className="chip good" if earned else "chip",
+                    ),
+                ]
+            ),
+            html.P(f"started as {_words(head['pattern'])}", className="quiet small"),
+            html.Div([_relation(row) for row in rows], className="lifts"),
+            html.P(
+                [
+                    "without it ",
+                    html.B(_points(importance["points"])),
+                    f" (rank {importance['rank']}) · on itself ",
+                    html.B(_share(head["self_attention"])),
+                    " · built in ",
+                    html.B(_share(head["bias_share"])),
+                ],
+                className="small",
+            ),
+        ]
+    )
+
+
+def _points(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.2f} points"
+
+
+def _share(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.0%}"
+
+
+def _relation(row: Data) -> html.Div:
+    lift, ends = row["lift"], row["lift_ci"]
+    told = "–" if lift is None else f"×{lift:.2f}"
+    marks: list[Any] = []
+    if lift is not None:
+        marks.append(html.I(className="lift", style={"width": _place(lift)}))
+    if ends is not None:
+        low, high = (min(max(end, 0.0), MOST_LIFT) for end in ends)
+        width = f"{100 * (high - low) / MOST_LIFT:.2f}%"
+        marks.append(html.I(className="whisker", style={"left": _place(low), "width": width}))
+    marks.append(html.I(className="even", style={"left": _place(1.0)}))
+    interval = "" if ends is None else f" (95% interval {ends[0]:.2f} to {ends[1]:.2f})"
+    return html.Div(
+        [
+            html.Span(_words(row["relation"]), className="name"),
+            html.Span(marks, className="track", **{"aria-hidden": "true"}),
+            html.Span(told, className="value", title=f"lift{interval}"),
+        ],
+        className="lift-row",
+    )
+
+
+def _place(lift: float) -> str:
+    return f"{100 * min(max(lift, 0.0), MOST_LIFT) / MOST_LIFT:.2f}%"
+
+
+def _others(data: Data) -> html.Section:
+    """Slots and gates as one table each."""
+
+    def line(name: str, what: str, share: float | None, importance: Data) -> html.Tr:
+        cells = [what, _share(share), _points(importance["points"]), str(importance["rank"])]
+        return html.Tr([html.Th(_words(name), scope="row"), *(html.Td(cell) for cell in cells)])
+
+    def table(title: str, heads: list[str], lines: list[html.Tr]) -> html.Table:
+        head = html.Thead(html.Tr([html.Th(one, scope="col") for one in heads]))
+        return html.Table([html.Caption(title), head, html.Tbody(lines)])
+
+    slots = [
+        line(one["slot"], one["reads"], one["bias_share"], one["importance"])
+        for one in data["slots"]
+    ]
+    gates = [line(one["source"], "", one["weight"], one["importance"]) for one in data["fusion"]]
+    return html.Section(
+        [
+            html.Div(html.H2("Slots inside the ball, and the gates"), className="panel-head"),
+            html.Div(
+                [
+                    table("Slots", ["slot", "reads", "built in", "without it", "rank"], slots),
+                    table("Gates", ["source", "", "weight", "without it", "rank"], gates),
+                ],
+                className="columns auto",
+            ),
+        ],
+        className="panel",
+    )

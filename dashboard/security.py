@@ -1,0 +1,73 @@
+"""What every answer of the server says of itself, and which questions it does not take.
+
+Nothing is loaded from elsewhere, nothing inline runs but Dash's own scripts by their hash, and
+only addresses that the server was started for are answered, so that no other site's name can be
+pointed at it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Final
+
+from dash import Dash
+from flask import Request, Response, request
+
+ASKED: Final = "X-Attnlens"
+"""A header that no other site's form can send; whatever changes or costs needs it."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def protect(app: Dash, host: str) -> None:
+    """Policies on every answer; to be called when all callbacks are there."""
+    scripts = " ".join(f"'{one}'" if one.startswith("sha") else one for one in app.csp_hashes())
+    policy = (
+        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
+        "connect-src 'self'; frame-src 'self'; object-src 'none'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    )
+    anywhere = not is_loopback(host)
+
+    @app.server.before_request
+    def only_here() -> Response | None:
+        if not anywhere and not is_loopback(_name_of(request)):
+            return Response("attnlens: this name is not served\n", 403, mimetype="text/plain")
+        return None
+
+    @app.server.after_request
+    def say(response: Response) -> Response:
+        response.headers.setdefault("Content-Security-Policy", policy)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
+        return response
+
+
+def _name_of(asked: Request) -> str:
+    """The name of the server as the browser has it, without the port."""
+    host = asked.host
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def from_our_page(asked: Request) -> bool:
+    """Whether a question comes from a page of ours."""
+    return asked.headers.get(ASKED) == "1"
+
+
+def plain(value: Any) -> str:
+    """Text on one line, without characters that would turn the reading direction."""
+    return "".join(c if c.isprintable() else "�" for c in " ".join(str(value).split()))

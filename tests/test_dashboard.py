@@ -1,0 +1,368 @@
+"""The dashboard in a real browser: what a person does there, and what is shown for it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dashboard_server import SWITCHES, Server, browser_path, serving
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("dash", reason="the dashboard's extra is not installed")
+expect = playwright.expect
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+SAMPLE = "/match/simulated-82/innings/1/ball/47"
+PATIENCE = 40_000
+
+
+@pytest.fixture(scope="module")
+def hostile_match(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> Path:
+    """The sample, its first bowler's name an attack."""
+    path = tmp_path_factory.mktemp("hostile") / "hostile.csv"
+    text = sample_match_path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Ewan Thistlemoor", HOSTILE), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path, hostile_match: Path
+) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("served"), sample_match_path, hostile_match) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = browser_path()
+    if path is None:
+        pytest.skip(
+            "no Chromium is here: install the system's, or name one with ATTNLENS_TEST_BROWSER"
+        )
+    with playwright.sync_playwright() as started:
+        one = started.chromium.launch(executable_path=path, args=list(SWITCHES))
+        yield one
+        one.close()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """A page that fails its test on a console error or a request to elsewhere."""
+    context = browser.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=True)
+    one = context.new_page()
+    one.set_default_timeout(PATIENCE)
+    complaints: list[str] = []
+    one.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    one.on("pageerror", lambda error: complaints.append(str(error)))
+    one.on(
+        "request",
+        lambda asked: (
+            None
+            if asked.url.startswith((server.url, "data:", "blob:"))
+            else complaints.append(f"asked elsewhere: {asked.url}")
+        ),
+    )
+    # Statuses that a test provokes; the browser itself reports them.
+    one.provoked = ()
+    yield one
+    context.close()
+    refused = [f"status of {status}" for status in one.provoked]
+    assert [said for said in complaints if not any(one in said for one in refused)] == []
+
+
+def opened(page: Any, server: Server, path: str = SAMPLE, *, explained: bool = False) -> None:
+    page.goto(server.url + path)
+    page.wait_for_selector("body[data-ready=yes]")
+    if explained:
+        page.wait_for_selector(".claims")
+
+
+def ball(page: Any) -> int:
+    return int(page.locator(".slider").get_attribute("aria-valuenow"))
+
+
+def test_a_match_is_opened_from_the_first_page(page: Any, server: Server) -> None:
+    page.goto(server.url)
+    expect(page.locator(".card")).to_have_count(2)
+    page.locator(".card").first.click()
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.url == server.url + "/match/simulated-82/innings/1/ball/1"
+    expect(page.locator(".team .runs")).to_have_text("0/0")
+
+
+def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) -> None:
+    opened(page, server, explained=True)
+    status, content, _ = server.get("/data/simulated-82/1/47/explanation.json")
+    told = json.loads(content)
+    assert status == 200
+    assert (told["ball"]["index"], told["ball"]["label"]) == (47, "7.2")
+    expect(page.locator(".team .runs")).to_have_text(
+        f"{told['ball']['score']}/{told['ball']['wickets']}"
+    )
+    expect(page.locator(".which b")).to_have_text("7.2")
+    expect(page.locator(".batters .on b")).to_have_text(told["ball"]["batter"])
+    by_name = {one["outcome"]: one for one in told["prediction"]["outcomes"]}
+    shown = page.locator("#outcomes-plot .row").nth(0).locator(".value").text_content()
+    assert shown == f"{100 * by_name['0']['probability']:.0f}%"
+    adds = page.locator("#contributions-plot .diff").all_text_contents()
+    top = told["prediction"]["top"]
+    points = [
+        next(p["points"] for p in group["points"] if p["outcome"] == top)
+        for group in told["contributions"]
+    ]
+    assert sorted(float(one.replace("−", "-")) for one in adds) == pytest.approx(
+        sorted(points), abs=0.051
+    )
+    verdicts = page.locator("#evidence-list > ul .badge").all_inner_texts()
+    assert any("supported" in one for one in verdicts)
+    expect(page.locator("#narrative-text .summary")).to_have_text(told["summary"])
+
+
+def test_walking_by_keys_changes_address_and_page_and_back_returns(
+    page: Any, server: Server
+) -> None:
+    opened(page, server)
+    page.keyboard.press("ArrowRight")
+    assert (ball(page), page.url.endswith("/ball/48")) == (48, True)
+    page.wait_for_timeout(400)
+    page.keyboard.press("Shift+ArrowRight")
+    assert (ball(page), page.url.endswith("/ball/54")) == (54, True)
+    expect(page.locator(".which b")).to_have_text("8.3")
+    page.go_back()
+    expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "48")
+    page.go_forward()
+    expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "54")
+    page.keyboard.press("End")
+    assert ball(page) == 128
+    page.keyboard.press("]")
+    expect(page.locator(".team .side")).to_have_text("Saltmarsh Herons")
+    assert page.url.endswith("/innings/2/ball/1")
+
+
+def test_clicking_and_dragging_the_innings_and_playing_it(page: Any, server: Server) -> None:
+    opened(page, server)
+    box = page.locator(".slider svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
+    page.mouse.down()
+    middle = ball(page)
+    page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 40, steps=6)
+    page.mouse.up()
+    assert 55 < middle < 75 < ball(page) < 115
+    before = ball(page)
+    page.click("#play")
+    expect(page.locator("#play")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".slider")).to_have_attribute("aria-valuenow", str(before + 1))
+    page.click("#play")
+    expect(page.locator("#play")).to_have_attribute("aria-pressed", "false")
+    page.fill("#go-to", "7.2")
+    page.keyboard.press("Enter")
+    assert ball(page) == 47
+    page.fill("#go-to", "900")
+    page.keyboard.press("Enter")
+    expect(page.locator("#toast")).to_have_text("there is no ball 900; 1 to 128")
+
+
+def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> None:
+    opened(page, server, SAMPLE + "?scale=short", explained=True)
+    expect(page.locator(".head")).to_have_count(3)
+    page.keyboard.press("3")
+    expect(page.locator(".head")).to_have_count(6)
+    for name in ("content only", "bias only", "value norm", "weights"):
+        page.click(f"#heads-controls button:text-is('{name}')")
+        expect(page.locator("#heads-maps")).to_contain_text("strongest")
+    page.click("#heads-controls button:text-is('effect of hiding')")
+    expect(page.locator(".head .foot").first).to_contain_text("nats")
+    page.click("#heads-controls button:text-is('weights')")
+    page.locator(".head").nth(2).click()
+    assert "head=2" in page.url
+    expect(page.locator("#head-one h3")).to_have_text("Head 2 of medium: same batter")
+    plot = page.locator("#head-graph .nsewdrag.drag")
+    plot.wait_for()
+    expect(page.locator("#head-graph .heatmaplayer image")).to_be_attached()
+    page.wait_for_timeout(300)
+    plot.evaluate("one => one.scrollIntoView({block: 'center'})")
+    box = plot.bounding_box()
+    # Row 35 of 36 is this ball; column 20 is delivery 32.
+    page.mouse.move(box["x"] + box["width"] * 20.5 / 36, box["y"] + box["height"] * 35.5 / 36)
+    page.mouse.click(box["x"] + box["width"] * 20.5 / 36, box["y"] + box["height"] * 35.5 / 36)
+    said = page.locator("#cell")
+    expect(said).to_contain_text("asked about 7.2, looked at 4.5 ")
+    told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
+    head = told["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]
+    shown = float(re.search(r"([\d.]+)%$", said.text_content())[1])
+    assert shown == pytest.approx(100 * head["row"][20], abs=0.1)
+    page.locator("#head-figure").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(said).to_contain_text("asked about 7.2, looked at 4.4 ")
+    page.click("#head-table summary")
+    expect(page.locator("#head-table tbody tr")).to_have_count(36)
+    page.click(".close")
+    expect(page.locator("#head-one")).to_be_hidden()
+
+
+def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
+    opened(page, server, explained=True)
+    told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
+    number = next(at for at, one in enumerate(told["evidence"]) if one["verdict"] == "supported")
+    removed = told["evidence"][number]["removed"]
+    page.locator(f".claim[data-claim='{number}']").click()
+    expect(page.locator("#timeline .lit rect")).to_have_count(len(removed))
+    expect(page.locator(".head").first.locator(".lights i")).to_have_count(len(removed))
+    page.locator(f".claim[data-claim='{number}']").click()
+    expect(page.locator("#timeline .lit rect")).to_have_count(0)
+
+
+def test_what_if_answers_as_the_library_does(page: Any, server: Server) -> None:
+    import attnlens
+
+    opened(page, server)
+    page.select_option("#what-if-bowler", "Lucan Mbekwane")
+    page.select_option("#what-if-ball", "46")
+    page.select_option("#what-if-outcome", "6")
+    page.click("fieldset button:text-is('Add')")
+    page.click(".primary")
+    expect(page.locator("#what-if-answer .changes li")).to_have_count(2)
+    sample = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
+    answer = attnlens.what_if(sample, ball=47, bowler="Lucan Mbekwane", changes={46: 6})
+    shown = page.locator("#what-if-plot .diff").all_text_contents()
+    expected = [one.points for one in answer.outcomes]
+    assert [float(one.replace("−", "-")) for one in shown] == pytest.approx(expected, abs=0.051)
+    page.provoked = (422,)
+    page.select_option("#what-if-bowler", "*")
+    page.fill("input[aria-label='another bowler']", "Nobody At All")
+    page.click(".primary")
+    expect(page.locator("#what-if-answer .trouble")).to_contain_text("Nobody At All")
+
+
+def test_comparing_two_balls(page: Any, server: Server) -> None:
+    opened(page, server, "/compare?a=simulated-82/1/47/bundled&b=simulated-82/2/60/measured")
+    both = []
+    for innings, number, model in ((1, 47, "bundled"), (2, 60, "measured")):
+        path = f"/data/simulated-82/{innings}/{number}/explanation.json?model={model}"
+        outcomes = json.loads(server.get(path)[1])["prediction"]["outcomes"]
+        both.append([100 * one["probability"] for one in outcomes])
+    shown = page.locator("#difference-plot .diff").all_text_contents()
+    told = [b - a for a, b in zip(*both, strict=True)]
+    assert [float(one.replace("−", "-")) for one in shown] == pytest.approx(told, abs=0.051)
+    page.fill("#compare-a input[type=number]", "48")
+    page.keyboard.press("Tab")
+    expect(page.locator("#echo-a a")).to_contain_text("7.3 ")
+    assert "a=simulated-82/1/48/bundled" in page.url
+
+
+def test_files_are_brought_and_bad_ones_refused_in_the_readers_words(
+    page: Any, server: Server, tmp_path: Path, hostile_match: Path
+) -> None:
+    page.provoked = (422,)
+    page.goto(server.url)
+    page.wait_for_selector(".drop input", state="attached")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("not,a,match\n1,2,3\n")
+    page.set_input_files(".drop input", bad)
+    expect(page.locator(".drop-said.bad")).to_contain_text("bad.csv:")
+    assert str(tmp_path) not in page.locator(".drop-said").text_content()
+    good = tmp_path / "mine.csv"
+    text = hostile_match.read_text(encoding="utf-8").replace("Callum Wetherspring", "Zed Zebra")
+    good.write_text(text, encoding="utf-8")
+    page.set_input_files(".drop input", good)
+    page.wait_for_selector("body[data-ready=yes]")
+    assert re.search(r"/match/u-[0-9a-f]{32}/innings/1/ball/1$", page.url)
+    expect(page.locator(".batters")).to_contain_text("Anselm Duvivier-Oke")
+    page.goto(server.url)
+    expect(page.locator("#brought .card")).to_have_count(1)
+
+
+def test_hostile_names_are_only_names(page: Any, server: Server) -> None:
+    alerts: list[str] = []
+    page.on("dialog", lambda box: (alerts.append(box.message), box.dismiss()))
+    opened(page, server, "/match/simulated-82-2/innings/1/ball/47?head=2", explained=True)
+    expect(page.locator(".bowler b")).to_have_text(HOSTILE)
+    expect(page.locator("#narrative-text")).to_contain_text(HOSTILE)
+    page.locator("#head-graph .nsewdrag.drag").wait_for()
+    page.wait_for_timeout(300)
+    assert page.locator("img[src='x']").count() == 0
+    assert alerts == []
+
+
+def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server) -> None:
+    opened(page, server, explained=True)
+
+    def taken(panel: str, item: str) -> tuple[str, bytes]:
+        page.click(f"#{panel}-tools summary")
+        with page.expect_download() as waiting:
+            page.click(f"#{panel}-tools .menu-list >> text='{item}'")
+        return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
+
+    name, content = taken("outcomes", "CSV")
+    assert name == "attnlens-simulated-82-1-47-outcomes.csv"
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert sum(float(row["probability"]) for row in rows) == pytest.approx(1, abs=1e-5)
+    name, content = taken("timeline", "SVG")
+    assert (name[-4:], content[:5]) == (".svg", b"<svg ")
+    name, content = taken("heads", "PNG")
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    name, content = taken("narrative", "Everything (.json)")
+    told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
+    assert json.loads(content) == told
+    name, content = taken("narrative", "Prompt (.txt)")
+    assert b"Ewan Thistlemoor" in content
+
+
+def test_everything_is_reached_by_keys_alone_and_said_aloud(page: Any, server: Server) -> None:
+    opened(page, server, explained=True)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("?")
+    expect(page.locator("dialog.keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog.keys")).to_have_count(0)
+    page.locator(".slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#say")).to_contain_text("7.3 Ewan Thistlemoor to ")
+    page.keyboard.press("h")
+    expect(page.locator("#head-one")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#head-one")).to_be_hidden()
+    row = page.locator("#outcomes-plot .row").nth(4)
+    row.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#contributions-title")).to_contain_text("P(four)")
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button,a,select,input:not([type=file])')].filter((one) =>"
+        " one.offsetParent && !(one.textContent.trim() || one.getAttribute('aria-label') ||"
+        " one.labels?.length)).map((one) => one.outerHTML)"
+    )
+    assert unnamed == []
+
+
+def test_a_phone_in_the_dark_needs_no_sideways_scrolling(browser: Any, server: Server) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    for path in (SAMPLE, "/compare", "/", "/recordings"):
+        page.goto(server.url + path)
+        page.wait_for_selector("main h1", state="attached")
+        if path in (SAMPLE, "/compare"):
+            page.wait_for_selector("body[data-ready=yes]")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    context.close()
+
+
+def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
+    page.provoked = (404, 422)
+    for path in ("/match/gone/innings/1/ball/1", "/recording/gone", "/nowhere"):
+        page.goto(server.url + path)
+        expect(page.locator("h1")).to_have_text("Nothing is here")
+    page.goto(server.url + "/match/simulated-82/innings/9/ball/1")
+    expect(page.locator("#score .trouble")).to_contain_text("no innings 9")
+    page.goto(server.url + "/match/simulated-82/innings/1/ball/999")
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.url.endswith("/ball/128")

@@ -1,0 +1,322 @@
+"""The dashboard's server without a browser: what it tells, what it refuses, how it begins."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Here, run_process
+from dashboard_server import Server, serving
+from plotly.utils import PlotlyJSONEncoder
+
+pytest.importorskip("dash", reason="the dashboard's extra is not installed")
+
+from attnlens.cricket.attribution import attended_keys
+from attnlens.cricket.evidence import baseline_only
+from attnlens.cricket.innings_reading import read_innings
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.one_head import OneBall
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.reading import SITES, read_ball
+from attnlens.cricket.showing import head_effects, shown_innings
+from attnlens.cricket.trained import load_predictor
+from attnlens.cricket.window import window_for
+from attnlens.dashboard.heads_page import checked, heads_page
+from attnlens.dashboard.work import MOST_AHEAD, Answers, BusyError
+from attnlens.recorder import record
+
+OURS = {"X-Attnlens": "1"}
+JSON = {**OURS, "Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("served"), sample_match_path) as one:
+        yield one
+
+
+def test_one_pass_over_an_innings_gives_the_numbers_of_every_ball(
+    sample_match_path: Path,
+) -> None:
+    predictor, match = load_predictor(), read_match(sample_match_path)
+    whole = read_innings(match, match.innings[0], predictor)
+    for ball in (1, 2, 7, 47, 128):
+        window = window_for(match, BallReference(1, ball), predictor)
+        one = read_ball(predictor, window)
+        place = ball - 1
+        np.testing.assert_allclose(whole.probabilities[place], one.probabilities, atol=1e-6)
+        np.testing.assert_allclose(
+            whole.baseline[place], baseline_only(predictor, window), atol=1e-6
+        )
+        np.testing.assert_allclose(
+            whole.gates[place], one.prediction.gates[0, 0].numpy(), atol=1e-6
+        )
+        seen = min(35, place)
+        np.testing.assert_allclose(
+            whole.total[place, :seen], one.total[::-1][:seen], atol=1e-6, rtol=1e-5
+        )
+        for scale in ("micro", "short", "medium"):
+            rows = np.array(one.scales[scale].rows).reshape(len(one.scales[scale].own), -1)
+            told = whole.scales[scale].views["full"][:, place]
+            np.testing.assert_allclose(told[:, : rows.shape[1]], rows[:, ::-1], atol=1e-6)
+            assert not told[:, rows.shape[1] :].any()
+
+
+def test_views_are_content_and_bias_alone_and_weight_times_length(
+    sample_match_path: Path,
+) -> None:
+    predictor, match = load_predictor(), read_match(sample_match_path)
+    whole = read_innings(match, match.innings[0], predictor)
+    window = window_for(match, BallReference(1, 47), predictor)
+    with record(predictor.model) as recording, attended_keys(predictor.model) as keys:
+        predictor.model(window.batch)
+    for scale in ("short", "medium"):
+        entry, views = recording[SITES[scale]], whole.scales[scale].views
+        attention = predictor.model.get_submodule(SITES[scale])
+        for name, logits in (("content_only", entry.content), ("bias_only", entry.bias)):
+            row = logits[0, :, 0].double().numpy()
+            row = np.where(entry.weights[0, :, 0].numpy() > 0, np.exp(row), 0)
+            expected = (row / row.sum(-1, keepdims=True))[:, :-1]
+            told = views[name][:, 46]
+            seen = expected[:, -told.shape[1] :][:, ::-1]
+            np.testing.assert_allclose(told, seen, atol=1e-6)
+        heads = attention.num_heads
+        values = (keys[SITES[scale]][0] @ attention.to_value.weight.T).detach().numpy()
+        output = attention.to_output.weight.detach().numpy()
+        width = values.shape[1] // heads
+        for head in range(heads):
+            part = slice(head * width, (head + 1) * width)
+            lengths = np.linalg.norm(values[:, part] @ output[:, part].T, axis=1)
+            told = views["value_norm"][head, 46]
+            carried = (entry.weights[0, head, 0, :-1].numpy() * lengths)[-len(told) :][::-1]
+            np.testing.assert_allclose(told, carried, atol=1e-6)
+
+
+def test_what_is_sent_unpacks_to_what_was_read(sample_match_path: Path) -> None:
+    predictor, match = load_predictor(), read_match(sample_match_path)
+    told = shown_innings(match, 1, predictor)
+    whole = read_innings(match, match.innings[0], predictor)
+    medium = told["attention"]["medium"]
+    for view, rows in whole.scales["medium"].views.items():
+        packed = medium["views"][view]
+        cells = np.frombuffer(base64.b64decode(packed["cells"]), np.uint8).reshape(rows.shape)
+        most = np.frombuffer(base64.b64decode(packed["most"]), "<f4").reshape(rows.shape[:2])
+        np.testing.assert_allclose(most[..., None] * cells / 255, rows, atol=most.max() / 500)
+    last = told["balls"][-1]
+    assert (last["score"], last["wickets"], last["label"]) == (133, 9, "19.6")
+    thistlemoor = [one for one in told["balls"] if one["bowler"] == "Ewan Thistlemoor"]
+    assert thistlemoor[-1]["figures"][4] == 23  # his 24th ball is the last
+
+
+def test_a_heads_effects_are_those_of_hiding_each_key(sample_match_path: Path) -> None:
+    predictor, match = load_predictor(), read_match(sample_match_path)
+    told = head_effects(match, 1, 47, predictor)
+    ball = OneBall(predictor.model, window_for(match, BallReference(1, 47), predictor).batch)
+    kept = np.ones((1, 35), bool)
+    kept[0, 30] = False
+    without = ball.under_masks("medium", 2, kept)[0]
+    full = ball.logits.double().softmax(-1).numpy()
+    assert told["medium"][2][30] == pytest.approx(float((full * np.log(full / without)).sum()))
+    assert [len(told[scale][0]) for scale in told] == [5, 11, 35, 8]
+
+
+def test_answers_are_worked_out_once_and_forgotten_when_there_are_too_many() -> None:
+    answers, made = Answers(most_bytes=4000), []
+
+    def make(number: int) -> dict[str, object]:
+        made.append(number)
+        return {"number": number, "noise": np.random.default_rng(number).bytes(600).hex()}
+
+    threads = [threading.Thread(target=answers.get, args=(1, lambda: make(1))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+    for number in range(2, 30):
+        answers.get(number, lambda number=number: make(number))
+    assert answers.kept_bytes <= 4000
+    answers.get(1, lambda: make(1))
+    assert made.count(1) == 2
+    with pytest.raises(ZeroDivisionError):
+        answers.get("bad", lambda: 1 / 0)
+    assert answers.get("bad", lambda: {"now": "good"})
+
+
+def test_what_is_wanted_now_goes_before_what_is_fetched_ahead() -> None:
+    answers, order, gate = Answers(), [], threading.Event()
+    threading.Thread(target=answers.run, args=(lambda: gate.wait(20),)).start()
+    time.sleep(0.1)
+
+    def ahead(number: int) -> None:
+        answers.get(number, lambda: order.append(number), ahead=True)
+
+    waiting = [threading.Thread(target=ahead, args=(number,)) for number in range(MOST_AHEAD)]
+    for thread in waiting:
+        thread.start()
+        time.sleep(0.02)
+    with pytest.raises(BusyError):
+        answers.get("one too many", lambda: None, ahead=True)
+    wanted = threading.Thread(target=answers.get, args=(3, lambda: order.append(3)))
+    wanted.start()
+    time.sleep(0.1)
+    gate.set()
+    for thread in (*waiting, wanted):
+        thread.join(20)
+    assert order[0] == 3
+    assert sorted(order) == list(range(MOST_AHEAD))
+
+
+def test_every_answer_carries_the_policy(server: Server) -> None:
+    for path in ("/health", "/", "/data/simulated-82/1/balls.json", "/match/a/innings/1/ball/1"):
+        status, _, headers = server.get(path)
+        assert status == 200
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe-eval" not in policy
+        assert "script-src 'self' 'sha256-" in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+    script = server.get("/")[1].decode()
+    assert "http://" not in script.replace(server.url, "")
+    assert "https://" not in script
+
+
+def test_other_names_and_other_sites_are_refused(server: Server, sample_match_path: Path) -> None:
+    assert server.get("/health", Host="evil.example")[0] == 403
+    content = sample_match_path.read_bytes()
+    assert server.post("/upload/match?name=a.csv", content)[0] == 403
+    asked = json.dumps({"bowler": "Lucan Mbekwane"}).encode()
+    assert server.post("/ask/simulated-82/1/47/what-if", asked)[0] == 403
+
+
+def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Path) -> None:
+    status, said = server.post("/upload/match?name=big.csv", b"x" * 32_000_001, **OURS)
+    assert (status, said) == (413, {"error": "the file is larger than 32 MB"})
+    content = sample_match_path.read_bytes().replace(b"Callum", b"Colum")
+    status, said = server.post("/upload/match?name=../../x.csv", content, **OURS)
+    assert status == 200
+    key = said["key"]
+    told = json.loads(server.get(f"/data/{key}/1/balls.json")[1])
+    assert told["balls"][0]["non_striker"] == "Pranit Gollapatti"
+    assert key.encode() not in server.get("/_dash-layout")[1]
+    shown = {
+        "output": "page.children",
+        "outputs": {"id": "page", "property": "children"},
+        "inputs": [{"id": "page-key", "property": "data", "value": ""}],
+        "changedPropIds": ["page-key.data"],
+    }
+    status, answer = server.post(
+        "/_dash-update-component",
+        json.dumps(shown).encode(),
+        **{"Content-Type": "application/json"},
+    )
+    assert status == 200
+    assert key not in json.dumps(answer)
+    status, said = server.post("/upload/match?name=bad.csv", b"a,b\n1,2\n", **OURS)
+    assert status == 422
+    assert said["error"].startswith("bad.csv: ")
+    assert "/tmp" not in said["error"]
+
+
+def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:
+    for path, status, part in (
+        ("/data/gone/1/balls.json", 404, "not here"),
+        ("/data/simulated-82/7/balls.json", 422, "no innings 7"),
+        ("/data/simulated-82/1/900/explanation.json", 422, "900"),
+        ("/files/simulated-82/1/47/secrets.txt", 404, "no file"),
+    ):
+        found, content, _ = server.get(path)
+        assert found == status
+        said = json.loads(content)["error"]
+        assert part in said
+        assert "\n" not in said
+    status, said = server.post("/ask/simulated-82/1/47/what-if", b"{}", **JSON)
+    assert (status, "nothing is asked" in said["error"]) == (422, True)
+
+
+def test_a_recording_is_shown_under_its_own_policy(server: Server, tmp_path: Path) -> None:
+    import torch
+
+    import attnlens
+
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.zeros(1, 5, 8)
+    with attnlens.record(model) as recording, torch.no_grad():
+        model(x, x, x)
+    path = tmp_path / "r.safetensors"
+    recording.save(path)
+    status, said = server.post("/upload/recording?name=r.safetensors", path.read_bytes(), **OURS)
+    assert status == 200, said
+    status, page, headers = server.get(f"/page/{said['key']}")
+    assert (status, b"r.safetensors: attention" in page) == (200, True)
+    assert "script-src 'sha256-" in headers["Content-Security-Policy"]
+    status, said = server.post("/upload/recording?name=r.safetensors", b"junk", **OURS)
+    assert status == 422
+
+
+def test_public_is_read_only_and_other_hosts_are_warned_of(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    with serving(tmp_path, sample_match_path, "--public", "--host", "0.0.0.0") as server:
+        local = Server(server.url.replace("0.0.0.0", "127.0.0.1"), server.process)
+        content = sample_match_path.read_bytes()
+        assert local.post("/upload/match?name=a.csv", content, **OURS)[0] == 403
+        assert local.get("/health", Host="scores.example")[0] == 200
+        warned = (tmp_path / "dashboard.err").read_text()
+    assert "WARNING: 0.0.0.0 can be reached from other machines" in warned
+
+
+def test_heads_across_matches_are_shown_from_their_file(
+    tmp_path: Path, attnlens_here: Here, sample_match_path: Path
+) -> None:
+    options = ("--allow-in-sample", "--balls", "12", "--json", "--out", "heads.json")
+    attnlens_here.good("heads", sample_match_path, *options)
+    data = json.loads((tmp_path / "heads.json").read_text())
+    page = json.dumps(heads_page(checked(data)), cls=PlotlyJSONEncoder)
+    for scale in data["scales"]:
+        for head in scale["heads"]:
+            assert f"{head['importance']['points']:.2f} points" in page
+    (tmp_path / "other.json").write_text('{"scales": [{"heads": [{}]}]}')
+    answer = attnlens_here("dashboard", sample_match_path, "--heads", "other.json")
+    assert answer.status == 2
+    assert answer.err.startswith("attnlens: other.json: is not a document of heads; write one")
+
+
+def test_a_taken_port_and_a_bad_file_are_one_line(
+    tmp_path: Path, attnlens_here: Here, sample_match_path: Path
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        answer = attnlens_here("dashboard", sample_match_path, "--no-browser", "--port", port)
+    assert answer.status == 2
+    assert answer.err == (
+        f"attnlens: port {port} of 127.0.0.1 is taken; give another with --port\n"
+    )
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    answer = attnlens_here("dashboard", "bad.csv", "--no-browser")
+    assert (answer.status, answer.err.startswith("attnlens: bad.csv: ")) == (2, True)
+    assert attnlens_here("dashboard", "--port", "99999").status == 2
+
+
+def test_without_dash_it_says_what_to_install(tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    (blocked / "dash").mkdir(parents=True)
+    (blocked / "dash" / "__init__.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'dash'\", name='dash')\n"
+    )
+    repository = str(Path(__file__).resolve().parent.parent)
+    answer = run_process(tmp_path, "dashboard", PYTHONPATH=f"{blocked}:{repository}")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        "attnlens: the dashboard needs dash, which is not installed; "
+        "run: pip install 'attnlens[dashboard]'\n"
+    )
