@@ -42,7 +42,6 @@ FLAG_WORDS: Final[Mapping[str, str]] = {
     "short_history": "the innings is only a few balls old",
     "unseen_batter": "the striker is new to the model",
     "unseen_bowler": "the bowler is new to the model",
-    "unseen_non_striker": "the non-striker is new to the model",
     "ratings_from_later": "the players' records run later than this match",
     "reduced_match": "the innings was shortened",
     "no_target": "the file gives no target",
