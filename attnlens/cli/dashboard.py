@@ -215,9 +215,10 @@ def _heads(path: str) -> dict[str, Any]:
     except ValueError:
         data = None
     try:
-        return checked(data)
+        found: dict[str, Any] = checked(data)
     except InputError as error:
         raise InputError(error.problem, path=path, remedy=error.remedy) from None
+    return found
 
 
 def _texts() -> dict[str, Any]:
