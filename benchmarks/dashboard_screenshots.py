@@ -25,6 +25,7 @@ PAGES = {
     "home": "/",
     "match": BALL,
     "head": f"{BALL}?head=2",
+    "claims": BALL,
     "compare": "/compare",
     "heads": "/heads",
     "recordings": "/recordings",
@@ -32,6 +33,7 @@ PAGES = {
     "lost": "/nowhere",
 }
 SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
+TALL = 1480
 COLOURS = 256
 MOST = 150_000
 
@@ -62,9 +64,9 @@ def heads_of_sample(folder: Path) -> Path:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("match", "head", "compare"):
+    if name in ("match", "head", "claims", "compare"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
-    if name in ("match", "head"):
+    if name in ("match", "head", "claims"):
         page.wait_for_selector(".claims", timeout=60_000)
     if name == "match":
         page.locator(".claim").first.click()
@@ -73,6 +75,12 @@ def settle(page: Any, name: str) -> None:
         page.locator("#head-graph .heatmaplayer image").wait_for(state="attached", timeout=60_000)
         page.wait_for_timeout(500)
         page.evaluate("document.querySelector('#heads').scrollIntoView({block: 'start'})")
+    if name == "claims":
+        page.select_option("#what-if-bowler", index=9)
+        page.click("#what-if-form .primary")
+        page.locator("#what-if-plot svg").wait_for(timeout=60_000)
+        page.locator(".claim").nth(2).click()
+        page.evaluate("document.querySelector('#evidence').scrollIntoView({block: 'start'})")
     if name == "recording":
         page.frame_locator("iframe").locator("canvas").first.wait_for()
     page.wait_for_timeout(300)
@@ -120,8 +128,11 @@ def main() -> None:
                     for page_name, path in PAGES.items():
                         page.goto(server.url + path)
                         settle(page, page_name)
-                        whole = page_name in ("match", "compare")
-                        picture = smaller(page.screenshot(full_page=whole))
+                        whole = {"full_page": True} if page_name == "compare" else {}
+                        if page_name == "match":
+                            top = {"x": 0, "y": 0, "width": width, "height": TALL}
+                            whole = {"full_page": True, "clip": top}
+                        picture = smaller(page.screenshot(**whole))
                         file = target / f"{page_name}-{size}-{theme}.png"
                         file.write_bytes(picture)
                         print(f"{file.name} {len(picture) // 1000} kB", flush=True)
