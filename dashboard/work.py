@@ -103,11 +103,11 @@ class Answers:
                 answer = packed(make())
             except Exception as error:
                 with self._lock:
-                    del self._asked[key]
+                    self._asked.pop(key, None)
                 future.set_exception(error)
                 return
             with self._lock:
-                del self._asked[key]
+                self._asked.pop(key, None)
                 self._keep(key, answer)
             future.set_result(answer)
 
