@@ -65,8 +65,8 @@ class Checker:
     def sentences(self, text: str) -> Iterator[tuple[str, list[Unsupported]]]:
         """Each sentence of a text, with what is unsupported in it."""
         last: Reading | None = None
-        for line in lines_of(text):
-            for sentence in sentences_of(self._vocabulary.marked(line)):
+        for line in lines_of(self._vocabulary.named(text), self._vocabulary.marked):
+            for sentence in sentences_of(line):
                 plain = self._vocabulary.plain(sentence)
                 found: list[Unsupported] = []
                 for rank, clause in enumerate(clauses_of(sentence)):

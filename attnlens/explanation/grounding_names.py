@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from attnlens.explanation.grounding_facts import Facts, Unsupported
-from attnlens.explanation.grounding_text import NAME, Clause
+from attnlens.explanation.grounding_text import NAME, Clause, plainly
 from attnlens.explanation.visible import visible, visible_name
 
 PLAYER, TEAM, PLACE, OTHER = "player", "team", "place", "other"
 
 QUOTE: Final = "\uf8ff"
 """Stands for a text of the explanation that is quoted as it is."""
+
+NAMELESS: Final = "Nameless"
 
 _FIRST: Final = 0xE100
 
@@ -90,9 +92,11 @@ class Vocabulary:
 
     Attributes:
         entities: by sign; several where a form is not one's alone.
+        unseen: names of which nothing can be seen; a text has `NAMELESS` in their place.
     """
 
     entities: dict[str, list[Entity]] = field(default_factory=dict)
+    unseen: list[str] = field(default_factory=list)
     _forms: list[tuple[re.Pattern[str], str]] = field(default_factory=list)
     _shown: dict[str, str] = field(default_factory=dict)
 
@@ -106,6 +110,12 @@ class Vocabulary:
 
             line = pattern.sub(replaced, line)
         return line
+
+    def named(self, text: str) -> str:
+        """A text in which every name can be seen."""
+        for name in self.unseen:
+            text = text.replace(name, NAMELESS)
+        return text
 
     def plain(self, text: str) -> str:
         """A text with names in place of signs again."""
@@ -130,26 +140,32 @@ def vocabulary_of(facts: Facts) -> Vocabulary:
     for entity in people:
         for form in _full_forms(entity.name):
             _add(forms, form, entity)
+        if not plainly(entity.name):
+            found.unseen.append(entity.name)
+            _add(forms, NAMELESS, entity)
     for entity in people:
         for form in _short_forms(entity.name):
             _add(forms, form, entity)
     for entity in _others(facts.data):
         for form in _other_forms(entity):
             _add(forms, form, entity)
-    whole = {visible(entity.name) for entity in people}
+    whole = {plainly(entity.name) for entity in people}
     for rank, form in enumerate(sorted(forms, key=lambda text: (-len(text), text))):
         sign = chr(min(_FIRST + rank, ord(QUOTE) - 1))
         entities = forms[form]
         if form in whole:  # a whole name is its owner's, also where it is another's surname
-            entities = [one for one in entities if visible(one.name) == form] or entities
+            entities = [one for one in entities if plainly(one.name) == form] or entities
         found.entities.setdefault(sign, []).extend(entities)
         found._forms.append((_pattern(form), sign))
     return found
 
 
 def _add(forms: dict[str, list[Entity]], form: str, entity: Entity, *, quote: bool = False) -> None:
-    shown = visible(form)
-    if len(shown) < (1 if quote or entity.kind == PLAYER else 3):
+    shown = plainly(form)
+    # A name of signs alone, or of one letter, would be found everywhere.
+    if not any(sign.isalpha() for sign in shown) and not (len(shown) > 2 and entity.name == form):
+        return
+    if len(shown) < (2 if entity.kind == PLAYER else 3):
         return
     held = forms.setdefault(shown, [])
     if all(one.name != entity.name or one.kind != entity.kind for one in held):
@@ -295,5 +311,5 @@ def _nearest_name(told: str, facts: Facts) -> Entity:
     """The known name most like one, by letters they share; of equals the first."""
     from difflib import SequenceMatcher
 
-    known = [*_players(facts), *_others(facts.data)]
+    known = [*_players(facts), *(one for one in _others(facts.data) if one.kind != OTHER)]
     return max(known, key=lambda one: SequenceMatcher(None, told.lower(), one.name.lower()).ratio())

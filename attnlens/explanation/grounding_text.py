@@ -7,7 +7,7 @@ Nothing here knows an explanation. Players, teams and grounds are one private si
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -112,16 +112,25 @@ class Clause:
     joined: str
 
 
-def lines_of(text: str) -> Iterator[str]:
-    """Lines of plain text: nothing unseen, plain quotes and dashes, no marks of Markdown.
+def plainly(text: str) -> str:
+    """A text on one line with nothing unseen in it, its quotes and dashes plain ones."""
+    return visible(visible(text).translate(_TYPOGRAPHY))
+
+
+def lines_of(text: str, marked: Callable[[str], str] = lambda line: line) -> Iterator[str]:
+    """Lines of plain text, without marks of Markdown.
 
     A line that only a narrow page broke is put together again.
+
+    Args:
+        marked: puts signs in place of names before any mark is taken out: a name may hold some.
     """
     held = ""
     for raw in re.split(r"[\n\r\v\f\x85\u2028\u2029]", text):
-        bare = _LINE_START.sub("", raw)
-        line = visible(_EMPHASIS.sub("", visible(bare).translate(_TYPOGRAPHY)))
-        goes_on = bare == raw and not held.endswith((".", "!", "?", ":"))
+        signed = marked(plainly(raw))
+        bare = _LINE_START.sub("", signed)
+        line = visible_signs(_EMPHASIS.sub("", bare))
+        goes_on = bare == signed and not held.endswith((".", "!", "?", ":"))
         if held and line and (goes_on or line[0].islower()):
             held = f"{held} {line}"
             continue
@@ -130,6 +139,11 @@ def lines_of(text: str) -> Iterator[str]:
         held = line
     if held:
         yield held
+
+
+def visible_signs(text: str) -> str:
+    """A text with single spaces; signs for names stay."""
+    return " ".join(text.split())
 
 
 def sentences_of(line: str) -> list[str]:

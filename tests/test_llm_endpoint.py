@@ -1,0 +1,238 @@
+"""Asking a chat endpoint over real HTTP: streams, retries, time-outs, answers that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from chat_server import (
+    answers,
+    event,
+    hangs_up,
+    keeps_silent,
+    refuses,
+    sends,
+    serving,
+    streams,
+)
+from explanation_cases import explanation
+from jsonschema import Draft202012Validator
+
+from attnlens.errors import EndpointError, InputError
+from attnlens.explanation.types import Explanation
+from attnlens.llm.endpoint import Answer, Endpoint, complete, stream, structured
+
+MESSAGES = [{"role": "user", "content": "Tell ball 7.2 — “plainly”."}]
+KEY = "sk-a-key-nobody-may-see"
+
+
+def endpoint(url: str, **more: object) -> Endpoint:
+    settings: dict[str, object] = {"timeout": 5.0, "retries": 2, "backoff": 0.01, **more}
+    return Endpoint(url, "small", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [1, 5, 400])
+def test_an_answer_comes_in_pieces_and_whole(size: int) -> None:
+    text = "A four is at 17%.\nÀ quatre — naïve ☃\n"
+    with serving(streams(text, size=size)) as server:
+        told = Answer()
+        pieces = list(stream(endpoint(server.url, key=KEY), MESSAGES, answer=told, max_tokens=50))
+    assert "".join(pieces) == text
+    assert len(pieces) == -(-len(text) // size)
+    assert told.finish_reason == "stop"
+    (request,) = server.requests
+    assert request == {"model": "small", "messages": MESSAGES, "stream": True, "max_tokens": 50}
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert server.headers[0]["Content-Type"] == "application/json"
+
+
+def test_a_piece_is_given_before_the_answer_has_ended() -> None:
+    with serving(streams("abcdef", size=1, pause=0.2)) as server:
+        pieces = stream(endpoint(server.url), MESSAGES)
+        first = next(pieces)
+        # The server is still asleep after its first letter.
+        assert (first, len(server.requests)) == ("a", 1)
+        assert "".join(pieces) == "bcdef"
+
+
+def test_no_key_sends_none() -> None:
+    with serving(streams("ok")) as server:
+        assert list(stream(endpoint(server.url), MESSAGES)) == ["ok"]
+    assert "Authorization" not in server.headers[0]
+
+
+def test_a_server_that_does_not_stream_is_understood() -> None:
+    with serving(answers("whole")) as server:
+        assert list(stream(endpoint(server.url), MESSAGES)) == ["whole"]
+        assert complete(endpoint(server.url), MESSAGES) == "whole"
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_what_may_pass_is_asked_again_with_longer_waits(status: int) -> None:
+    waits: list[float] = []
+    with serving(refuses(status, "busy"), hangs_up, streams("at last")) as server:
+        made = endpoint(server.url, backoff=0.5)
+        assert "".join(stream(made, MESSAGES, sleep=waits.append)) == "at last"
+    assert len(server.requests) == 3
+    assert 0.5 <= waits[0] <= 0.625
+    assert 1.0 <= waits[1] <= 1.25
+
+
+def test_a_server_can_ask_for_a_longer_wait_but_not_for_any() -> None:
+    waits: list[float] = []
+    acts = refuses(429, Retry_After="7"), refuses(429, Retry_After="86400"), streams("ok")
+    with serving(*acts) as server:
+        list(stream(endpoint(server.url), MESSAGES, sleep=waits.append))
+    assert waits == [7.0, 30.0]
+
+
+def failure(*acts: object, **more: object) -> tuple[str, int]:
+    """What is said of an answer that is none, and how often it was asked for."""
+    with serving(*acts) as server:  # type: ignore[arg-type]
+        with pytest.raises(EndpointError) as caught:
+            list(stream(endpoint(server.url, key=KEY, **more), MESSAGES, sleep=lambda _: None))
+        text = str(caught.value)
+        assert KEY not in text
+        assert "\n" not in text
+        assert text.startswith(f"{server.url}: ")
+        return text.removeprefix(f"{server.url}: "), len(server.requests)
+
+
+def test_what_stays_wrong_is_one_line() -> None:
+    said, tries = failure(refuses(503, "overloaded"))
+    assert (said, tries) == ("cannot answer (HTTP 503): overloaded (3 tries)", 3)
+    said, tries = failure(refuses(401, f"Incorrect API key provided: {KEY}."))
+    assert tries == 1
+    assert said.startswith("refuses the key; set ATTNLENS_API_KEY (HTTP 401): Incorrect API key")
+    assert "[key]" in said
+    assert failure(refuses(404))[0] == "has no such model or path (HTTP 404)"
+    assert failure(refuses(400, "a\nb\tc"))[0] == "cannot answer (HTTP 400): a b c"
+    said, tries = failure(hangs_up)
+    assert (said, tries) == ("cut the connection before it answered (3 tries)", 3)
+    said, tries = failure(keeps_silent(2.0), timeout=0.3, retries=1)
+    assert (said, tries) == ("did not answer within 0.3 seconds (2 tries)", 2)
+
+
+def test_a_redirect_takes_the_text_nowhere() -> None:
+    with serving(streams("stolen")) as thief:
+        said, tries = failure(refuses(307, Location=f"{thief.url}/chat/completions"))
+        assert thief.requests == []
+    assert (said, tries) == ("sends us elsewhere (HTTP 307), which is not followed", 1)
+
+
+def test_an_answer_that_is_cut_is_an_error_and_is_not_asked_for_again() -> None:
+    said, tries = failure(streams("A four is", done=False))
+    assert said == "the connection was cut after 9 characters of the answer; ask again"
+    assert tries == 1
+    said, _ = failure(sends(event("A four"), length=4000))
+    assert said.startswith("the connection was cut")
+    late = streams("slow", size=1, pause=1.0)
+    assert failure(late, timeout=0.3)[0] == "stopped answering for 0.3 seconds; ask again"
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("data: {\n\n", "answers what is not JSON"),
+        ("data: <html>\n\n", "answers what is not JSON"),
+        ("data: []\n\n", "answers JSON that is no chat completion"),
+        ('data: {"choices": [1]}\n\n', "answers JSON that is no chat completion"),
+        ('data: {"choices": "x"}\n\n', "answers JSON that is no chat completion"),
+        ('data: {"error": {"message": "no\\nluck"}}\n\n', "reports an error: no luck"),
+        ("", "the connection was cut after 0 characters"),
+        ("nonsense\n\n\n", "the connection was cut after 0 characters"),
+        ("data: [DONE]\n\n", "answered nothing"),
+        ('data: {"choices": []}\n\ndata: [DONE]\n\n', "answered nothing"),
+        (event("x" * 300_000), "answers more than 200,000 characters"),
+        ("data: " + "x" * 1_100_000, "sends lines without an end"),
+    ],
+)
+def test_answers_that_are_none(raw: str, said: str) -> None:
+    assert failure(sends(raw))[0].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("no", "answers what is not JSON: 'no'"),
+        ("{}", "answers JSON that is no chat completion"),
+        ('{"choices": [{"message": {"content": null}}]}', "answered nothing"),
+        ('{"choices": [{"message": {"refusal": "I will not"}}]}', "refuses: I will not"),
+        ('{"choices": [{"message": 3}]}', "answered nothing"),
+    ],
+)
+def test_whole_answers_that_are_none(raw: str, said: str) -> None:
+    with serving(sends(raw, kind="application/json")) as server:
+        with pytest.raises(EndpointError) as caught:
+            complete(endpoint(server.url), MESSAGES)
+        assert str(caught.value).removeprefix(f"{server.url}: ").startswith(said)
+
+
+def test_a_port_where_nobody_is() -> None:
+    with serving(streams("x")) as server:
+        url = server.url
+    with pytest.raises(EndpointError, match="connection refused"):
+        list(stream(endpoint(url, retries=0), MESSAGES))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "localhost:1", "ftp://x/v1", "http://", "http://a b/v1", "https://h/v1?x=1", "http://h:99999"],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="--base-url"):
+        endpoint(url)
+
+
+def test_a_name_or_a_key_where_they_may_not_be() -> None:
+    with pytest.raises(InputError, match="holds a name or a password") as caught:
+        endpoint("https://me:secret@host/v1")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(InputError, match="no key has"):
+        endpoint("https://host/v1", key="a\nX-Header: b")
+    assert KEY not in repr(endpoint("https://host/v1", key=KEY))
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://host/v1", True),
+        ("http://localhost:1/v1", True),
+        ("http://127.0.0.1:1/v1", True),
+        ("http://[::1]:1/v1", True),
+        ("http://host/v1", False),
+        ("http://10.0.0.1/v1", False),
+    ],
+)
+def test_a_key_is_sent_in_the_open_to_this_machine_only(url: str, sent: bool) -> None:
+    assert endpoint(url, key=KEY).sends_key is sent
+
+
+def test_the_schema_of_an_explanation_is_asked_for_and_answered() -> None:
+    path = Path(__file__).parent.parent / "attnlens" / "explanation" / "schema.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    data = Explanation.from_dict(explanation()).to_dict()
+
+    def by_schema(handler: object) -> None:
+        form = server.requests[-1]["response_format"]
+        assert form["type"] == "json_schema"
+        asked = form["json_schema"]
+        assert (asked["name"], asked["strict"]) == ("explanation", True)
+        # As the services that take one do: it must be a schema, and the answer must fit it.
+        Draft202012Validator.check_schema(asked["schema"])
+        Draft202012Validator(asked["schema"]).validate(data)
+        answers(json.dumps(data))(handler)  # type: ignore[arg-type]
+
+    with serving(by_schema) as server:
+        found = structured(endpoint(server.url), MESSAGES, schema, name="explanation")
+    assert Explanation.from_dict(found).to_dict() == data
+
+
+def test_structured_output_that_is_no_json() -> None:
+    with (
+        serving(answers("Sure! Here it is")) as server,
+        pytest.raises(EndpointError, match="was asked for JSON"),
+    ):
+        structured(endpoint(server.url), MESSAGES, {}, name="x")
