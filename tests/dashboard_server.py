@@ -55,7 +55,8 @@ class Server:
 def serving(folder: Path, *arguments: str | Path) -> Iterator[Server]:
     """A dashboard on a free port, ended with the block."""
     words = command("dashboard", *arguments, "--no-browser", "--port", "0")
-    said = (folder / "dashboard.err").open("w+")
+    # Appended to: what is read here must not move the place where the server writes.
+    said = (folder / "dashboard.err").open("a")
     environment = clean_environment(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", PYTHONWARNINGS="")
     process = subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
@@ -63,8 +64,7 @@ def serving(folder: Path, *arguments: str | Path) -> Iterator[Server]:
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip().rstrip("/")
-        said.seek(0)
-        assert url.startswith("http://"), said.read()
+        assert url.startswith("http://"), (folder / "dashboard.err").read_text()
         server = Server(url, process)
         for _ in range(200):
             with contextlib.suppress(OSError):
