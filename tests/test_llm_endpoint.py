@@ -179,7 +179,15 @@ def test_a_port_where_nobody_is() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "localhost:1", "ftp://x/v1", "http://", "http://a b/v1", "https://h/v1?x=1", "http://h:99999"],
+    [
+        "",
+        "localhost:1",
+        "ftp://x/v1",
+        "http://",
+        "http://a b/v1",
+        "https://h/v1?x=1",
+        "http://h:99999",
+    ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="--base-url"):
