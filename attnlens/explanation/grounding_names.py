@@ -135,7 +135,7 @@ def vocabulary_of(facts: Facts) -> Vocabulary:
     found = Vocabulary()
     forms: dict[str, list[Entity]] = {}
     for text in facts.strings:
-        _add(forms, text, Entity(text, OTHER, ""), quote=True)
+        _add(forms, text, Entity(text, OTHER, ""))
     people = list(_players(facts))
     for entity in people:
         for form in _full_forms(entity.name):
@@ -160,7 +160,7 @@ def vocabulary_of(facts: Facts) -> Vocabulary:
     return found
 
 
-def _add(forms: dict[str, list[Entity]], form: str, entity: Entity, *, quote: bool = False) -> None:
+def _add(forms: dict[str, list[Entity]], form: str, entity: Entity) -> None:
     shown = plainly(form)
     # A name of signs alone, or of one letter, would be found everywhere.
     if not any(sign.isalpha() for sign in shown) and not (len(shown) > 2 and entity.name == form):
