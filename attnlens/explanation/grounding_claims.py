@@ -376,7 +376,8 @@ def _wrong_verdict(
     reading: Reading, words: str, plain: str, kind: str, claims: Sequence[Claim] | None = None
 ) -> Unsupported:
     held = list(reading.claims if claims is None else claims)
-    first = held[0] if held else None
+    # Of several the one that was tested says most.
+    first = next((claim for claim in held if claim.verdict is not None), held[0] if held else None)
     nearest, pointer, problem = None, None, "no claim was tested"
     if first is not None:
         nearest = first.verdict or first.data["reason"] or "a picture, not tested"
