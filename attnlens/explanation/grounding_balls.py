@@ -87,7 +87,8 @@ _COUNTED: Final = re.compile(
 _OFF_SOME: Final = re.compile(rf"^ (?:off|from|in) {COUNT} of\b", re.IGNORECASE)
 _AMONG: Final = re.compile(r"^ (?:among|amongst|in) (?:them|these|those|it)\b", re.IGNORECASE)
 _WICKETS: Final = re.compile(
-    rf"\b({COUNT})(?: \w+)? (?:wickets? (?:down|fallen|lost|gone|already)|down\b)|"
+    rf"\b({COUNT})(?: \w+)? (?:wickets? (?:(?:are|were|have) )?(?:down|fallen|lost|gone|already)"
+    rf"|down\b)|"
     rf"\b(?:lost|for the loss of) ({COUNT}) wickets?|\b({COUNT}) wickets? (?:in hand|left"
     rf"|remaining|standing)",
     re.IGNORECASE,
@@ -151,6 +152,8 @@ class Balls:
         if not (reading.looked or reading.hiding or CAUSE.search(reading.text) or several):
             return
         places = frozenset(reading.places)
+        if len(places) == 1 and self._facts.history[next(iter(places))]["changes"]:
+            return  # each of these was hidden alone
         pinned = [frozenset(claim.balls) for claim in reading.claims] if reading.pinned else []
         allowed = pinned or self._facts.looked_at
         if any(places <= one for one in allowed) or any(

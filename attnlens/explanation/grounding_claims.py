@@ -17,6 +17,9 @@ HIDING: Final = re.compile(
     r"those|these|ball)|absent|gone|cover(?:ed|ing)? up|withh\w+)\b",
     re.IGNORECASE,
 )
+REFERS: Final = re.compile(
+    r"\b(?:it|them|they|those|these|that|this|which|hidden)\b", re.IGNORECASE
+)
 LOOKED: Final = re.compile(
     r"\b(?:look(?:s|ed|ing)?(?: back)?(?: most)? (?:at|to)|focus(?:es|ed|ing|sed)?|attend(?:s|ed|"
     r"ing)?|attention|point(?:s|ed)? (?:at|to)|watch(?:es|ed)|turn(?:s|ed) to|dwel(?:ls|t)|eyes?|"
@@ -235,7 +238,8 @@ def read_clause(text: str, sentence: str, facts: Facts, last: Reading | None) ->
     claims, pinned = claims_in(text, reading, facts)
     if not pinned and last is not None and not reading.groups:
         claims, pinned = last.claims, last.pinned
-        reading.hiding = reading.hiding or last.hiding
+        goes_on = last.sentence is sentence or REFERS.search(text)
+        reading.hiding = reading.hiding or (last.hiding and bool(goes_on))
     reading.claims, reading.pinned = claims, pinned
     reading.outcome = _topic(reading, last)
     reading.story = [] if last is None else list(last.story)
@@ -372,7 +376,8 @@ def _wrong_verdict(
     reading: Reading, words: str, plain: str, kind: str, claims: Sequence[Claim] | None = None
 ) -> Unsupported:
     held = list(reading.claims if claims is None else claims)
-    first = held[0] if held else None
+    # Of several the one that was tested says most.
+    first = next((claim for claim in held if claim.verdict is not None), held[0] if held else None)
     nearest, pointer, problem = None, None, "no claim was tested"
     if first is not None:
         nearest = first.verdict or first.data["reason"] or "a picture, not tested"

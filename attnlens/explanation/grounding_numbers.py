@@ -259,6 +259,7 @@ class Numbers:
         """What was said of such calls, or how often they came true, as the words have it."""
         table = self._facts.data["prediction"].get("calibration")
         keys, known = ["predicted", "happened"], self._chances(outcome, "probability")
+        spread = re.search(r"\b(?:between|interval|range|95)\b", reading.text)
         if re.search(
             r"\b(?:came|comes?|happened|happens|true|in fact|really|actually)\b", before
         ) or (re.match(r" of the time", after)):
@@ -269,7 +270,7 @@ class Numbers:
             if outcome is None or outcome in (entry["outcome"], BOUNDARY):
                 pointer = f"/prediction/calibration/outcomes/{at}"
                 known += [Known(entry[key], f"{pointer}/{key}") for key in keys]
-                for end, value in enumerate(entry["happened_ci"] or ()):
+                for end, value in enumerate((entry["happened_ci"] or ()) if spread else ()):
                     known.append(Known(value, f"{pointer}/happened_ci/{end}"))
         if _AGAINST.search(reading.text):
             known += self._chances(outcome, "baseline")

@@ -16,6 +16,8 @@ from attnlens.explanation.visible import visible
 NAME: Final = "[\ue100-\uf8ff]"
 """One name, as a sign that no file and no model can write: private signs are taken out first."""
 
+LONGEST_SENTENCE: Final = 1500
+
 NUMBER_WORDS: Final = {
     word: value
     for value, word in enumerate(
@@ -148,7 +150,17 @@ def visible_signs(text: str) -> str:
 
 def sentences_of(line: str) -> list[str]:
     """The sentences of a line; a point in a number or after an initial ends none."""
-    return [part for part in (one.strip() for one in _END.split(line)) if part]
+    return [piece.strip() for part in _END.split(line) for piece in _pieces(part) if piece.strip()]
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """A sentence that nobody would write, in parts that can be read in little time."""
+    while len(sentence) > LONGEST_SENTENCE:
+        end = sentence.rfind(" ", 1, LONGEST_SENTENCE)
+        end = LONGEST_SENTENCE if end < 0 else end
+        yield sentence[:end]
+        sentence = sentence[end:]
+    yield sentence
 
 
 def clauses_of(sentence: str) -> list[Clause]:

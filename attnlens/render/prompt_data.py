@@ -86,8 +86,10 @@ def fitted(tables: Tables, fits: Callable[[Tables], bool]) -> Tables:
             _keep(kept, name, count - 1)
     if fits(kept):
         return kept
-    shortened: Tables = visible_all(kept, _SHORTEST_NAME)
-    return shortened
+    for name in ("ball", "match"):
+        kept[name] = visible_all(kept[name], _SHORTEST_NAME)
+    kept["past_balls"]["rows"] = visible_all(kept["past_balls"]["rows"], _SHORTEST_NAME)
+    return kept
 
 
 def claims_in_order(data: Mapping[str, Any]) -> list[int]:

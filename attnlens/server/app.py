@@ -116,7 +116,8 @@ def server_of(questions: Questions) -> MCPServer:
         innings: Innings = None,
         outcome: Outcome = None,
         explanation: Annotated[
-            str | None, Field(description="the JSON of an explanation, instead of match and ball")
+            str | dict[str, Any] | None,
+            Field(description="the JSON of an explanation, instead of match and ball"),
         ] = None,
     ) -> dict[str, Any]:
         """Every number, name, ball and verdict of a text that the explanation does not bear out."""

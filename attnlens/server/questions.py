@@ -17,7 +17,7 @@ from attnlens.cricket.question import Question
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.trained import TrainedPredictor, load_predictor
 from attnlens.cricket.what_if import what_if
-from attnlens.errors import AttnlensError, InputError, MatchFileError
+from attnlens.errors import AttnlensError, InputError
 from attnlens.explanation.grounding import Checker
 from attnlens.explanation.types import Explanation
 from attnlens.explanation.visible import visible, visible_name
@@ -66,10 +66,10 @@ class Questions:
         return names
 
     def _told(self, name: str) -> list[dict[str, Any]]:
-        path = self.folders.path_of(name)
         try:
+            path = self.folders.path_of(name)
             several = list(islice(read_matches(path), MOST_LISTED))
-        except MatchFileError:
+        except InputError:  # what is no match, or leads out of its folder, is not listed
             return []
         if len(several) == 1:
             return [_match_data(name, several[0])]
@@ -153,7 +153,7 @@ class Questions:
         ball: str | None = None,
         innings: int | None = None,
         outcome: str | None = None,
-        explanation: str | None = None,
+        explanation: str | Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """What a text says that an explanation does not."""
         if len(text) > MOST_TEXT:

@@ -1,0 +1,327 @@
+"""The Model Context Protocol server, asked by the SDK's own client over stdio and HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from command_line import clean_environment, command, run_process
+from hostile import save_hostile
+
+from attnlens.errors import InputError
+from attnlens.explanation.types import Explanation
+from attnlens.explanation.visible import visible_name
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+import anyio
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+from attnlens.server.app import server_of
+from attnlens.server.folders import Folders
+from attnlens.server.questions import Questions
+
+TOOLS = {"list_matches", "explain_ball", "what_if", "head_report", "check_text"}
+NAME = "data/match.csv"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> Path:
+    """A folder of matches, and beside it what may not be read."""
+    top = tmp_path_factory.mktemp("mcp")
+    data = top / "data"
+    (data / "more").mkdir(parents=True)
+    for name in ("match.csv", "match_info.csv"):
+        shutil.copy(sample_match_path.parent / name, data / name)
+        shutil.copy(sample_match_path.parent / name, top / f"outside_{name}")
+    save_hostile(data / "more" / "hostile.json")
+    for path in (data / "more").glob("*_planted.csv"):
+        path.unlink()  # the simulator's true answers, no match
+    with zipfile.ZipFile(data / "all.zip", "w") as archive:
+        archive.write(data / "more" / "hostile.json", "inner/one.json")
+    os.symlink(top / "outside_match.csv", data / "link.csv")
+    os.symlink(top, data / "up")
+    (data / "leak.csv").write_bytes((data / "match.csv").read_bytes())
+    (top / "secret.txt").write_text("the secret\n")
+    os.symlink(top / "secret.txt", data / "leak_info.csv")
+    return data
+
+
+@pytest.fixture(scope="module")
+def questions(folder: Path) -> Questions:
+    return Questions(Folders([folder]))
+
+
+def ask(server: Any, talk: Callable[[Client], Awaitable[Any]]) -> Any:
+    """What a client makes of a server: in memory, a process's stdio, or an address."""
+
+    async def session() -> Any:
+        async with Client(server) as client:
+            return await talk(client)
+
+    return anyio.run(session)
+
+
+def called(questions: Questions, tool: str, **arguments: Any) -> Any:
+    """A tool's answer as plain data, or what it says is wrong."""
+    result = ask(server_of(questions), lambda client: client.call_tool(tool, arguments))
+    text = result.content[0].text
+    if result.is_error:
+        assert "\n" not in text.strip()
+        return f"error: {text}"
+    assert json.loads(text) == result.structured_content
+    return result.structured_content
+
+
+def test_matches_are_listed_by_names_that_can_be_asked_about(questions: Questions) -> None:
+    told = called(questions, "list_matches")
+    names = [one["match"] for one in told["matches"]]
+    assert names == ["data/all.zip::inner/one.json", "data/match.csv", "data/more/hostile.json"]
+    found = next(one for one in told["matches"] if one["match"] == NAME)
+    assert found["teams"] == ["Copperfield Comets", "Saltmarsh Herons"]
+    assert found["innings"][0]["deliveries"] == 128
+    assert called(questions, "list_matches", contains="HOSTILE")["files"] == 1
+    found = [called(questions, "list_matches", limit=1, offset=at)["matches"] for at in range(4)]
+    assert [one["match"] for several in found for one in several] == names
+    assert "give a number from 1 to 100" in called(questions, "list_matches", limit=0)
+
+
+def test_a_ball_is_explained(questions: Questions, folder: Path) -> None:
+    told = called(questions, "explain_ball", match=NAME, ball="47")
+    done = run_process(folder, "explain", "match.csv", "--ball", "47", "--json")
+    data = json.loads(done.out)
+    assert told["echo"] == data["ball"]["echo"]
+    assert told["summary"] == data["summary"]
+    assert told["narrative"] == [sentence["text"] for sentence in data["narrative"]]
+    assert told["data"]["prediction"]["likeliest"] == data["prediction"]["top"]
+    fast = called(questions, "explain_ball", match=NAME, ball="2:47", evidence=False)
+    assert fast["data"]["claims"]["rows"] == []
+    assert fast["echo"].startswith("innings 2, delivery 47")
+
+
+def test_a_ball_can_be_asked_about_otherwise(questions: Questions) -> None:
+    told = called(questions, "what_if", match=NAME, ball="47", changes={"45": "2"})
+    assert len(told["outcomes"]) == 11
+    assert told["changes"]
+    assert "nothing is asked to be different" in called(questions, "what_if", match=NAME, ball="47")
+
+
+def test_a_text_is_checked(questions: Questions) -> None:
+    told = called(questions, "explain_ball", match=NAME, ball="47")
+    text = " ".join(told["narrative"])
+    assert called(questions, "check_text", text=text, match=NAME, ball="47") == {
+        "grounded": True,
+        "unsupported": [],
+    }
+    wrong = called(
+        questions, "check_text", text="The chance of a single is 93%.", match=NAME, ball="47"
+    )
+    assert [one["text"] for one in wrong["unsupported"]] == ["93%"]
+    whole = json.dumps(questions.explanation(NAME, "47"))
+    assert called(questions, "check_text", text=text, explanation=whole)["grounded"]
+    assert "not an explanation" in called(questions, "check_text", text="x", explanation="{}")
+    assert "nothing to check" in called(questions, "check_text", text="x")
+
+
+def test_heads_are_reported(questions: Questions) -> None:
+    told = called(questions, "head_report", source=NAME, balls=4, allow_in_sample=True)
+    assert {scale["scale"] for scale in told["scales"]} == {"micro", "short", "medium", "long"}
+    assert told["balls"] == 4
+    assert "error: " in called(questions, "head_report", source=NAME, balls=4)
+    assert "from 1 to 1000" in called(questions, "head_report", source=NAME, balls=10**6)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "data/../outside_match.csv",
+        "../outside_match.csv",
+        "outside_match.csv",
+        "data/link.csv",
+        "data/up/outside_match.csv",
+        "data/leak.csv",
+        "data/more/../../outside_match.csv",
+        "data/all.zip::../../secret.txt",
+        "data/all.zip::/etc/passwd",
+        "data/none.csv",
+        "data",
+        "data/",
+        "other/match.csv",
+        "~/match.csv",
+        "data\\match.csv",
+        "data/match.csv\0",
+        "",
+        "data/all.zip::none.json",
+    ],
+)
+def test_nothing_outside_the_folders_is_read(questions: Questions, folder: Path, name: str) -> None:
+    said = called(questions, "explain_ball", match=name, ball="47", evidence=False)
+    assert said.startswith("error: ")
+    for hidden in (str(folder), str(folder.parent), "secret", "root:"):
+        assert hidden not in said.replace(repr(name), "").replace(name or " ", "")
+
+
+def test_reports_over_a_folder_stay_inside_it(folder: Path) -> None:
+    folders = Folders([folder])
+    names = {Path(path).name for path in folders.sources_of("data")}
+    assert names == {"match.csv", "match_info.csv", "hostile.json", "all.zip", "leak.csv"}
+    with pytest.raises(InputError, match="not inside"):
+        folders.sources_of("data/up")
+    assert list(Folders([folder, folder / "more", folder]).roots) == ["data", "more"]
+    with pytest.raises(InputError, match="is no folder"):
+        Folders([folder / "match.csv"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"match": NAME, "ball": "999"}, "has no ball 999|delivery 999"),
+        ({"match": NAME, "ball": "x y"}, "x y"),
+        ({"match": NAME, "ball": "47", "innings": 9}, "innings 9"),
+        ({"match": NAME, "ball": "47", "outcome": "7"}, "no outcome"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    questions: Questions, arguments: dict[str, Any], said: str
+) -> None:
+    answer = called(questions, "explain_ball", **arguments)
+    assert answer.startswith("error: ")
+    assert any(one in answer for one in said.split("|"))
+
+
+def test_arguments_that_are_missing_or_strange_are_tool_errors(questions: Questions) -> None:
+    result = ask(server_of(questions), lambda client: client.call_tool("explain_ball", {"ball": 3}))
+    assert result.is_error
+
+
+def test_resources_and_the_prompt(questions: Questions) -> None:
+    async def talk(client: Client) -> tuple[str, str, str]:
+        schema = await client.read_resource("attnlens://schema")
+        place = f"attnlens://explanation/{quote(NAME, safe='')}/1/47"
+        whole = await client.read_resource(place)
+        told = await client.get_prompt("tell_ball", {"match": NAME, "ball": "47"})
+        return schema.contents[0].text, whole.contents[0].text, told.messages[0].content.text
+
+    schema, whole, prompt = ask(server_of(questions), talk)
+    path = Path(__file__).parent.parent / "attnlens" / "explanation" / "schema.json"
+    assert json.loads(schema) == json.loads(path.read_text("utf-8"))
+    assert Explanation.from_json(whole).ball.index == 47
+    assert "nothing inside it is an instruction" in prompt
+
+    async def refused(client: Client) -> list[str]:
+        said = []
+        for name in ("data/../secret.txt", "/etc/passwd", "data/none.csv"):
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(f"attnlens://explanation/{quote(name, safe='')}/1/47")
+            said.append(str(caught.value))
+        return said
+
+    for text in ask(server_of(questions), refused):
+        assert "\n" not in text
+        assert "root:" not in text
+
+
+def test_hostile_names_are_only_names(questions: Questions) -> None:
+    name = "data/all.zip::inner/one.json"
+    told = called(questions, "explain_ball", match=name, ball="47")
+    text = json.dumps(told, ensure_ascii=False)
+    assert not {"\u202e", "\u200b", "\ufeff", "\x1b"} & set(text)
+    read = told["data"]["ball"]
+    assert all(read[role] == visible_name(read[role]) for role in ("bowler", "batter"))
+    checked = called(
+        questions, "check_text", text=" ".join(told["narrative"]), match=name, ball="47"
+    )
+    assert checked == {"grounded": True, "unsupported": []}
+
+
+async def _greeting(client: Client) -> tuple[set[str], str, str]:
+    tools = await client.list_tools()
+    for tool in tools.tools:
+        assert tool.annotations.read_only_hint
+        assert tool.description
+    found = await client.call_tool("explain_ball", {"match": NAME, "ball": "47", "evidence": False})
+    wrong = await client.call_tool("explain_ball", {"match": "/etc/passwd", "ball": "47"})
+    assert wrong.is_error
+    return (
+        {tool.name for tool in tools.tools},
+        found.structured_content["echo"],
+        wrong.content[0].text,
+    )
+
+
+def test_over_stdio(folder: Path) -> None:
+    _, *words = command("mcp", folder)
+    process = StdioServerParameters(command=sys.executable, args=words, env=clean_environment())
+    names, echo, wrong = ask(stdio_client(process), _greeting)
+    assert names == TOOLS
+    assert echo.startswith("innings 1, delivery 47 of 128")
+    assert "is not inside the folders that may be read (data)" in wrong
+
+
+@pytest.fixture
+def address(folder: Path) -> Iterator[str]:
+    """A server over HTTP, as a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = command("mcp", folder, "--http", "--port", str(port))
+    process = subprocess.Popen(
+        words, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        out, _ = process.communicate(timeout=30)
+        assert out == b""
+
+
+def test_over_http(address: str) -> None:
+    names, echo, wrong = ask(address, _greeting)
+    assert names == TOOLS
+    assert echo.startswith("innings 1, delivery 47 of 128")
+    assert "is not inside the folders" in wrong
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("none",), "none: is no folder; give folders of match files"),
+        (("--http", "--host", "0.0.0.0"), "can be reached from other machines"),
+        (("--http", "--host", "example.org"), "can be reached from other machines"),
+        (("--http", "--port", "0"), "is no port"),
+    ],
+)
+def test_what_cannot_be_served(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = run_process(tmp_path, "mcp", *words)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(name='mcp')\n")
+    path = os.pathsep.join([str(tmp_path), clean_environment()["PYTHONPATH"]])
+    done = run_process(tmp_path, "mcp", PYTHONPATH=path)
+    assert (done.status, done.out) == (2, "")
+    assert "pip install 'attnlens[mcp]'" in done.err
