@@ -1,8 +1,8 @@
 """Sentences with slots, for `grounding_sentences`.
 
-`TUNED` are those that the checker was made with; `FIRST_ROUND`, `SECOND_ROUND` and `THIRD_ROUND`
-were each set aside until it had been measured on them, and then used too; `HELD_OUT` were written
-last and no rule was changed for them.
+`TUNED` are those that the checker was made with; `FIRST_ROUND` to `FOURTH_ROUND` were each set
+aside until it had been measured on them, and then used too; `HELD_OUT` were written last and no
+rule was changed for them.
 """
 
 TUNED = {
@@ -178,7 +178,7 @@ THIRD_ROUND = {
     ),
 }
 
-HELD_OUT = {
+FOURTH_ROUND = {
     "expected": (
         "For {bowler} against {batter} the model settles on {moved} with a probability of {now}; "
         "had it "
@@ -214,4 +214,41 @@ HELD_OUT = {
         "{relation} took up {share} of the attention (an equal share would be {uniform}).",
     ),
     "chase": ("{runs} to win from {left} deliveries, the target being {target}.",),
+}
+
+HELD_OUT = {
+    "expected": (
+        "So what does it make of {bowler} against {batter}? Chiefly this: {moved} at {now}, "
+        "where a ball "
+        "without any context would get {base}.",
+        "Its forecast for {moved} is {now} ({base} before it knows a thing).",
+        "Nothing is likelier here than {top}, which has {top_now}.",
+        "{score} on the board, {bowler} with the ball, {batter} waiting.",
+    ),
+    "claim": (
+        "Of everything it could look at, balls {labels} drew it; with those gone {hit} would be at "
+        "{after}, not {before}. That is {verdict}.",
+        "Were {labels} hidden, the chance of {hit} would go from {before} to {after} - {verdict}.",
+        "The story of balls {labels} is {verdict}: {hit} {verb_third} from {before} to {after} "
+        "when they "
+        "are taken away.",
+    ),
+    "cause": ("It is because of balls {labels} that {hit} has {before} and not {after}.",),
+    "counted": ("It dwelt on {labels}; of these {many}, {some} went to the boundary.",),
+    "group": (
+        "{Group} {moves} {moved}, {size} points' worth.",
+        "Take {group}: {points} points for {moved}.",
+    ),
+    "happened": (
+        "And then? {actual}, a {actual_now} shot.",
+        "{bits} bits of surprise greeted {actual}.",
+    ),
+    "event": (
+        "We had seen {event} at {event_ball}, when {event_bowler} bowled to {event_batter}.",
+        "Remember {event} at {event_ball}?",
+    ),
+    "attention": (
+        "{relation} had {share} of its attention, against {uniform} if it were spread evenly.",
+    ),
+    "chase": ("Needing {runs} off {left}, chasing {target}, the side has work to do.",),
 }

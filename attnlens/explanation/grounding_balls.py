@@ -27,9 +27,9 @@ _WAS: Final = re.compile(
     re.IGNORECASE,
 )
 _BROUGHT: Final = re.compile(
-    r"(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|what (?:came|happened"
-    r"|followed)|"
-    rf"the (?:result|outcome|answer)|{NAME})(?: in the end| in fact| actually| then| duly"
+    r"(?:(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|"
+    r"what (?:came|happened|followed)|"
+    rf"the (?:result|outcome|answer))|{NAME})(?: in the end| in fact| actually| then| duly"
     rf"| itself)? "
     r"(?:brought|was|turned out(?: to be)?|ended (?:in|as|up as|with)|resulted in|went for"
     r"|produced|"
@@ -37,6 +37,15 @@ _BROUGHT: Final = re.compile(
     r"|\bin (?:the event|fact|reality),?|\bwhat happened (?:was|:)|\bactually(?:,| was)?|"
     r"\bin the end(?:,| it was)?|\bas it (?:was|turned out|happened),?(?: it was)?|"
     r"\bhappened:)(?: just| only| indeed| out)?(?: an?)? ?$",
+    re.IGNORECASE,
+)
+_CAME: Final = re.compile(
+    r"^,? (?:is|was|were|are) what (?:came|happened|followed|we got|it was|it brought)\b",
+    re.IGNORECASE,
+)
+_SOME: Final = re.compile(
+    rf"\b({COUNT}) (wickets|boundaries|fours|sixes|dots|dot balls|singles)\b(?! (?:down|in hand"
+    rf"|left))",
     re.IGNORECASE,
 )
 _TOP_BEFORE: Final = re.compile(
@@ -245,6 +254,15 @@ class Balls:
             f"/history/{place}/outcome",
         )
 
+    def _of_one(self, reading: Reading, one: Outcome) -> bool:
+        """Whether the one past ball that a sentence names brought an outcome."""
+        places = set(reading.places)
+        if len(places) != 1:
+            return False
+        place = next(iter(places))
+        named = self._facts.history[place]["label"] in reading.sentence
+        return named and self._facts.is_outcome(place, one.outcome)
+
     # -- how many ------------------------------------------------------------------------------
 
     def _counts(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
@@ -281,10 +299,24 @@ class Balls:
             if noun.startswith("run"):
                 yield from self._runs(reading, plain, match.group(), whole(match[1]), size)
             else:
-                kind = {"w": "W", "b": BOUNDARY, "f": "4", "d": "0"}.get(noun[0])
-                kind = kind or ("6" if noun.startswith("six") else "1")
+                kind = self._kind_of(noun)
                 yield from self._count(reading, plain, match.group(), whole(match[1]), size, kind)
+        for match in _SOME.finditer(text) if len(set(reading.places)) > 1 and reading.named else ():
+            told_here = {
+                rank
+                for rank, one in enumerate(reading.outcomes)
+                if match.start() <= one.start < match.end()
+            }
+            if told_here and not told_here & told:
+                told |= told_here
+                kind = self._kind_of(match[2].lower())
+                yield from self._count(reading, plain, match.group(), whole(match[1]), None, kind)
         yield from self._wickets(text, plain, reading, told)
+
+    def _kind_of(self, noun: str) -> str:
+        """The outcome that a noun counts."""
+        kind = {"w": "W", "b": BOUNDARY, "f": "4", "d": "0"}.get(noun[0])
+        return kind or ("6" if noun.startswith("six") else "1")
 
     def _number(self, text: str, size: int | None, reading: Reading) -> int | None:
         low = text.lower()
@@ -408,9 +440,10 @@ class Balls:
                 continue
             if rank in told or one.expected:
                 continue
-            if _BROUGHT.search(before) and not re.match(r"(?: of the time|'s)", after):
+            came = _BROUGHT.search(before) and not re.match(r"(?: of the time|'s)", after)
+            if came or _CAME.match(after):
                 actual = prediction["actual"]
-                if reading.named and reading.places and len(set(reading.places)) == 1:
+                if self._of_one(reading, one):
                     continue
                 if actual is None or not _same(one.outcome, actual):
                     yield Unsupported(

@@ -14,7 +14,8 @@ HIDING: Final = re.compile(
     r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without|tak(?:e|es|en|ing) (?:it|them|that|"
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
     r"strip(?:ped|ping)?|knowing nothing|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
-    r"those|these|ball)|absent|gone|cover(?:ed|ing)? up|withh\w+)\b",
+    r"those|these|ball)|absent|gone|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"
+    r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+)\b",
     re.IGNORECASE,
 )
 REFERS: Final = re.compile(
@@ -141,7 +142,11 @@ CAUSE: Final = re.compile(
 _DENIED: Final = re.compile(
     rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\bfar from ?$", re.IGNORECASE
 )
-_CALLS: Final = re.compile(r"\b(?:calls?|where it said|came true|calibrat\w+)\b", re.IGNORECASE)
+_CALLS: Final = re.compile(
+    r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran)"
+    r"|where it said|came true|calibrat\w+)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass

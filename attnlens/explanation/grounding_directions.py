@@ -59,6 +59,8 @@ _TAKEN: Final = re.compile(
     r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d|$)",
     re.IGNORECASE,
 )
+_HIDDEN_UP: Final = re.compile(r"\bcover(?:s|ed|ing)? (?:\w+ )?up$", re.IGNORECASE)
+_EITHER_WAY: Final = re.compile(r"\b(?:up or down|down or up)\b", re.IGNORECASE)
 _MOST: Final = re.compile(
     r"\b(?:most|biggest|largest|greatest|strongest|the main)\b", re.IGNORECASE
 )
@@ -81,6 +83,10 @@ class Directions:
         found += [(False, match) for match in _DOWN.finditer(text)]
         kept: list[tuple[bool, re.Match[str]]] = []
         for up, match in sorted(found, key=lambda one: one[1].start()):
+            if match.group().lower() == "up" and _HIDDEN_UP.search(text[: match.end()]):
+                continue
+            if _EITHER_WAY.search(text[max(0, match.start() - 9) : match.end() + 9]):
+                continue
             if _NOT.search(text[: match.start()]) or _IDLE.match(text[match.start() :]):
                 continue
             if re.match(

@@ -29,7 +29,8 @@ _ODDS: Final = re.compile(
 _BASE_WORDS: Final = (
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
     r"starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
-    r"nothing known|no knowledge|blank|prior"
+    r"nothing known|known nothing|told nothing|no knowledge|blank|prior|would have (?:said|given"
+    r"|been)"
 )
 _AGAINST: Final = re.compile(
     rf"\b(?:against|versus|vs\.?|than|compared (?:with|to)|base(?: of)?|instead of|rather than|not|"
@@ -40,7 +41,8 @@ _AFTER_BASE: Final = re.compile(
     rf"^[^.;,\d]{{0,32}}\b(?:for a ball (?:about|of) which|expected|{_BASE_WORDS})\b", re.IGNORECASE
 )
 _CALLS: Final = re.compile(
-    r"\b(?:calls?|came true|of the time|calibrat\w+|where it said|on record|when (?:it|the model) "
+    r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran|are|were|came)"
+    r"|came true|of the time|calibrat\w+|where it said|on record|when (?:it|the model) "
     r"(?:says?|said|gives?|gave)|such (?:a )?(?:balls?|forecasts?|predictions?))\b",
     re.IGNORECASE,
 )

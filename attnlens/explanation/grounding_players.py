@@ -21,9 +21,15 @@ _TO: Final = re.compile(
 )
 _FACES: Final = re.compile(
     rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike against|up against|"
-    rf"batting against)) ({NAME})|({NAME}) (?:saw|hit|took|struck|got|had|made|played)\b"
+    rf"batting against|taking guard (?:to|against)|t(?:akes|ook) guard (?:to|against))) ({NAME})"
+    rf"|({NAME}) (?:saw|hit|took|struck|got|had|made|played)\b"
     rf"[^.;]{{0,24}}? (?:off|from|against) ({NAME})"
 )
+_HAS: Final = re.compile(
+    rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting"
+    rf"|at the crease)"
+)
+_PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
 _OWNED: Final = re.compile(rf"({NAME})'s? (?!balls? to ){_OWN}(?! to {NAME})")
 _BY: Final = re.compile(rf"(bowled|delivered|sent down|faced|played) by ({NAME})")
@@ -64,7 +70,14 @@ class Players:
         self._vocabulary = vocabulary
 
     def check(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
-        for check in (self._pairs, self._owners, self._roles, self._sides, self._strangers):
+        for check in (
+            self._pairs,
+            self._paired,
+            self._owners,
+            self._roles,
+            self._sides,
+            self._strangers,
+        ):
             yield from check(text, sentence, places)
 
     def _is(self, sign: str, *names: str) -> bool:
@@ -94,6 +107,7 @@ class Players:
         found += [
             (match, match[2] or match[4], match[1] or match[3]) for match in _FACES.finditer(text)
         ]
+        found += [(match, match[1], match[2]) for match in _HAS.finditer(text)]
         ball, history = self._facts.ball, self._facts.history
         for match, bowler, batter in found:
             if not self._vocabulary.players(bowler) or not self._vocabulary.players(batter):
@@ -105,13 +119,22 @@ class Players:
                 )
                 if wrong is None:
                     continue
-            recalls = match[3] is None and _EARLIER.search(text)
+            recalls = "ball" not in match.group() and _EARLIER.search(text)
             earlier = places or (range(len(history)) if recalls else ())
             pairs = [(history[at]["bowler"], history[at]["batter"]) for at in earlier]
             if pairs and any(self._is(bowler, a) and self._is(batter, b) for a, b in pairs):
                 continue
             role = "batter" if self._is(bowler, ball["bowler"]) else "bowler"
             yield self._wrong(sentence, match.group(), "is not who bowls to whom", role)
+
+    def _paired(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        """Two that are set against each other, in either order."""
+        ball = self._facts.ball
+        for match in _PAIRED.finditer(text):
+            known = all(self._is(sign, ball["bowler"], ball["batter"]) for sign in match.groups())
+            if not known and not places and not _EARLIER.search(text):
+                role = "batter" if self._is(match[1], ball["bowler"]) else "bowler"
+                yield self._wrong(sentence, match.group(), "are not who meet on this ball", role)
 
     def _owners(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
         ball, history = self._facts.ball, self._facts.history
