@@ -30,23 +30,27 @@ from attnlens.cricket.trained import load_predictor
 from attnlens.errors import AttnlensError
 
 
-def drawn(matches: list[Match], balls: int, seed: int) -> list[tuple[Match, BallReference]]:
-    """So many different balls, the ball after a last one included."""
+def shuffled(matches: list[Match], seed: int) -> list[tuple[Match, BallReference]]:
+    """Every ball once, those after the last ones included, in an order that the seed gives."""
     found = [
         (match, BallReference(side.number, index))
         for match in matches
         for side in match.innings
         for index in range(1, len(side.deliveries) + 2)
     ]
-    return random.Random(seed).sample(found, min(balls, len(found)))
+    random.Random(seed).shuffle(found)
+    return found
 
 
 def explained(
     matches: list[Match], *, model: str | None, balls: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Each drawn ball's explanation; a ball that nobody can tell who plays is passed over."""
+    """So many balls' explanations; a ball of which nobody can tell who plays it is passed over."""
     predictor = load_predictor(model)
-    for number, (match, reference) in enumerate(drawn(matches, balls, seed)):
+    number = 0
+    for match, reference in shuffled(matches, seed):
+        if number == balls:
+            return
         side = next(side for side in match.innings if side.number == reference.innings)
         if reference.index > len(side.deliveries):
             try:
@@ -54,6 +58,7 @@ def explained(
             except AttnlensError:
                 continue
         outcome = OUTCOMES[number // 10 % len(OUTCOMES)] if number % 10 == 9 else None
+        number += 1
         yield explain_ball(match, reference, predictor, outcome=outcome)
 
 

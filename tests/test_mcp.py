@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -301,6 +303,21 @@ def test_over_http(address: str) -> None:
     assert names == TOOLS
     assert echo.startswith("innings 1, delivery 47 of 128")
     assert "is not inside the folders" in wrong
+
+
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+def test_pages_of_other_hosts_are_refused(address: str, header: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        header: "http://evil.example" if header == "Origin" else "evil.example",
+    }
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers, method="POST")
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30)
+    assert caught.value.code in (403, 421)
+    caught.value.close()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ HOLDS = {
     "attnlens/models/weights/measured.safetensors",
     "attnlens/dashboard/__init__.py",
     "attnlens/templates/__init__.py",
+    "attnlens/templates/prompt.j2",
     f"attnlens-{VERSION}.dist-info/licenses/LICENSE",
 }
 ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
