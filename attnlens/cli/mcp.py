@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import sys
 from typing import Any
 
 from attnlens.errors import InputError
+
+HOSTS = ("127.0.0.1", "localhost", "::1")
+"""Where only this machine is heard, and for which the SDK refuses the pages of others."""
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -32,7 +34,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     if not 0 < options.port < 65536:
         raise InputError(f"--port {options.port} is no port", remedy="give 1 to 65535")
-    if options.http and not _is_here(options.host):
+    if options.http and options.host not in HOSTS:
         raise InputError(
             f"--host {options.host} can be reached from other machines, and the server asks nobody "
             "who they are",
@@ -60,12 +62,3 @@ def run(options: argparse.Namespace) -> int:
     print(f"attnlens: http://{options.host}:{options.port}/mcp", file=sys.stderr, flush=True)
     server.run("streamable-http", host=options.host, port=options.port)
     return 0
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
