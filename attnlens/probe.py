@@ -3,11 +3,44 @@
 A model that wants to be seen passes its attention weights through an `AttentionProbe`.
 The probe is an identity with a name (its path in ``named_modules()``), so a forward hook
 on it sees the weights and the model cannot tell whether anyone looks.
+
+A model that wants its forward pass to be read as equations names its intermediate results
+with `step`; that too is an identity.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from torch import Tensor, nn
+
+StepListener = Callable[[str, Tensor, str], None]
+_listeners: tuple[StepListener, ...] = ()
+
+
+def step(symbol: str, value: Tensor, description: str = "") -> Tensor:
+    """``value`` unchanged; whoever listens learns what the paper calls it.
+
+    Args:
+        symbol: as in the equations, LaTeX without the dollars, such as ``h_{attn}``.
+        value: the intermediate result, any shape.
+        description: a few words, such as "after the feed-forward network".
+    """
+    for listener in _listeners:
+        listener(symbol, value, description)
+    return value
+
+
+@contextmanager
+def steps_told_to(listener: StepListener) -> Iterator[None]:
+    """Tell ``listener`` every `step` of the block, of whichever thread."""
+    global _listeners
+    _listeners = (*_listeners, listener)
+    try:
+        yield
+    finally:
+        _listeners = tuple(other for other in _listeners if other is not listener)
 
 
 class AttentionProbe(nn.Module):

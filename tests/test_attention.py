@@ -12,10 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from attnlens.models.attention import attention_weights, hidden_softmax, join_heads, split_heads
+from attnlens.models.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    hidden_softmax,
+    join_heads,
+    split_heads,
+)
 from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import RECENCY, RELATIONS
 from attnlens.models.temporal import causal
+from attnlens.recorder import record
 
 EXACT = 1e-6
 
@@ -211,3 +218,68 @@ def test_a_head_with_a_bias_for_recency_prefers_the_last_ball() -> None:
     _, weights = attention(torch.zeros(1, 1, 12), random(1, 3, 12), relations, hidden)
     expected = softmax(np.array([-0.3, -0.2, -0.1]))
     assert weights[0, 0, 0].tolist() == pytest.approx(expected.tolist(), abs=EXACT)
+
+
+def same_weights(heads: int, width: int) -> tuple[MultiHeadAttention, nn.MultiheadAttention]:
+    torch.manual_seed(heads)
+    ours = MultiHeadAttention(width, heads)
+    theirs = nn.MultiheadAttention(width, heads, bias=False, batch_first=True)
+    assert ours.W_O is not None
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([ours.W_Q, ours.W_K, ours.W_V], 1).T)
+        theirs.out_proj.weight.copy_(ours.W_O.T)
+    return ours, theirs
+
+
+@given(heads=st.integers(1, 4), queries=st.integers(1, 6), keys=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_multi_head_attention_equals_torchs(heads: int, queries: int, keys: int) -> None:
+    ours, theirs = same_weights(heads, 12)
+    x, context = random(2, queries, 12), random(2, keys, 12, seed=1)
+    bias = random(queries, keys, seed=2)
+    expected, weights = theirs(x, context, context, attn_mask=bias, average_attn_weights=False)
+    with record(ours) as recording:
+        output = ours(x, context, bias=bias)
+    torch.testing.assert_close(output, expected, atol=EXACT, rtol=0)
+    torch.testing.assert_close(recording["probe"].weights, weights, atol=EXACT, rtol=0)
+
+
+def test_causal_attention_equals_torchs_and_its_rows_can_be_worked_out_one_by_one() -> None:
+    torch.manual_seed(0)
+    module = MultiHeadAttention(8, 2, d_k=3, d_v=5, causal=True, project=False)
+    x = random(2, 6, 8)
+    keys, values = module.keys_and_values(x)
+    queries = split_heads(x @ module.W_Q, 2)
+    expected = nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+    torch.testing.assert_close(module(x), join_heads(expected), atol=EXACT, rtol=0)
+    rows = [
+        module.attend(x[:, i : i + 1], keys[:, :, : i + 1], values[:, :, : i + 1]) for i in range(6)
+    ]
+    torch.testing.assert_close(torch.cat(rows, 1), module(x), atol=EXACT, rtol=0)
+
+
+def test_multi_head_attention_equals_numpy() -> None:
+    torch.manual_seed(1)
+    module = MultiHeadAttention(6, 2, d_k=4, d_v=3, d_context=5)
+    x, context = random(3, 6), random(4, 5, seed=1)
+    w_q, w_k, w_v, w_o = (p.detach().numpy() for p in module.parameters())
+    heads = []
+    for h in range(2):
+        q, k = x.numpy() @ w_q[:, 4 * h : 4 * h + 4], context.numpy() @ w_k[:, 4 * h : 4 * h + 4]
+        v = context.numpy() @ w_v[:, 3 * h : 3 * h + 3]
+        heads.append(softmax(q @ k.T / 2) @ v)
+    expected = np.concatenate(heads, -1) @ w_o
+    np.testing.assert_allclose(module(x, context).detach().numpy(), expected, atol=EXACT)
+
+
+def test_a_query_from_which_every_key_is_hidden_gets_zeros() -> None:
+    module = MultiHeadAttention(4, 2)
+    hidden = torch.tensor([[True, True, True], [False, True, False]])
+    output = module(random(2, 4), random(3, 4, seed=1), hidden=hidden)
+    assert not output[0].any()
+    assert output[1].any()
+
+
+def test_heads_that_do_not_divide_the_width_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 heads do not divide a width of 8; give d_k"):
+        MultiHeadAttention(8, 3)

@@ -1,11 +1,16 @@
-"""Scaled dot-product attention as pure functions, with every edge case decided."""
+"""Scaled dot-product attention as pure functions, with every edge case decided.
+
+`MultiHeadAttention` is the reference model ``attention``: the functions with four matrices.
+"""
 
 from __future__ import annotations
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from attnlens.probe import AttentionProbe, step
 
 
 def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:
@@ -66,3 +71,129 @@ def split_heads(vectors: Tensor, heads: int) -> Tensor:
 def join_heads(vectors: Tensor) -> Tensor:
     """``(..., heads, length, d) -> (..., length, heads * d)``."""
     return vectors.transpose(-2, -3).flatten(-2)
+
+
+class MultiHeadAttention(nn.Module):
+    """``concat(softmax(Q Kᵀ / √d_k + bias) V) W_O`` with ``Q = X W_Q, K = C W_K, V = C W_V``.
+
+    ``X`` asks and ``C``, the context, is asked; self-attention where they are the same. Nothing
+    has a bias. Weights are stored as in the equation, ``(inputs, outputs)``.
+
+    Args:
+        d: width of ``X`` and of the output.
+        heads: how many.
+        d_k: width of one head's queries and keys; ``d / heads`` unless given.
+        d_v: width of one head's values; ``d_k`` unless given.
+        d_context: width of ``C``; ``d`` unless given.
+        causal: a query sees the keys up to its own place only.
+        project: without it there is no ``W_O`` and the output is ``heads · d_v`` wide.
+
+    Raises:
+        ValueError: ``d_k`` is not given and ``heads`` does not divide ``d``.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
+    """
+
+    def __init__(
+        self,
+        d: int,
+        heads: int,
+        *,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        d_context: int | None = None,
+        causal: bool = False,
+        project: bool = True,
+    ) -> None:
+        super().__init__()
+        if d_k is None and d % heads:
+            raise ValueError(f"{heads} heads do not divide a width of {d}; give d_k")
+        self.d, self.heads, self.causal = d, heads, causal
+        self.d_k = d // heads if d_k is None else d_k
+        self.d_v = self.d_k if d_v is None else d_v
+        self.d_context = d if d_context is None else d_context
+        self.W_Q = _matrix(d, heads * self.d_k)
+        self.W_K = _matrix(self.d_context, heads * self.d_k)
+        self.W_V = _matrix(self.d_context, heads * self.d_v)
+        self.W_O = _matrix(heads * self.d_v, d) if project else None
+        self.probe = AttentionProbe()
+
+    def forward(
+        self,
+        x: Tensor,
+        context: Tensor | None = None,
+        *,
+        hidden: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        """Attend.
+
+        Args:
+            x: ``(..., query, d)``.
+            context: ``(..., key, d_context)``; ``x`` itself unless given.
+            hidden: boolean, broadcastable to ``(..., head, query, key)``; true hides the key.
+            bias: added to the logits, broadcastable likewise.
+
+        Returns:
+            ``(..., query, d)``; zeros for a query from which every key is hidden.
+        """
+        keys, values = self.keys_and_values(x if context is None else context)
+        return self.attend(x, keys, values, hidden=hidden, bias=bias)
+
+    def keys_and_values(self, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys ``(..., head, key, d_k)`` and values ``(..., head, key, d_v)``, to be kept.
+
+        Args:
+            context: ``(..., key, d_context)``.
+        """
+        keys = step("K", split_heads(context @ self.W_K, self.heads), "keys")
+        return keys, step("V", split_heads(context @ self.W_V, self.heads), "values")
+
+    def attend(
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        *,
+        hidden: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        """As `forward`, over keys and values worked out before.
+
+        Where the layer is causal the queries are the last of the places that the keys have.
+
+        Args:
+            x: ``(..., query, d)``.
+            keys: ``(..., head, key, d_k)``.
+            values: ``(..., head, key, d_v)``.
+            hidden: as in `forward`.
+            bias: as in `forward`.
+
+        Returns:
+            ``(..., query, d)``.
+        """
+        queries = step("Q", split_heads(x @ self.W_Q, self.heads), "queries")
+        content = queries @ keys.transpose(-1, -2) / math.sqrt(self.d_k)
+        logits = step("S", content if bias is None else content + bias, "logits")
+        if self.causal:
+            later = _later(queries.shape[-2], keys.shape[-2], x.device)
+            hidden = later if hidden is None else hidden | later
+        weights = hidden_softmax(logits, hidden)
+        told = (content, logits - content) if self.probe.watched else ()
+        weights = step("A", self.probe(weights, *told), "attention")
+        mixed = step("Z", join_heads(weights @ values), "values, mixed by attention")
+        return mixed if self.W_O is None else mixed @ self.W_O
+
+    def extra_repr(self) -> str:
+        return f"d={self.d}, heads={self.heads}, d_k={self.d_k}, d_v={self.d_v}"
+
+
+def _matrix(inputs: int, outputs: int) -> nn.Parameter:
+    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))
+
+
+def _later(queries: int, keys: int, device: torch.device) -> Tensor:
+    """``(query, key)``: true where the key comes after the query, the last of both together."""
+    places = torch.arange(keys, device=device)
+    return places > places[keys - queries :, None]
