@@ -163,7 +163,7 @@ class _Run:
     changes = True
     wants_lse = False
 
-    def wants(self, shape: tuple[int, int, int, int]) -> str:
+    def prefers(self, shape: tuple[int, int, int, int]) -> str:
         """Everything: attention is computed from what is changed."""
         del shape
         return "steps"
