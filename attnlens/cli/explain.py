@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.cli.options import (
+    add_ball,
+    add_formats,
     add_model_options,
-    can_draw,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     timeline,
     utf8_stdout,
@@ -43,10 +44,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    add_formats(parser, FORMATS)
     parser.add_argument(
         "--messages",
         choices=("openai", "anthropic"),
@@ -57,7 +55,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="FILE",
         help="a Jinja template in place of the prompt's own (implies --format prompt)",
     )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_out(parser)
     parser.add_argument(
         "--cache",
         metavar="FOLDER",
@@ -72,18 +70,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 def add_ball_options(parser: argparse.ArgumentParser) -> None:
     """The match, the ball, the model and what is asked of them."""
-    parser.add_argument(
-        "match",
-        metavar="MATCH",
-        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
-    )
-    parser.add_argument(
-        "--ball",
-        metavar="BALL",
-        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
-        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
-    )
-    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    add_ball(parser)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
     parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
     add_model_options(parser)
@@ -311,11 +298,9 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
 
     return render_terminal(
         data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
         outcome=options.outcome,
         scale=options.scale or "medium",
-        unicode=options.out is not None or can_draw(),
+        **page(options.out),
     )
 
 
