@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from attnlens.cricket.calibration import calls_like
 from attnlens.cricket.evidence import (
     RECENT,
@@ -35,6 +37,11 @@ NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of the controls' effects, as far as they are told."""
+
+MEDIAN: Final = QUANTILES.index(0.5)
 
 GREATEST: Final = 3
 """How many of a group's balls are told by themselves."""
@@ -246,11 +253,10 @@ def _claim(
     one: Tested, full: list[float], outcome: str | None, tally: dict[str, Any] | None
 ) -> dict[str, Any]:
     claim = one.claim
-    middle = None
+    spread = None
     if len(one.controls):
-        ordered = sorted(one.controls.tolist())
-        half = len(ordered) // 2
-        middle = (ordered[half] + ordered[~half]) / 2
+        nats = np.quantile(one.controls, QUANTILES).tolist()
+        spread = [rounded(value, build.NATS_DIGITS) for value in nats]
     return {
         "claim": claim.text,
         "scale": claim.scale,
@@ -264,7 +270,8 @@ def _claim(
         "top_change": build.top_change(OUTCOMES, full, one.probabilities.tolist(), outcome),
         "control": _control(one),
         "controls": len(one.controls),
-        "control_median_nats": None if middle is None else rounded(middle, build.NATS_DIGITS),
+        "control_median_nats": None if spread is None else spread[MEDIAN],
+        "control_quantiles_nats": spread,
         "p": None if one.p is None else rounded(one.p),
         "q": None if one.q is None else rounded(one.q),
         "replaced": _second_operator(one),

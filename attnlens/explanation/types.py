@@ -255,6 +255,7 @@ class Evidence(Plain):
 
     ``removed`` is empty, and ``tally`` null, where the claim is about what was known, not about
     past balls.
+    ``control_quantiles_nats`` are the controls' 5th, 25th, 50th, 75th and 95th percentiles.
     ``replaced`` is null where the second operator was not tried: it checks supported claims.
     """
 
@@ -279,6 +280,7 @@ class Evidence(Plain):
     )
     controls: Count
     control_median_nats: Finite | None
+    control_quantiles_nats: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)] | None
     p: Share | None
     q: Share | None
     replaced: SecondOperator | None

@@ -215,9 +215,9 @@
       ["Copy the prompt for a language model", async () => { const said = await fetch(files.replace("/files/", "/data/") + "prompt.txt" + model); A.copy(await said.text()); }],
       ["Prompt (.txt)", files + "prompt.txt" + model], ["Everything (.json)", files + "explanation.json" + model], ["Past balls (.csv)", files + "balls.csv" + model],
       ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.texts.includes("report.html") ? [["Report (.html)", files + "report.html" + model]] : [])]);
-    A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_median_nats", "controls", "p", "q"],
+    A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_p5_nats", "control_p25_nats", "control_median_nats", "control_p75_nats", "control_p95_nats", "controls", "p", "q"],
       ...explanation.evidence.map((one) => [one.claim, one.verdict, one.reason, one.removed_from, one.removed.join(" "), one.top_change.outcome, one.top_change.before, one.top_change.after,
-        one.effect_nats, one.control_median_nats, one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
+        one.effect_nats, ...(one.control_quantiles_nats || Array(5).fill(null)), one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
       ["JSON", () => A.saveText(JSON.stringify(explanation.evidence, null, 2), A.stem() + "-evidence.json", "application/json")]]);
     A.heads.explained();
   }
