@@ -109,6 +109,8 @@ def page_of(
         return heads_page(functions.heads)
     if key == "recordings":
         return pages.recordings_page(recordings, public=public)
+    if key == "recordings/compare":
+        return pages.compare_recordings_page(recordings)
     if found := MATCH.fullmatch(key):
         shown = matches.get(found[1])
         if shown is not None and any(one["balls"] for one in shown.about["innings"]):

@@ -178,9 +178,11 @@ def recordings_page(recordings: Library, *, public: bool) -> Page:
             "recordings",
             "Open",
             html.Ul(cards, className="cards") if cards else none,
+            html.Ul(id="brought-recordings", className="cards"),
             None if public else _drop("recording", "a saved recording (.safetensors)"),
             files=False,
         ),
+        html.P(dcc.Link("Compare two recordings", href="/recordings/compare", className="button")),
         _store("recordings", {}),
     ]
 
@@ -193,6 +195,33 @@ def recording_page(shown: Shown) -> Page:
             src=f"/page/{quote(shown.key)}", title=f"Heat maps of {name}", className="recording"
         ),
         _store("recording", {}),
+    ]
+
+
+def compare_recordings_page(recordings: Library) -> Page:
+    given = [{"key": shown.key, "title": shown.about["name"]} for shown in recordings.given]
+    return [
+        html.H1("Compare two recordings"),
+        html.Div(id="recording-sides"),
+        html.Div(id="recording-apart"),
+        html.Div(
+            [
+                _panel(
+                    "overview",
+                    "Where they differ",
+                    html.Div(id="overview-list"),
+                    lead="Mean distance of their rows: 0 is the same, 1 nothing in common.",
+                ),
+                _panel(
+                    "both",
+                    "Side by side",
+                    html.Div(id="maps-both"),
+                    lead="Square roots are drawn, so that small weights show.",
+                ),
+            ],
+            className="columns overview",
+        ),
+        _store("compare-recordings", {"recordings": given}),
     ]
 
 
@@ -287,7 +316,11 @@ def compare_page(matches: Library, models: tuple[str, ...]) -> Page:
     return [
         html.H1("Compare"),
         html.P(
-            "Two balls, two innings or two models, side by side, and the difference.",
+            [
+                "Two balls, two innings or two models, side by side, and the difference. For ",
+                dcc.Link("two recordings", href="/recordings/compare"),
+                " there is a page of its own.",
+            ],
             className="lead",
         ),
         html.Div(

@@ -24,6 +24,7 @@ from attnlens.errors import AttnlensError
 MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
 KINDS: Final = {"txt": "text/plain", "md": "text/markdown", "html": "text/html"}
+MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 SCRIPT_HASH: Final = re.compile(r"script-src (&#x27;sha256-[A-Za-z0-9+/=]+&#x27;)")
 
 
@@ -196,6 +197,15 @@ def add_routes(
             "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
         )
         return response
+
+    @server.get("/maps/<key>.json")
+    def recording_maps(key: str) -> Response:
+        shown = recordings.get(key)
+        if shown is None:
+            return _problem(f"the recording {key} {gone}", 404)
+        data = MAPS.search(shown.value)
+        assert data is not None, "a page of a recording holds its maps"
+        return _sent(gzip.compress(data[1].encode(), 1))
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:
