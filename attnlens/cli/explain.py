@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from attnlens.cli.follow import add_follow_options, check_follow, follow
 from attnlens.cli.options import (
     add_ball,
     add_formats,
@@ -65,6 +66,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--no-cache", action="store_true", help="work it out anew, and keep no answer"
     )
+    add_follow_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -86,6 +88,7 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    check_follow(options)
     for name in ("messages", "template"):
         if getattr(options, name) is not None:
             if options.format not in ("text", "prompt"):
@@ -96,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
             options.format = "prompt"
     if options.all and options.ball is not None:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
-    if not options.all and options.ball is None:
+    if not (options.all or options.follow) and options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
     if options.outcome is not None and options.format in ("heatmap", "summary"):
         raise InputError(
@@ -109,6 +112,8 @@ def run(options: argparse.Namespace) -> int:
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
         )
+    if options.follow:
+        return follow(options)
     # The answer should not be lost for want of a place.
     check_outputs(
         {"--out": options.out},

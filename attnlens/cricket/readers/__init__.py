@@ -35,6 +35,7 @@ from attnlens.cricket.readers.files import (
     is_collection,
     open_one,
     source_of,
+    whole_lines,
 )
 from attnlens.cricket.readers.tables import Part, Refused
 from attnlens.cricket.readers.text import looks_like, shown
@@ -81,12 +82,13 @@ FORMATS = tuple(
 )
 
 
-def read_match(source: str | PathLike[str]) -> Match:
+def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     """The match in one file.
 
     Args:
         source: a path, or ``archive.zip::member``; where a file holds several
             matches, ``file::match_id``. The format is told by content.
+        growing: whether somebody may be writing it: a last line without an end is left out.
 
     Raises:
         MatchFileError: what is wrong, and on which line where there is one.
@@ -94,6 +96,8 @@ def read_match(source: str | PathLike[str]) -> Match:
     named = source_of(source)
     with closing(Shelf()) as shelf:
         file = _only_file(named, shelf) if is_collection(named) else open_one(named, shelf)
+        if growing:
+            file = whole_lines(file)
         # A table that is not read to its end is closed, whatever holds the generator.
         with closing(format_of(file).matches(file)) as found:
             match = next(found, None)
