@@ -306,6 +306,8 @@ def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> P
                 "models": list(models),
                 "about": shown.about,
                 "texts": list(texts),
+                "live": shown.newer is not None,
+                "version": shown.version,
             },
         ),
     ]

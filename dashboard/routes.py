@@ -50,15 +50,19 @@ def _answered(make: Callable[..., Response]) -> Callable[..., Response]:
     return answer
 
 
-def _sent(packed: bytes) -> Response:
-    """Compressed JSON as it is, or unpacked for who cannot take it."""
+def _sent(packed: bytes, *, lasting: bool = True) -> Response:
+    """Compressed JSON as it is, or unpacked for who cannot take it.
+
+    Args:
+        lasting: whether the same address will always answer the same.
+    """
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         response = Response(packed, mimetype="application/json")
         response.headers["Content-Encoding"] = "gzip"
     else:
         response = Response(gzip.decompress(packed), mimetype="application/json")
     response.headers["Vary"] = "Accept-Encoding"
-    response.headers["Cache-Control"] = "private, max-age=3600"
+    response.headers["Cache-Control"] = "private, max-age=3600" if lasting else "no-store"
     return response
 
 
@@ -85,7 +89,7 @@ def add_routes(
 
     def explained(shown: Shown, innings: int, ball: int, model: str, ahead: bool = False) -> bytes:
         return answers.get(
-            ("explain", shown.key, innings, ball, model),
+            ("explain", shown.key, shown.version, innings, ball, model),
             lambda: functions.explain(shown.value, innings, ball, model),
             ahead=ahead,
         )
@@ -110,16 +114,18 @@ def add_routes(
         model = model_asked()
         return _sent(
             answers.get(
-                ("innings", shown.key, innings, model),
+                ("innings", shown.key, shown.version, innings, model),
                 lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
-            )
+            ),
+            lasting=shown.newer is None,
         )
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
     @matched
     def explanation(shown: Shown, innings: int, ball: int) -> Response:
         ahead = "ahead" in request.args
-        return _sent(explained(shown, innings, ball, model_asked(), ahead))
+        packed = explained(shown, innings, ball, model_asked(), ahead)
+        return _sent(packed, lasting=shown.newer is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
     @matched
@@ -127,10 +133,22 @@ def add_routes(
         model = model_asked()
         return _sent(
             answers.get(
-                ("effects", shown.key, innings, ball, model),
+                ("effects", shown.key, shown.version, innings, ball, model),
                 lambda: functions.effects(shown.value, innings, ball, model),
-            )
+            ),
+            lasting=shown.newer is None,
         )
+
+    @server.get("/live/<key>.json")
+    @_answered
+    def live(key: str) -> Response:
+        shown = matches.refreshed(key)
+        if shown is None:
+            return _problem(f"the match {key} {gone}", 404)
+        said = json.dumps({"version": shown.version, "about": shown.about}, ensure_ascii=False)
+        response = Response(said, mimetype="application/json")
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
     @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
     @matched

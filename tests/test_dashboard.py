@@ -75,12 +75,12 @@ def page(chromium: Any, server: Server) -> Iterator[Any]:
         "request",
         lambda asked: (
             None
-            if asked.url.startswith((server.url, "data:", "blob:", "file:"))
+            if asked.url.startswith((server.url, one.also, "data:", "blob:", "file:"))
             else complaints.append(f"asked elsewhere: {asked.url}")
         ),
     )
-    # Statuses that a test provokes; the browser itself reports them.
-    one.provoked = ()
+    # Statuses that a test provokes, which the browser itself reports; another server of ours.
+    one.provoked, one.also = (), server.url
     yield one
     context.close()
     refused = [f"status of {status}" for status in one.provoked]
@@ -301,6 +301,36 @@ def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> 
     rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
     assert len(rows) == 36
     assert {row["difference"] for row in rows} <= {"0.000000", "-0.000000"}
+
+
+def test_a_match_that_is_being_played_grows_on_the_page(
+    page: Any, sample_match_path: Path, tmp_path: Path
+) -> None:
+    lines = sample_match_path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path = tmp_path / "live.csv"
+    path.write_text("".join(lines[:31]) + lines[31][:30], encoding="utf-8")
+    with serving(tmp_path, path, "--follow") as live:
+        page.also = live.url
+        page.goto(live.url + "/match/simulated-82/innings/1/ball/30")
+        page.wait_for_selector("body[data-ready=yes]")
+        before = page.locator(".team .runs").text_content()
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines[31][30:])
+        expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "31")
+        assert page.url.endswith("/ball/31")
+        page.wait_for_selector(".claims")
+        told = json.loads(live.get("/data/simulated-82/1/31/explanation.json?v=1")[1])
+        score = f"{told['ball']['score']}/{told['ball']['wickets']}"
+        expect(page.locator(".team .runs")).to_have_text(score)
+        # Who looks at an earlier ball stays there.
+        page.keyboard.press("Home")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines[32])
+        expect(page.locator("#toast")).to_contain_text("a new ball has come")
+        assert ball(page) == 1
+        assert page.locator(".slider").get_attribute("aria-valuemax") == "32"
+        page.goto("about:blank")  # it would go on asking
+    assert before != score
 
 
 def test_files_are_brought_and_bad_ones_refused_in_the_readers_words(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.naming import BallReference
     from attnlens.cricket.trained import TrainedPredictor
 
-EVERY = 0.3
+EVERY = 0.1
 """Seconds between looks at the file."""
 
 

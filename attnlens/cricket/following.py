@@ -94,18 +94,26 @@ class Growing:
         """Whether the file has been left alone, so that what is wrong with it will stay wrong."""
         return self._settled
 
+    def begin(self, match: Match) -> None:
+        """Take what has been read already for known."""
+        self._balls = _balls(match)
+
     def _news(self, match: Match) -> News | None:
-        balls = {
-            BallReference(side.number, ball.index): ball
-            for side in match.innings
-            for ball in side.deliveries
-        }
+        balls = _balls(match)
         if not balls or balls == self._balls:
             return None
         bowled = tuple(reference for reference in balls if reference not in self._balls)
         corrected = any(balls.get(one) != ball for one, ball in self._balls.items())
         self._balls = balls
         return News(match, bowled, corrected)
+
+
+def _balls(match: Match) -> dict[BallReference, Delivery]:
+    return {
+        BallReference(side.number, ball.index): ball
+        for side in match.innings
+        for ball in side.deliveries
+    }
 
 
 def _signature(source: str) -> Signature | None:
