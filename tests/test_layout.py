@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
     "cli": "_version errors files answers analysis cricket models records render training "
-    "explanation llm server dashboard pyarrow",
+    "explanation llm server dashboard pyarrow shtab",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "errors dash plotly flask werkzeug",

@@ -29,6 +29,7 @@ def build_parser() -> Parser:
     """The whole command line."""
     from attnlens.cli import (
         check,
+        completion,
         dashboard,
         evaluate,
         explain,
@@ -72,6 +73,7 @@ def build_parser() -> Parser:
         view,
         dashboard,
         schema,
+        completion,
     ):
         module.add_to(commands)
     return parser
