@@ -28,7 +28,9 @@ MAY_IMPORT = {
     "answers": "_version errors files",
     "probe": "torch",
     "lazy": "errors torch",
-    "records": "errors axes lazy recording_files recording_folder selection record_tables torch",
+    "records": "errors axes lazy recording_files recording_folder selection record_tables notebook "
+    "torch",
+    "notebook": "errors analysis render",
     "selection": "errors axes records torch",
     "record_tables": "errors records selection numpy torch pandas",
     "recording_files": "_version errors files axes lazy records torch safetensors",
@@ -36,7 +38,7 @@ MAY_IMPORT = {
     "recorder": "errors files axes lazy probe records recording_files recording_folder torch numpy",
     "models": "errors files probe torch numpy safetensors",
     "analysis": "errors numpy torch records record_tables selection axes",
-    "explanation": "errors pydantic",
+    "explanation": "errors notebook pydantic",
     "render": "errors explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "_version errors files cricket explanation models "

@@ -350,6 +350,11 @@ class Explanation(Document):
     summary: Text
     narrative: tuple[Sentence, ...]
 
+    def _repr_html_(self) -> str:
+        from attnlens.notebook import explanation_html
+
+        return explanation_html(self.to_dict())
+
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of an explanation."""
