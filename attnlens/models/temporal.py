@@ -334,7 +334,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         Args:
             query: current ball vectors ``(batch, query, ball_dim)``.
             key: past ball vectors ``(batch, key, ball_dim)``.
-            now, past: who those balls are.
+            now: who the current balls are.
+            past: who the past balls are.
             visible: ``(batch, query, key)``.
             relations: `relate`'s table.
             overs: earlier overs to summarise.
