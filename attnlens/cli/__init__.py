@@ -36,6 +36,7 @@ def build_parser() -> Parser:
         heads,
         match,
         mcp,
+        models,
         narrate,
         planted,
         predict,
@@ -70,6 +71,7 @@ def build_parser() -> Parser:
         planted,
         simulate,
         view,
+        models,
         dashboard,
         schema,
     ):
