@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attnlens.cli.options import can_draw, check_outputs, emit, page_width, utf8_stdout
 
 if TYPE_CHECKING:
-    from torch import nn
-
-    from attnlens.models.catalogue import Reading, ReferenceModel
+    from attnlens.models.catalogue import Loaded, Reading, ReferenceModel
 
 MODEL = "a name that `attnlens models` lists, or a checkpoint's file"
 
@@ -95,7 +93,7 @@ def _about(entry: ReferenceModel) -> dict[str, Any]:
     """An entry as plain data, with the sizes of the model that comes with attnlens."""
     from attnlens.symbolic.description import sizes_of
 
-    sizes = sizes_of(entry.module())
+    sizes = sizes_of(entry.loaded().module)
     return {
         "name": entry.name,
         "title": entry.title,
@@ -109,12 +107,12 @@ def _about(entry: ReferenceModel) -> dict[str, Any]:
 
 def run_describe(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out})
-    entry, module = _module(options.model)
+    entry, loaded = _loaded(options.model)
     from attnlens.symbolic import describe
 
-    reading = entry.reading(module)
+    reading = entry.reading(loaded)
     with _one_thread():
-        told = describe(module, *reading.inputs, name=entry.name, **_of(reading)).to_dict()
+        told = describe(loaded.module, *reading.inputs, name=entry.name, **_of(reading)).to_dict()
     if options.format == "json":
         _emit_json(told, options.out)
         return 0
@@ -134,13 +132,13 @@ def run_describe(options: argparse.Namespace) -> int:
 
 def run_trace(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out, "--html": options.html})
-    entry, module = _module(options.model)
+    entry, loaded = _loaded(options.model)
     from attnlens.symbolic import trace
 
-    reading = entry.reading(module, options.input, vars(options))
+    reading = entry.reading(loaded, options.input, vars(options))
     with _one_thread():
         traced = trace(
-            module,
+            loaded.module,
             *reading.inputs,
             name=entry.name,
             labels=reading.labels,
@@ -164,11 +162,11 @@ def run_trace(options: argparse.Namespace) -> int:
     return 0
 
 
-def _module(name: str) -> tuple[ReferenceModel, nn.Module]:
+def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
     from attnlens.models.catalogue import reference_model
 
     entry, path = reference_model(name)
-    return entry, entry.module(path)
+    return entry, entry.loaded(path)
 
 
 def _of(reading: Reading) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import torch
 
 from attnlens.errors import InputError
 from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.catalogue import Reading
+from attnlens.models.catalogue import Loaded, Reading
 
 WIDTH: Final = 4
 HEADS: Final = 2
@@ -29,9 +29,8 @@ REMEDY: Final = (
 )
 
 
-def load_attention(path: Path | None = None) -> MultiHeadAttention:
-    """Two heads of width two; there are no checkpoints of it, so ``path`` is not used."""
-    del path
+def attention_by_hand() -> MultiHeadAttention:
+    """Two heads of width two."""
     module = MultiHeadAttention(WIDTH, HEADS)
     with torch.no_grad():
         for matrix in module.parameters():
@@ -40,14 +39,22 @@ def load_attention(path: Path | None = None) -> MultiHeadAttention:
     return module.eval()
 
 
-def read_rows(module: MultiHeadAttention, text: str, options: Mapping[str, Any]) -> Reading:
+def loaded(path: Path | None = None) -> Loaded:
+    """`attention_by_hand` for the catalogue; there are no checkpoints of it."""
+    del path
+    return Loaded(attention_by_hand())
+
+
+def read_rows(model: Loaded, text: str, options: Mapping[str, Any]) -> Reading:
     """Rows written as ``1,0,0,1;0,1,0,1``, or a number of rows to be drawn with seed 0.
 
     Raises:
         InputError: not numbers, or rows of another width.
     """
     del options
-    rows = _drawn(text, module.d) if _is_count(text) else _written(text, module.d)
+    assert isinstance(model.module, MultiHeadAttention)
+    width = model.module.d
+    rows = _drawn(text, width) if _is_count(text) else _written(text, width)
     count = len(rows)
     return Reading(
         inputs=(rows[None],),

@@ -40,6 +40,18 @@ class Reading:
     about: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A model in evaluation mode, and whatever else reading its input takes.
+
+    Attributes:
+        beside: such as a vocabulary or players' ratings.
+    """
+
+    module: nn.Module
+    beside: Any = None
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceModel:
     """One entry.
@@ -52,9 +64,8 @@ class ReferenceModel:
         written: how its INPUT is written, a few words.
         example: an INPUT to describe it with; ``None`` where `read` makes one of its own.
         kind: what its checkpoints say they are; ``""`` where it has none.
-        load: ``function(path or None) -> nn.Module``, in evaluation mode; ``None`` is the one
-            that comes with attnlens.
-        read: ``function(module, text or None, options) -> Reading``; ``options`` are those of
+        load: ``function(path or None) -> Loaded``; ``None`` is the one that comes with attnlens.
+        read: ``function(loaded, text or None, options) -> Reading``; ``options`` are those of
             the command, by name. Without a text it makes an example.
     """
 
@@ -68,17 +79,17 @@ class ReferenceModel:
     kind: str = ""
     example: str | None = None
 
-    def module(self, path: Path | None = None) -> nn.Module:
+    def loaded(self, path: Path | None = None) -> Loaded:
         """The model.
 
         Raises:
             CheckpointError: ``path`` is no checkpoint of this kind.
         """
-        loaded: nn.Module = _function(self.load)(path)
-        return loaded
+        made: Loaded = _function(self.load)(path)
+        return made
 
     def reading(
-        self, module: nn.Module, text: str | None = None, options: Mapping[str, Any] | None = None
+        self, loaded: Loaded, text: str | None = None, options: Mapping[str, Any] | None = None
     ) -> Reading:
         """An input from how it is written.
 
@@ -86,7 +97,7 @@ class ReferenceModel:
             InputError: it cannot be read, or is none for this model.
         """
         given = self.example if text is None else text
-        made: Reading = _function(self.read)(module, given, options or {})
+        made: Reading = _function(self.read)(loaded, given, options or {})
         return made
 
 
@@ -99,7 +110,7 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         source=f"{ATTENTION_PAPER}, section 3.2, with biases for how balls stand to one another",
         purpose="what `explain` explains: a ball as a graph of nodes, its past at four scales",
         written="MATCH, with --ball",
-        load="attnlens.cricket.inside:load_temporal",
+        load="attnlens.cricket.inside:loaded",
         read="attnlens.cricket.inside:read_ball",
         kind="temporal",
     ),
@@ -109,7 +120,7 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         source=f"{ATTENTION_PAPER}, section 3.2",
         purpose="the layer that every other model here is built from; weights set by hand",
         written="rows of numbers such as 1,0,0,1;0,1,0,1 or a number of rows",
-        load="attnlens.models.by_hand:load_attention",
+        load="attnlens.models.by_hand:loaded",
         read="attnlens.models.by_hand:read_rows",
         example="1,0,0,1;0,1,0,1;1,0,1,0",
     ),
@@ -119,7 +130,7 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         source=f"{ATTENTION_PAPER}, section 3, without positions; GELU: Hendrycks & Gimpel 2016",
         purpose="small enough to read number by number, trained on a task whose answer is known",
         written="5 tokens from 0 to 9, such as 3,1,4,1,5",
-        load="attnlens.models.tiny:load_tiny",
+        load="attnlens.models.tiny:loaded",
         read="attnlens.models.tiny:read_tokens",
         kind="tiny",
         example="3,1,4,1,5",

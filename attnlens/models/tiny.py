@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from attnlens.errors import CheckpointError, InputError
 from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.catalogue import Reading
+from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.probe import step
 
@@ -115,13 +115,20 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
     return model.eval()
 
 
-def read_tokens(module: TinyTransformer, text: str, options: Mapping[str, Any]) -> Reading:
+def loaded(path: Path | None = None) -> Loaded:
+    """`load_tiny` for the catalogue."""
+    return Loaded(load_tiny(path))
+
+
+def read_tokens(model: Loaded, text: str, options: Mapping[str, Any]) -> Reading:
     """Tokens written as ``3,1,4,1,5``.
 
     Raises:
         InputError: not numbers, a token out of range, or another count than the context.
     """
     del options
+    module = model.module
+    assert isinstance(module, TinyTransformer)
     vocabulary, context = module.E.shape[0], module.context
     remedy = f"give {context} tokens from 0 to {vocabulary - 1}, such as {EXAMPLE}"
     words = [word.strip() for word in text.split(",")]

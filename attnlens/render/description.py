@@ -38,9 +38,9 @@ def render_description(data: Mapping[str, Any], *, unicode: bool = True) -> str:
     return "\n".join(line if unicode else to_ascii(line) for line in lines)
 
 
-def shape(sizes: Iterable[int]) -> str:
-    """``(5, 10)``; a single number is ``()``."""
-    return f"({', '.join(map(str, sizes))})"
+def shape(sizes: Iterable[int | None]) -> str:
+    """``(5, 10)``; a single number is ``()``; a size that differs among those told is ``·``."""
+    return f"({', '.join('·' if size is None else str(size) for size in sizes)})"
 
 
 def columns(rows: Sequence[Sequence[str]], most: int = 48) -> list[str]:
@@ -145,7 +145,9 @@ def render_description_latex(data: Mapping[str, Any]) -> str:
 def _aligned(one: Mapping[str, Any]) -> str:
     left, _, right = one["latex"].partition(" = ")
     words = f"\\text{{{latex_text(one['description'])}, }}" if one["description"] else ""
-    sizes = " \\times ".join(map(str, one["shape"])) or "1"
+    sizes = " \\times ".join(
+        "\\cdot" if size is None else str(size) for size in one["shape"]
+    ) or "1"
     return f"{left} &= {right} && {words}{sizes}"
 
 
@@ -168,6 +170,9 @@ _LATEX = {
     "²": "$^2$",
     "³": "$^3$",
     "…": "\\ldots{}",
+    "·": "$\\cdot$",
+    "⟨": "$\\langle$",
+    "⟩": "$\\rangle$",
     "¬": "$\\neg$",
     "→": "$\\to$",
     "<": "$<$",

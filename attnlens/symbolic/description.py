@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from attnlens.symbolic.expressions import Axes, Expression, Named, within
+from attnlens.symbolic.families import Member, families
 from attnlens.symbolic.notation import constants_of, notation
 from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
 from attnlens.symbolic.tracing import Pass, run
@@ -31,13 +32,14 @@ class Equation:
     """A step: ``text`` and ``latex`` are whole equations.
 
     Attributes:
-        shape: of the value; of one head where the symbol has the index i.
+        shape: of the value; of one head where the symbol has the index i. ``None`` is a size
+            in which those differ that are told together.
     """
 
     symbol: str
     latex: str
     text: str
-    shape: tuple[int, ...]
+    shape: tuple[int | None, ...]
     description: str
 
 
@@ -79,6 +81,7 @@ def describe(
     names: Sequence[str] = (),
     axes: Mapping[str, Axes] | None = None,
     batched: bool = False,
+    together: bool = True,
 ) -> Description:
     """A module's sizes, parameters and equations, from one forward pass of it.
 
@@ -97,18 +100,31 @@ def describe(
         axes: what the axes of inputs (by symbol) and parameters (by name) are, such as
             ``{"x": ("batch", "token")}``.
         batched: the first axis of every input is a batch of one, and is left out of shapes.
+        together: equations that differ in a name only, such as those of many layers, are told
+            once; else one by one.
 
     Raises:
         RecordingError: no tensor comes in, or nothing that comes out depends on it.
     """
     told = run(module, inputs, names=names, axes=axes, batched=batched)
-    return description_of(told, name)
+    return description_of(told, name, together=together)
 
 
-def description_of(told: Pass, name: str | None = None) -> Description:
+def description_of(told: Pass, name: str | None = None, *, together: bool = True) -> Description:
     """The description of a module from a pass of it."""
     book = Book(told)
     equations = tuple(book.equation(one) for one in told.named if not one.given)
+    if together:
+        members = [
+            Member(**asdict(one), key=key_of(named))
+            for one, named in zip(
+                equations, (one for one in told.named if not one.given), strict=True
+            )
+        ]
+        equations = tuple(
+            Equation(one.symbol, one.latex, one.text, one.shape, one.description)
+            for one in families(members)
+        )
     return Description(
         name=name_of(told.module, name),
         sizes=sizes_of(told.module),
@@ -116,6 +132,14 @@ def description_of(told: Pass, name: str | None = None) -> Description:
         parameters=tuple(book.parameters()),
         equations=equations,
     )
+
+
+def key_of(named: Named) -> str:
+    """The name by which a step differs from its like: its label, or what is below its symbol."""
+    if named.label:
+        return named.label
+    below = named.symbol.partition("_")[2].removeprefix("{").removesuffix("}")
+    return below if len(below) > 1 else ""
 
 
 def name_of(module: nn.Module, name: str | None) -> str:

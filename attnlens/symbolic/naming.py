@@ -13,6 +13,9 @@ from attnlens.symbolic.graph import Graph, tensors_in
 from attnlens.symbolic.modules import Modules
 from attnlens.symbolic.numbers import LAYOUT
 
+SHORT: Final = 10
+"""What has no more operations needs no names inside."""
+
 LONG: Final = 4
 """Something of so many written operations is not written twice."""
 
@@ -36,8 +39,11 @@ def name_by_modules(graph: Graph, modules: Modules) -> None:
     needed = {
         id(one) for named in graph.named if not named.given for one in everything(named.expression)
     }
+    inlined = _short(modules)
     for one in modules.returned:
         expression = one.expression
+        if any(one.path.startswith(f"{path}.") for path in inlined):
+            continue
         if expression.named is not None or id(expression) not in needed:
             continue
         if one.around in modules.naming:
@@ -46,6 +52,17 @@ def name_by_modules(graph: Graph, modules: Modules) -> None:
         words = f"output of {one.path} ({one.kind})"
         expression.named = Named(symbol, words, one.around, expression, one.value)
         graph.named.append(expression.named)
+
+
+def _short(modules: Modules) -> set[str]:
+    """Modules inside others that name their steps, short enough to be written in full there."""
+    return {
+        one.path
+        for one in modules.returned
+        if one.around in modules.naming
+        and one.path not in modules.naming
+        and written(one.expression) <= SHORT
+    }
 
 
 def everything(expression: Expression) -> Iterator[Expression]:

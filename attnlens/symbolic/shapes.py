@@ -88,6 +88,17 @@ def _permute(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Exp
     return permuted(graph, result, graph.of(args[0]), tuple(one % count for one in order))
 
 
+def _moved(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
+    source, goal = named.get("source", args[1:2]), named.get("destination", args[2:3])
+    pairs = [one[0] if isinstance(one, tuple) else one for one in (source, goal)]
+    if not all(isinstance(one, int) for one in pairs):
+        return None
+    order = list(range(result.dim()))
+    moved = order.pop(pairs[0])
+    order.insert(pairs[1] % result.dim(), moved)
+    return permuted(graph, result, graph.of(args[0]), tuple(order))
+
+
 def _turned(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression:
     """``x.T`` and ``x.mT``."""
     count = result.dim()
@@ -223,6 +234,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     "transpose": _transpose,
     "swapaxes": _transpose,
+    "movedim": _moved,
     "t": _turned,
     "T": _turned,
     "mT": _turned,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from torch import nn
@@ -83,8 +84,12 @@ def _plain(raw: str) -> str:
     return raw.replace("{", "").replace("}", "").strip()
 
 
+MOST_PARTS: Final = 3
+"""A label has so many parts of a path at most, where these tell it from the others."""
+
+
 def labels(paths: Sequence[str]) -> dict[str, str]:
-    """What tells paths apart: the parts in which they differ.
+    """What tells paths apart, in as few parts as will do.
 
     ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
     ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
@@ -92,23 +97,25 @@ def labels(paths: Sequence[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(paths))
     if len(distinct) < 2:
         return dict.fromkeys(distinct, "")
-    parts = [path.split(".") if path else [] for path in distinct]
-    front = _same_at(parts)
-    rest = [part[front:] for part in parts]
-    back = _same_at([part[::-1] for part in rest])
-    return {
-        path: ".".join(part[: len(part) - back]) for path, part in zip(distinct, rest, strict=True)
+    parts = {path: tuple(path.split(".")) if path else () for path in distinct}
+    told = {
+        path: {
+            count: set(combinations(own, count)) for count in range(1, min(MOST_PARTS, len(own)) + 1)
+        }
+        for path, own in parts.items()
     }
 
+    def label(path: str) -> str:
+        own = parts[path]
+        for count in range(1, min(MOST_PARTS, len(own)) + 1):
+            for chosen in combinations(own, count):
+                others = (told[other].get(count, ()) for other in distinct if other != path)
+                if all(chosen not in its for its in others):
+                    return ".".join(chosen)
+        # Nothing but the place of the model itself has no path; it needs no label.
+        return path
 
-def _same_at(parts: Sequence[Sequence[str]]) -> int:
-    """How many first members all have in common."""
-    count = 0
-    for column in zip(*parts, strict=False):
-        if len(set(column)) > 1:
-            break
-        count += 1
-    return count
+    return {path: label(path) for path in distinct}
 
 
 def label_steps(named: Iterable[Named]) -> None:

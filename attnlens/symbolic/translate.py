@@ -219,7 +219,19 @@ def _gather(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expr
     return graph.operation(result, "gather", parts, {"axis": axis % result.dim()}, axes=axes)
 
 
+def _new(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
+    """Zeros and the like: only their shape comes from the input."""
+    del args, named
+    return graph.leaf(result, "constant")
+
+
 FUNCTIONS: Final[Mapping[str, Translator]] = {
+    **{
+        f"{name}_{kind}": _new
+        for kind in ("zeros", "ones", "full", "empty", "tensor")
+        for name in ("new",)
+    },
+    **{f"{kind}_like": _new for kind in ("zeros", "ones", "full", "empty")},
     **{
         name: _binary(kind)
         for name, kind in {

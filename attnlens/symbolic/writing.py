@@ -155,6 +155,10 @@ class Writer:
 
     def _add(self, one: Expression) -> Written:
         first, second = one.parts
+        if is_nothing(second):
+            return self.write(first)
+        if is_nothing(first):
+            return self.write(second)
         return f"{self._held(first, SUM)} + {self._held(second, PRODUCT)}", SUM
 
     def _subtract(self, one: Expression) -> Written:
@@ -171,14 +175,22 @@ class Writer:
         if numbers[0] is None and numbers[1] is not None:
             first, second, numbers = second, first, numbers[::-1]
         if numbers[0] is not None:
-            over = root_of(1 / numbers[0]) if numbers[0] else None
-            if over is not None:
-                root = f"\\sqrt{{{over}}}" if self.latex else f"√{over}"
-                return f"{self._held(second, PRODUCT)} / {root}", PRODUCT
+            over = self._inverse(numbers[0])
+            if over:
+                return f"{self._held(second, PRODUCT)} / {over}", PRODUCT
             between = " " if self.latex or numbers[0] >= 0 else " · "
             return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
         sign = "\\odot" if self.latex else "⊙"
         return f"{self._held(first, PRODUCT)} {sign} {self._held(second, PRODUCT)}", PRODUCT
+
+    def _inverse(self, value: float) -> str:
+        """What is divided by, where that says more than what is multiplied by."""
+        if not 0 < value < 1:
+            return ""
+        root = root_of(1 / value)
+        if root is not None:
+            return f"\\sqrt{{{root}}}" if self.latex else f"√{root}"
+        return str(round(1 / value)) if (1 / value).is_integer() else ""
 
     def _divide(self, one: Expression) -> Written:
         first, second = one.parts
@@ -258,6 +270,9 @@ class Writer:
         return f"\\mathrm{{{label}}}".replace("_", "\\_") if label and self.latex else label
 
     def _hidden_softmax(self, one: Expression) -> Written:
+        if _plain_number(one.parts[1]) == 0:
+            self.seen.add("softmax")
+            return self._function("softmax", one.parts[:1]), ATOM
         logits, hidden = (self.write(part)[0] for part in one.parts)
         if self.latex:
             inner = f"{logits};\\ {hidden} \\text{{ hidden}}"
@@ -318,6 +333,17 @@ def only_number(value: Tensor) -> float | None:
     if value.is_complex() or not bool((value == first).all()):
         return None
     return float(first)
+
+
+def is_nothing(one: Expression) -> bool:
+    """Whether it is zero whatever comes in, and so is not written where it is added."""
+    if one.named is not None:
+        return False
+    if one.kind in ("matmul", "multiply"):
+        return any(is_nothing(part) for part in one.parts)
+    if one.kind in ("expand", "insert", "drop", "reshape", "same"):
+        return is_nothing(one.parts[0])
+    return _plain_number(one) == 0
 
 
 def _plain_number(one: Expression) -> float | None:
