@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from attnlens.render.canvas import clean
 from attnlens.render.trace import to_ascii
+
+PARAMETER_HEADS: Final = ("name", "symbol", "shape", "type", "what it does")
+FEWEST: Final = 3
+"""Fewer parameters alike are told one by one."""
 
 
 def render_description(data: Mapping[str, Any], *, unicode: bool = True) -> str:
@@ -22,10 +27,10 @@ def render_description(data: Mapping[str, Any], *, unicode: bool = True) -> str:
     told += ["", "parameters"]
     told += columns(
         [
-            ("name", "symbol", "shape", "type", "what it does"),
+            PARAMETER_HEADS,
             *(
                 (one["name"], one["symbol"], shape(one["shape"]), one["dtype"], one["description"])
-                for one in data["parameters"]
+                for one in together(data["parameters"])
             ),
         ]
     )
@@ -36,6 +41,51 @@ def render_description(data: Mapping[str, Any], *, unicode: bool = True) -> str:
     )
     lines = (clean(line).rstrip() for line in told)
     return "\n".join(line if unicode else to_ascii(line) for line in lines)
+
+
+def together(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The parameters, with three and more told once where only one part of the name differs.
+
+    ``layers.*.weight ×12`` stands for twelve; the first of them tells its symbol and its work.
+    """
+    ways: dict[tuple[str, ...], list[int]] = {}
+    for number, one in enumerate(parameters):
+        for way in _ways(one):
+            ways.setdefault(way, []).append(number)
+    told: list[dict[str, Any]] = []
+    done: set[int] = set()
+    for number, one in enumerate(parameters):
+        if number in done:
+            continue
+        best = max(_ways(one), key=lambda way: len([n for n in ways[way] if n not in done]))
+        alike = [n for n in ways[best] if n not in done]
+        if len(alike) < FEWEST:
+            told.append(dict(one))
+            continue
+        done.update(alike)
+        sizes = zip(*(parameters[n]["shape"] for n in alike), strict=True)
+        told.append(
+            {
+                **one,
+                "name": f"{'.'.join(best[2:])} ×{len(alike)}",
+                "shape": [column[0] if len(set(column)) == 1 else None for column in sizes],
+            }
+        )
+    return told
+
+
+def _ways(one: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The name with a part left open that is one of a list's or a dict's, as its symbol tells."""
+    parts = one["name"].split(".")
+    same = (one["dtype"], str(len(one["shape"])))
+    ways = [
+        (*same, *parts[:at], "*", *parts[at + 1 :])
+        for at in range(1, len(parts))
+        if re.search(
+            rf"(?:\(|\.|\b{re.escape(parts[at - 1])}_){re.escape(parts[at])}", one["symbol"]
+        )
+    ]
+    return ways or [(*same, *parts)]
 
 
 def shape(sizes: Iterable[int | None]) -> str:
@@ -65,10 +115,10 @@ def render_description_markdown(data: Mapping[str, Any]) -> str:
     told += [f"- {_markdown(line)}" for line in data["notation"]]
     told += ["", "## Parameters", ""]
     told += _table(
-        ("name", "symbol", "shape", "type", "what it does"),
+        PARAMETER_HEADS,
         [
             (one["name"], one["symbol"], shape(one["shape"]), one["dtype"], one["description"])
-            for one in data["parameters"]
+            for one in together(data["parameters"])
         ],
     )
     told += ["", "## Equations", ""]
@@ -130,7 +180,7 @@ def render_description_latex(data: Mapping[str, Any]) -> str:
                 )
             )
             + " \\\\"
-            for one in data["parameters"]
+            for one in together(data["parameters"])
         ),
         "\\end{longtable}",
         "\\subsection*{Equations}",
@@ -145,9 +195,9 @@ def render_description_latex(data: Mapping[str, Any]) -> str:
 def _aligned(one: Mapping[str, Any]) -> str:
     left, _, right = one["latex"].partition(" = ")
     words = f"\\text{{{latex_text(one['description'])}, }}" if one["description"] else ""
-    sizes = " \\times ".join(
-        "\\cdot" if size is None else str(size) for size in one["shape"]
-    ) or "1"
+    sizes = (
+        " \\times ".join("\\cdot" if size is None else str(size) for size in one["shape"]) or "1"
+    )
     return f"{left} &= {right} && {words}{sizes}"
 
 

@@ -45,7 +45,7 @@ def retraced_words(retraced: Mapping[str, Any]) -> str:
             f"{one} worked out again by numpy from the values shown: "
             f"largest difference {retraced['largest_difference']:.1e}."
         )
-    return f"{told} Not worked out again: {', '.join(left)}." if left else told
+    return f"{told} Described, not written as equations: {', '.join(left)}." if left else told
 
 
 def _value_lines(

@@ -72,7 +72,8 @@ def notation(told: Pass, symbols: Mapping[int, Symbol], writer: Writer) -> Itera
                 if not (told.batched and axis == "batch")
             ]
             axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
-            yield f"{leaf.symbol}: the input, {shape_words(shape)}{f', {axes}' if axes else ''}"
+            symbol = Symbol(leaf.symbol).text()
+            yield f"{symbol}: the input, {shape_words(shape)}{f', {axes}' if axes else ''}"
     for named in told.named:
         if named.given:
             words = f": {named.description}" if named.description else ""

@@ -100,7 +100,8 @@ def labels(paths: Sequence[str]) -> dict[str, str]:
     parts = {path: tuple(path.split(".")) if path else () for path in distinct}
     told = {
         path: {
-            count: set(combinations(own, count)) for count in range(1, min(MOST_PARTS, len(own)) + 1)
+            count: set(combinations(own, count))
+            for count in range(1, min(MOST_PARTS, len(own)) + 1)
         }
         for path, own in parts.items()
     }

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attnlens.symbolic.description import Book, name_of, shown_shape
 from attnlens.symbolic.evaluate import difference
 from attnlens.symbolic.expressions import Axes, Expression
+from attnlens.symbolic.symbols import Symbol
 from attnlens.symbolic.tracing import Pass, run
 
 
@@ -160,7 +161,8 @@ def trace_of(
     incoming = []
     for leaf in told.inputs.values():
         assert leaf.value is not None
-        incoming.append(_value(leaf, leaf.value, leaf.symbol, "input", ("", ""), told, None))
+        symbol = Symbol(leaf.symbol).text()
+        incoming.append(_value(leaf, leaf.value, symbol, "input", ("", ""), told, None))
     steps = []
     for one in told.named:
         equation = None if one.given else book.equation(one)

@@ -221,16 +221,15 @@ def _gather(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expr
 
 def _new(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
     """Zeros and the like: only their shape comes from the input."""
-    del args, named
-    return graph.leaf(result, "constant")
+    del named
+    like = graph.of(args[0])
+    return graph.leaf(
+        result, "constant", axes=like.axes if like.shape == tuple(result.shape) else None
+    )
 
 
 FUNCTIONS: Final[Mapping[str, Translator]] = {
-    **{
-        f"{name}_{kind}": _new
-        for kind in ("zeros", "ones", "full", "empty", "tensor")
-        for name in ("new",)
-    },
+    **{f"new_{kind}": _new for kind in ("zeros", "ones", "full", "empty", "tensor")},
     **{f"{kind}_like": _new for kind in ("zeros", "ones", "full", "empty")},
     **{
         name: _binary(kind)
