@@ -31,9 +31,11 @@ PAGES = {
     "recordings": "/recordings",
     "recording": "/recording/encoder.safetensors",
     "difference": "/recordings/compare",
+    "models": "/models",
+    "model": "/models/tiny?step=8",
     "lost": "/nowhere",
 }
-WHOLE = ("compare", "difference")
+WHOLE = ("compare", "difference", "model")
 SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
 TALL = 1480
 COLOURS = 256
@@ -72,7 +74,7 @@ def heads_of_sample(folder: Path) -> Path:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("match", "head", "claims", "compare", "difference"):
+    if name in ("match", "head", "claims", "compare", "difference", "model"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name in ("match", "head", "claims"):
         page.wait_for_selector(".claims", timeout=60_000)

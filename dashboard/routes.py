@@ -23,7 +23,14 @@ from attnlens.errors import AttnlensError
 
 MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
-KINDS: Final = {"txt": "text/plain", "md": "text/markdown", "html": "text/html"}
+MOST_INPUT: Final = 400
+"""Characters of an input of a reference model."""
+KINDS: Final = {
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "html": "text/html",
+    "tex": "application/x-tex",
+}
 MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 SCRIPT_HASH: Final = re.compile(r"script-src (&#x27;sha256-[A-Za-z0-9+/=]+&#x27;)")
 
@@ -224,6 +231,26 @@ def add_routes(
         data = MAPS.search(shown.value)
         assert data is not None, "a page of a recording holds its maps"
         return _sent(gzip.compress(data[1].encode(), 1))
+
+    @server.get("/trace/<name>.json")
+    @_answered
+    def trace(name: str) -> Response:
+        if name not in functions.inside.models:
+            return _problem(f"there is no model {name}", 404)
+        text = request.args.get("input")
+        if text is not None and len(text) > MOST_INPUT:
+            return _problem(f"an input may have {MOST_INPUT} characters", 413)
+        key = ("trace", name, text)
+        return _sent(answers.get(key, lambda: functions.inside.trace(name, text)))
+
+    @server.get("/models/<name>/<file>")
+    @_answered
+    def about_model(name: str, file: str) -> Response:
+        make = functions.inside.texts.get(file)
+        if name not in functions.inside.models or make is None:
+            return _problem(f"there is no file {file} of {name}", 404)
+        kind = KINDS[file.rpartition(".")[2]]
+        return _file(answers.run(lambda: make(name)), f"{name}-{file}", kind)
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:

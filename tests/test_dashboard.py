@@ -303,6 +303,52 @@ def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> 
     assert {row["difference"] for row in rows} <= {"0.000000", "-0.000000"}
 
 
+def test_a_model_step_by_step(page: Any, server: Server) -> None:
+    opened(page, server, "/models/tiny?input=3,1,4,1,5&step=7")
+    status, content, _ = server.get("/trace/tiny.json?input=3,1,4,1,5")
+    told = json.loads(content)
+    values = [*told["inputs"], *told["steps"]]
+    assert (status, len(values)) == (200, 13)
+    expect(page.locator(".step")).to_have_count(13)
+    expect(page.locator(".equation")).to_have_text("A = softmax(S)")
+    numbers = page.locator("#step-shown .values").first.locator("td.number").all_text_contents()
+    weights = [weight for row in values[6]["values"] for weight in row]
+    found = [float(one.replace("−", "-")) for one in numbers]
+    assert found == pytest.approx(weights, abs=5.1e-4)
+    # What it is made of is there, and leads to its own step.
+    page.locator(".made-of .link").first.click()
+    expect(page.locator(".equation")).to_contain_text("S = Q K")
+    page.keyboard.press("End")
+    expect(page.locator(".equation")).to_have_text("y = argmax(logits)")
+    assert "step=13" in page.url
+    page.fill("#model-text", "9,9,0,0,1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-said")).to_contain_text("9,9,0,0,1")
+    answer = json.loads(server.get("/trace/tiny.json?input=9,9,0,0,1")[1])["steps"][-1]["values"]
+    shown = page.locator("#step-shown .values").first.locator("td.number").all_text_contents()
+    assert [int(one) for one in shown] == answer
+    page.provoked = (422,)
+    page.fill("#model-text", "3,1,<b>")
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-said [role=alert]")).to_be_visible()
+    page.click("#steps-tools summary")
+    with page.expect_download() as waiting:
+        page.click("#steps-tools .menu-list >> text='Equations (Markdown)'")
+    assert "h_1" in Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def test_every_model_is_listed_and_shown(page: Any, server: Server) -> None:
+    page.goto(server.url + "/models")
+    page.wait_for_selector(".cards .card")
+    names = [one.text_content() for one in page.locator(".cards .card b").all()]
+    assert names[:3] == ["temporal", "attention", "tiny"]
+    for name in names:
+        opened(page, server, f"/models/{name}")
+        assert page.locator(".step").count() > 4
+        expect(page.locator("#model-said")).to_contain_text("worked out again by numpy")
+        page.goto("about:blank")
+
+
 def test_a_match_that_is_being_played_grows_on_the_page(
     page: Any, sample_match_path: Path, tmp_path: Path
 ) -> None:

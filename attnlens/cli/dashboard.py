@@ -13,7 +13,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
-    from attnlens.dashboard.functions import Functions
+    from attnlens.dashboard.functions import Functions, Inside
     from attnlens.dashboard.library import Library
 
 MOST_MATCHES = 200
@@ -224,7 +224,48 @@ def _functions(options: argparse.Namespace) -> Functions:
         texts=_texts(),
         page=_recording_page,
         models=models,
+        inside=_inside(),
         heads=None if options.heads is None else _heads(options.heads),
+    )
+
+
+def _inside() -> Inside:
+    """The reference models, each loaded when it is first asked about."""
+    from functools import lru_cache
+
+    from attnlens.cli.models import about, catalogue, described, traced
+    from attnlens.cricket.window import one_thread
+    from attnlens.dashboard.functions import Inside
+    from attnlens.models.catalogue import Loaded
+    from attnlens.render import description
+
+    entries = {entry.name: entry for entry in catalogue()}
+
+    @lru_cache(maxsize=8)
+    def loaded(name: str) -> Loaded:
+        with one_thread():
+            return entries[name].loaded()
+
+    def trace(name: str, text: str | None) -> dict[str, Any]:
+        if text is not None and entries[name].from_file:
+            # Whoever asks over the network must not name files of this machine.
+            raise InputError(f"{name} is shown with an example", remedy="use `attnlens trace`")
+        return traced(entries[name], loaded(name), text)
+
+    def text(render: Callable[[dict[str, Any]], str]) -> Callable[[str], str]:
+        return lambda name: render(described(entries[name], loaded(name)))
+
+    return Inside(
+        models={
+            name: {**about(entry), "example": entry.example, "from_file": entry.from_file}
+            for name, entry in entries.items()
+        },
+        trace=trace,
+        texts={
+            "equations.md": text(description.render_description_markdown),
+            "equations.tex": text(description.render_description_latex),
+            "equations.txt": text(description.render_description),
+        },
     )
 
 

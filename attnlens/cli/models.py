@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats, add_out, check_outputs, emit, page, utf8_stdout
@@ -72,7 +73,7 @@ def run_models(options: argparse.Namespace) -> int:
     from attnlens.render.models import render_models
 
     check_outputs({"--out": options.out})
-    listed = [_about(entry) for entry in _catalogue()]
+    listed = [about(entry) for entry in catalogue()]
     if options.json:
         _emit_json(listed, options.out)
         return 0
@@ -81,13 +82,14 @@ def run_models(options: argparse.Namespace) -> int:
     return 0
 
 
-def _catalogue() -> tuple[ReferenceModel, ...]:
+def catalogue() -> tuple[ReferenceModel, ...]:
+    """Every reference model."""
     from attnlens.models.catalogue import MODELS
 
     return MODELS
 
 
-def _about(entry: ReferenceModel) -> dict[str, Any]:
+def about(entry: ReferenceModel) -> dict[str, Any]:
     """An entry as plain data, with the sizes of the model that comes with attnlens."""
     from attnlens.symbolic.description import sizes_of
 
@@ -106,11 +108,7 @@ def _about(entry: ReferenceModel) -> dict[str, Any]:
 def run_describe(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out})
     entry, loaded = _loaded(options.model)
-    from attnlens.symbolic import describe
-
-    reading = entry.reading(loaded)
-    with _one_thread():
-        told = describe(loaded.module, *reading.inputs, name=entry.name, **_of(reading)).to_dict()
+    told = described(entry, loaded)
     if options.format == "json":
         _emit_json(told, options.out)
         return 0
@@ -131,32 +129,21 @@ def run_describe(options: argparse.Namespace) -> int:
 def run_trace(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out, "--html": options.html})
     entry, loaded = _loaded(options.model)
-    from attnlens.symbolic import trace
-
-    reading = entry.reading(loaded, options.input, vars(options))
-    with _one_thread():
-        traced = trace(
-            loaded.module,
-            *reading.inputs,
-            name=entry.name,
-            labels=reading.labels,
-            about=reading.about,
-            **_of(reading),
-        ).to_dict()
+    told = traced(entry, loaded, options.input, vars(options))
     if options.html is not None:
         from attnlens.files import write_text
         from attnlens.render.trace_html import render_trace_html
 
-        write_text(options.html, render_trace_html(traced) + "\n")
+        write_text(options.html, render_trace_html(told) + "\n")
         if options.format == "text" and options.out is None:
             return 0
     if options.format == "json":
-        _emit_json(traced, options.out)
+        _emit_json(told, options.out)
         return 0
     from attnlens.render.trace import render_trace
 
     drawn = page(options.out)
-    emit(render_trace(traced, width=drawn["width"], unicode=drawn["unicode"]), options.out)
+    emit(render_trace(told, width=drawn["width"], unicode=drawn["unicode"]), options.out)
     return 0
 
 
@@ -165,6 +152,40 @@ def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
 
     entry, path = reference_model(name)
     return entry, entry.loaded(path)
+
+
+def described(entry: ReferenceModel, loaded: Loaded) -> dict[str, Any]:
+    """The description of a model as plain data."""
+    from attnlens.symbolic import describe
+
+    reading = entry.reading(loaded)
+    with _one_thread():
+        return describe(loaded.module, *reading.inputs, name=entry.name, **_of(reading)).to_dict()
+
+
+def traced(
+    entry: ReferenceModel,
+    loaded: Loaded,
+    text: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A forward pass as plain data.
+
+    Raises:
+        InputError: the text is no input of this model.
+    """
+    from attnlens.symbolic import trace
+
+    reading = entry.reading(loaded, text, options)
+    with _one_thread():
+        return trace(
+            loaded.module,
+            *reading.inputs,
+            name=entry.name,
+            labels=reading.labels,
+            about=reading.about,
+            **_of(reading),
+        ).to_dict()
 
 
 def _of(reading: Reading) -> dict[str, Any]:

@@ -67,6 +67,7 @@ class ReferenceModel:
         load: ``function(path or None) -> Loaded``; ``None`` is the one that comes with attnlens.
         read: ``function(loaded, text or None, options) -> Reading``; ``options`` are those of
             the command, by name. Without a text it makes an example.
+        from_file: whether its INPUT names a file.
     """
 
     name: str
@@ -78,6 +79,7 @@ class ReferenceModel:
     read: str
     kind: str = ""
     example: str | None = None
+    from_file: bool = False
 
     def loaded(self, path: Path | None = None) -> Loaded:
         """The model.
@@ -113,6 +115,7 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         load="attnlens.cricket.inside:loaded",
         read="attnlens.cricket.inside:read_ball",
         kind="temporal",
+        from_file=True,
     ),
     ReferenceModel(
         name="attention",

@@ -57,7 +57,7 @@
   const KEYS = [["← →", "the ball before, the next"], ["⇧ ← →", "six balls"], ["Home End", "first and last ball"],
     ["Space", "play and stop"], ["[ ]", "the innings before, the next"], ["1 … 4", "scale: micro, short, medium, long"],
     ["v", "another view of the heads"], ["h", "enlarge the next head; Esc closes it"],
-    ["Arrows in a heat map", "move the cell that is read out"], ["?", "this list"]];
+    ["Arrows in a heat map", "move the cell that is read out"], ["← → in a model", "the step before, the next; Space plays"], ["?", "this list"]];
   function help() {
     const old = document.querySelector("dialog.keys");
     if (old) { old.remove(); return; }
