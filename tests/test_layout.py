@@ -41,10 +41,11 @@ MAY_IMPORT = {
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",
+    "text": "errors models recorder analysis records torch numpy",
     "api": "errors cricket explanation pandas",
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
-    "cli": "_version errors files answers analysis cricket models records render training "
+    "cli": "_version errors files answers analysis cricket models records render text training "
     "explanation llm server dashboard pyarrow",
     "__main__": "cli",
     "__init__": "_version",

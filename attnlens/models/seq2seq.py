@@ -125,24 +125,15 @@ class Seq2Seq(nn.Module):
         """
         return self.continued(target, self.remember(source))
 
-    def remember(self, source: Tensor, unseen: Tensor | None = None) -> Memory:
-        """The input, read.
-
-        Args:
-            source: tokens ``(batch, source)``.
-            unseen: boolean ``(batch, source)``, true for words that cross-attention does not
-                see, besides padding.
-        """
+    def remember(self, source: Tensor) -> Memory:
+        """The input, read: tokens ``(batch, source)``."""
         hidden = (source == PAD)[:, None, None, :]
         places: Tensor = self.get_buffer("positions")[: source.shape[1]]
         x = step("X", self.dropout(self.E_source[source] + places), "words and their places")
         for block in self.encoder:
             x = block(x, hidden)
         x = step("M", x, "the memory")
-        blocks = [block.remember(x) for block in self.decoder_blocks()]
-        if unseen is not None:
-            hidden = hidden | unseen[:, None, None, :]
-        return Memory(hidden, blocks)
+        return Memory(hidden, [block.remember(x) for block in self.decoder_blocks()])
 
     def continued(self, target: Tensor, memory: Memory) -> Tensor:
         """Logits after each of ``target``, the tokens that follow what was written before.

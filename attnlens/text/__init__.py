@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-
+from attnlens.text.explain import explain_text
 from attnlens.text.trained import TextModel
 
-__all__ = ["TextModel"]
+__all__ = ["TextModel", "explain_text"]

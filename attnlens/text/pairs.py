@@ -7,9 +7,9 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from attnlens.errors import InputError
 from attnlens.text.tokens import tokenise
@@ -138,9 +138,7 @@ def _text(data: bytes, path: str | os.PathLike[str]) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            "is not UTF-8", path=path, line=line, remedy="save it as UTF-8"
-        ) from None
+        raise InputError("is not UTF-8", path=path, line=line, remedy="save it as UTF-8") from None
 
 
 def _rows(
@@ -208,6 +206,21 @@ class Rule:
         known = Counter(token for one in found if one not in chosen for token in set(one))
         kept = (one for one in chosen if all(known[token] > 1 for token in one))
         return cls(share, leading, frozenset(" ".join(one) for one in kept if one))
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Rule:
+        """What `to_data` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        words = frozenset(str(one) for one in data["combinations"])
+        return cls(float(data["share"]), int(data["leading"]), words)
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data."""
+        combinations = sorted(self.combinations)
+        return {"share": self.share, "leading": self.leading, "combinations": combinations}
 
     def side(self, pair: Pair) -> str:
         """``train``, ``held out``, or ``new combination``, which is held out too."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,13 +16,26 @@ from attnlens.errors import CheckpointError, InputError
 from attnlens.models import shipped
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.seq2seq import Seq2Seq, Seq2SeqSizes, Written
+from attnlens.text.pairs import Rule
 from attnlens.text.tokens import Vocabulary, tokenise
 
 KIND: Final = "seq2seq"
 """What the checkpoint says it is, and the name of the one that comes with attnlens."""
 
 _LARGEST_SIZE: Final = 1_000_000
+_OWN: Final = frozenset({"kind", "sizes", "source_words", "target_words", "rule"})
 _REMEDY: Final = f"give a file that `attnlens text train` wrote, or the name {KIND}"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one thread: sums are then added in one order, so the same comes out each time."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,7 @@ class TextModel:
 
     Attributes:
         source, target: the vocabularies.
+        rule: which pairs it was kept from.
         about: what the checkpoint says of itself: data, recipe, figures.
         sha256: of the checkpoint's bytes; empty for a model that was never saved.
     """
@@ -52,6 +67,7 @@ class TextModel:
     network: Seq2Seq
     source: Vocabulary
     target: Vocabulary
+    rule: Rule
     about: Mapping[str, Any]
     name: str = KIND
     sha256: str = ""
@@ -80,6 +96,7 @@ class TextModel:
                 raise ValueError("sizes beyond reason")
             source = Vocabulary(tuple(found.about["source_words"]))
             target = Vocabulary(tuple(found.about["target_words"]))
+            rule = Rule.from_data(found.about["rule"])
             if (len(source), len(target)) != (sizes.source_words, sizes.target_words):
                 raise ValueError("vocabularies of another size")
             with torch.random.fork_rng(devices=()):
@@ -88,7 +105,7 @@ class TextModel:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             told = str(error).splitlines()[0]
             raise CheckpointError(f"is damaged ({told})", path=path, remedy=_REMEDY) from None
-        return cls(network.eval(), source, target, found.about, path.stem, found.sha256)
+        return cls(network.eval(), source, target, rule, found.about, path.stem, found.sha256)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, vocabularies and `about` to one file.
@@ -101,6 +118,7 @@ class TextModel:
             "sizes": asdict(self.network.sizes),
             "source_words": list(self.source.words),
             "target_words": list(self.target.words),
+            "rule": self.rule.to_data(),
             **{name: value for name, value in self.about.items() if name not in _OWN},
         }
         write_checkpoint(path, self.network.state_dict(), about)
@@ -144,6 +162,3 @@ class TextModel:
     def parameters(self) -> int:
         """How many numbers were trained."""
         return sum(one.numel() for one in self.network.parameters())
-
-
-_OWN: Final = frozenset({"kind", "sizes", "source_words", "target_words"})

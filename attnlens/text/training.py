@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from attnlens.models.seq2seq import PAD, SPECIAL, UNK, Seq2Seq, Seq2SeqSizes
 from attnlens.text.evaluation import figures
 from attnlens.text.pairs import Pair, Pairs, Rule
 from attnlens.text.tokens import Vocabulary
-from attnlens.text.trained import KIND, TextModel
+from attnlens.text.trained import TextModel, one_thread
 
 FEWEST: Final = 10
 """Pairs to train on, at the least."""
@@ -92,9 +91,9 @@ def train_text(
             remedy="give more pairs",
         )
     source = Vocabulary.of((pair.source for pair in train), recipe.least_count)
-    target = Vocabulary.of((pair.target for pair in train))
+    target = Vocabulary.of(pair.target for pair in train)
     whole = _sizes(sizes, len(source), len(target), data)
-    with _one_thread(), torch.random.fork_rng(devices=()):
+    with one_thread(), torch.random.fork_rng(devices=()):
         torch.manual_seed(recipe.seed)
         try:
             network = Seq2Seq(whole)
@@ -102,7 +101,7 @@ def train_text(
             raise InputError(str(error), remedy="give other --width and --heads") from None
         _fit(network, *_tensors(train, source, target, whole), recipe, report)
         network.eval()
-        model = TextModel(network, source, target, {})
+        model = TextModel(network, source, target, rule, {})
         told = {
             "held_out": figures(model, held_out),
             "new_combinations": figures(model, new),
@@ -115,7 +114,6 @@ def train_text(
             "trained_on": len(train),
         },
         "recipe": asdict(recipe),
-        "rule": {**asdict(rule), "combinations": sorted(rule.combinations)},
         "figures": told,
     }
     return replace(model, about=about)
@@ -128,7 +126,7 @@ def _sizes(sizes: TextSizes, source: int, target: int, data: Pairs) -> Seq2SeqSi
         ("target_length", 1, data.columns[1]),
     ):
         side = "target" if ends else "source"
-        longest = max(data.pairs, key=lambda pair: len(getattr(pair, side)))  # noqa: B023
+        longest = max(data.pairs, key=lambda pair: len(getattr(pair, side)))
         tokens = len(getattr(longest, side)) + ends
         if chosen[name] is None:
             chosen[name] = tokens
@@ -168,7 +166,7 @@ def _fit(
     step = 0
     for epoch in range(1, recipe.epochs + 1):
         total = torch.zeros(())
-        for places in torch.randperm(len(inputs)).split(recipe.batch):
+        for places in torch.split(torch.randperm(len(inputs)), recipe.batch):
             rate = min((step + 1) / warm, 0.5 * (1 + math.cos(math.pi * step / steps)))
             for group in optimiser.param_groups:
                 group["lr"] = recipe.learning_rate * rate
@@ -178,7 +176,7 @@ def _fit(
                 logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD
             )
             optimiser.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimiser.step()
             total += loss.detach()
@@ -198,18 +196,8 @@ def _thinned(source: Tensor, share: float) -> Tensor:
     return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def summary(about: dict[str, Any]) -> list[str]:
-    """What a trained model's figures say, a line each."""
+def summary(about: Mapping[str, Any]) -> list[str]:
+    """What figures say, a line each: those of a checkpoint, or of `evaluate`."""
     lines = []
     for name, words in (
         ("held_out", "held-out pairs"),
@@ -224,7 +212,15 @@ def summary(about: dict[str, Any]) -> list[str]:
             f"{found['pairs']:,} {words}: {found['exact']:.1%} of the answers right "
             f"[{low:.1%}, {high:.1%}], {found['tokens']:.1%} of the tokens"
         )
+    checked = about.get("checked") or {"ways": {}}
+    for way, found in checked["ways"].items():
+        if not found["tested"]:
+            lines.append(f"{way}: no claim of {found['tokens']} could be tested")
+            continue
+        lines.append(
+            f"taken from {way}, {checked['answers']} answers, {found['tested']:,} claims: "
+            f"{found['supported']:.1%} supported, {found['not_better_than_chance']:.1%} not better "
+            f"than chance, {found['contradicted']:.1%} contradicted; no other words do as much: "
+            f"{found['strongest']:.1%} (by chance {found['strongest_by_chance']:.1%})"
+        )
     return lines
-
-
-__all__ = ["KIND", "TextRecipe", "TextSizes", "summary", "train_text"]
