@@ -96,8 +96,8 @@ class Seq2Seq(nn.Module):
     def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
         self.sizes = sizes
-        self.E_source = nn.Parameter(torch.randn(sizes.source_words, sizes.width))
-        self.E_target = nn.Parameter(torch.randn(sizes.target_words, sizes.width))
+        self.E_source = _vectors(sizes.source_words, sizes.width)
+        self.E_target = _vectors(sizes.target_words, sizes.width)
         longest = max(sizes.source_length, sizes.target_length)
         self.register_buffer(
             "positions", sinusoids(longest, sizes.width, sizes.base), persistent=False
@@ -184,3 +184,8 @@ class Seq2Seq(nn.Module):
             if bool(done.all()):
                 break
         return Written(torch.cat(tokens, 1), torch.stack(probabilities, 1))
+
+
+def _vectors(words: int, width: int) -> nn.Parameter:
+    """Word vectors to begin with: short, so that training soon has more to say than chance."""
+    return nn.Parameter(torch.randn(words, width) * width**-0.5)
