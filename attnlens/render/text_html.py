@@ -98,7 +98,9 @@ def _evidence(data: Mapping[str, Any]) -> str:
     rows = []
     for claim in data["evidence"]:
         token = data["output"]["tokens"][claim["token"]]["token"]
-        verdict = claim["verdict"] or f"no claim: {claim['reason']}"
+        verdict = claim["verdict"] or "no claim"
+        if claim["reason"] is not None:
+            verdict += f": {claim['reason']}"
         tested = "" if claim["q"] is None else f"{claim['q']:.3f}"
         rows.append(
             [
@@ -116,7 +118,7 @@ def _evidence(data: Mapping[str, Any]) -> str:
     overall = "".join(
         f"<p>{text(SHORT_WAYS[one['removed_from']])}: {one['supported']} of {one['claims']} claims "
         f"supported; in {one['strongest']} of {one['claims']} no other words do as much (by chance "
-        f"{one['strongest_by_chance']:.1f}, p {one['p']:.2g}).</p>"
+        f"{one['strongest_by_chance']:.2f}, p {one['p']:.2g}).</p>"
         for one in data["overall"]
         if one["claims"]
     )

@@ -148,7 +148,7 @@ def _evidence(page: Page, data: Mapping[str, Any]) -> None:
         page.paragraph(
             f"{SHORT_WAYS[one['removed_from']]}: {one['supported']} of {one['claims']} claims "
             f"supported; in {one['strongest']} of {one['claims']} no other words do as much "
-            f"(by chance {one['strongest_by_chance']:.1f}, p {one['p']:.2g})"
+            f"(by chance {one['strongest_by_chance']:.2f}, p {one['p']:.2g})"
         )
     page.blank()
 
@@ -168,6 +168,8 @@ def _claim(page: Page, claim: Mapping[str, Any], telling: Mapping[str, Any]) -> 
         style = VERDICTS[verdict]
         line.append((f"q {claim['q']:.2f} ", ""))
         line.append((f"{getattr(glyphs, style)} {verdict}", style))
+        if claim["reason"] is not None:
+            line.append((f": {claim['reason']}", "quiet"))
     if width_of(line) > page.width:
         page.add(*line[:2])
         line = [(" " * 8, ""), *line[2:]]
