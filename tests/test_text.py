@@ -19,7 +19,7 @@ from attnlens.errors import CheckpointError, InputError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.seq2seq import BOS, EOS, PAD, SPECIAL, UNK
 from attnlens.text import TextModel, explain_text
-from attnlens.text.checks import _at_least, claimed
+from attnlens.text.checks import Ablations, _at_least, check, claimed
 from attnlens.text.evaluation import evaluate, figures, wilson
 from attnlens.text.explain import recorded
 from attnlens.text.pairs import Pair, Rule, read_pairs
@@ -490,3 +490,30 @@ def test_words_that_are_not_known(model: TextModel) -> None:
     with pytest.raises(InputError, match="'' is 0 words"):
         analogy(model, "red", "", "cup")
     assert set(random_pair(torch.eye(9)).values()) == {0.0}
+
+
+# How far a verdict can be relied on
+
+
+def test_words_drawn_at_random_are_seldom_supported(model: TextModel) -> None:
+    """p is honest: of tokens that claim random words, few get a small one."""
+    random = np.random.default_rng(2)
+    p_values, verdicts = [], []
+    for place in range(0, 200, 4):
+        tokens = tokenise(sentence(place))
+        source = model.numbers([tokens])
+        written = model.network.written(source).tokens
+        answer = torch.cat((torch.full((1, 1), BOS), written), 1)
+        attention = np.full((answer.shape[1] - 1, len(tokens)), 0.01)
+        for row in attention:
+            row[random.integers(len(tokens))] = 1
+        attention /= attention.sum(1, keepdims=True)
+        ablations = Ablations(model.network, source, answer)
+        for claim in check(ablations, "model", attention, answer.shape[1] - 2).claims:
+            if claim["p"] is not None:
+                p_values.append(claim["p"])
+                verdicts.append(claim["verdict"])
+    assert len(p_values) >= 40
+    assert np.mean(np.array(p_values) <= 0.1) < 0.2
+    assert 0.4 < np.mean(p_values) < 0.75
+    assert np.mean([verdict == "supported" for verdict in verdicts]) <= 0.05

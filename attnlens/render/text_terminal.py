@@ -140,7 +140,8 @@ def _evidence(page: Page, data: Mapping[str, Any]) -> None:
             lead=[("  " + pad(token["token"], NAME - 1, glyphs.ellipsis), "name")],
         )
         for claim in claims:
-            _claim(page, claim, telling[number, claim["removed_from"]])
+            _claim(page, claim)
+            _telling(page, claim, telling[number, claim["removed_from"]])
     page.blank()
     for one in data["overall"]:
         if not one["claims"]:
@@ -153,7 +154,7 @@ def _evidence(page: Page, data: Mapping[str, Any]) -> None:
     page.blank()
 
 
-def _claim(page: Page, claim: Mapping[str, Any], telling: Mapping[str, Any]) -> None:
+def _claim(page: Page, claim: Mapping[str, Any]) -> None:
     glyphs = page.glyphs
     way = SHORT_WAYS[claim["removed_from"]]
     moved = f"{percent(claim['probability'])} {glyphs.arrow} {percent(claim['without'])}"
@@ -161,26 +162,32 @@ def _claim(page: Page, claim: Mapping[str, Any], telling: Mapping[str, Any]) -> 
         ("    " + pad(way, 28, glyphs.ellipsis), "quiet"),
         (pad(moved, 18, glyphs.ellipsis), ""),
     ]
-    verdict = claim["verdict"]
+    verdict, reason = claim["verdict"], claim["reason"]
     if verdict is None:
-        line.append((f"{glyphs.picture} no claim: {claim['reason']}", "chance"))
+        line.append((f"{glyphs.picture} no claim", "chance"))
     else:
         style = VERDICTS[verdict]
         line.append((f"q {claim['q']:.2f} ", ""))
         line.append((f"{getattr(glyphs, style)} {verdict}", style))
-        if claim["reason"] is not None:
-            line.append((f": {claim['reason']}", "quiet"))
     if width_of(line) > page.width:
         page.add(*line[:2])
         line = [(" " * 8, ""), *line[2:]]
+    if reason is not None and width_of(line) + display_width(reason) + 2 <= page.width:
+        page.add(*line, (f": {reason}", "quiet"))
+        return
     page.add(*line)
-    if telling["position"] not in claim["removed"] and verdict != "supported":
+    if reason is not None:
+        page.paragraph(reason, "quiet", indent=8)
+
+
+def _telling(page: Page, claim: Mapping[str, Any], telling: Mapping[str, Any]) -> None:
+    """The word that does more than all that a claim names, if one does."""
+    if telling["position"] in claim["removed"] or claim["verdict"] == "supported":
+        return
+    if telling["without"] < claim["without"]:
         page.paragraph(
             f"one word that does more: {telling['word']} "
-            f"({glyphs.arrow} {percent(telling['without'])})"
-            if telling["without"] < claim["without"]
-            else f"the one word that does most: {telling['word']} "
-            f"({glyphs.arrow} {percent(telling['without'])})",
+            f"({page.glyphs.arrow} {percent(telling['without'])})",
             "quiet",
             indent=8,
         )

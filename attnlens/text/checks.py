@@ -26,6 +26,7 @@ from torch import Tensor
 
 from attnlens.analysis.controls import draw, pool_for
 from attnlens.analysis.verdicts import (
+    CHANCE,
     EVEN,
     LEAST_LIFT,
     OTHERS,
@@ -50,6 +51,7 @@ WAYS: Final = ("cross-attention", "model")
 
 TOO_FEW: Final = "too few other words to compare with"
 OTHER_WORDS: Final = "other words do more"
+MAY_BE_CHANCE: Final = "no other words do as much, but of so few that may be chance"
 _LEAST_SETS: Final = math.ceil(1 / Q_LEVEL)
 _AT_ONCE: Final = 256
 _SURE: Final = 1e-12
@@ -206,14 +208,11 @@ def _judge(claims: Sequence[dict[str, Any]]) -> None:
     tested = [claim for claim in claims if claim["p"] is not None]
     q_values = benjamini_hochberg([claim["p"] for claim in tested])
     for claim, q in zip(tested, q_values, strict=True):
-        judged = judge(
-            claim["effect_nats"],
-            np.array([claim["points"]]),
-            claim.pop("nats"),
-            q,
-            against=claim["points"] > 0,
-        )
+        effect, nats, points = claim["effect_nats"], claim.pop("nats"), claim["points"]
+        judged = judge(effect, np.array([points]), nats, q, against=points > 0)
         reason = OTHER_WORDS if judged.reason == OTHERS else judged.reason
+        if reason == CHANCE and bool((nats < effect).all()):
+            reason = MAY_BE_CHANCE
         claim |= {"q": q, "verdict": judged.verdict, "reason": reason}
 
 
