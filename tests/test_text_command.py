@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import json
 import re
@@ -16,6 +17,7 @@ import attnlens
 from attnlens.text import TextModel, explain_text
 from attnlens.text.evaluation import evaluate
 from attnlens.text.pairs import read_pairs
+from attnlens.text.training import TextRecipe, TextSizes
 
 SAMPLE = REPOSITORY / "sample_data" / "commentary.csv"
 SENTENCE = (
@@ -36,11 +38,13 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Training
 
 
-def test_training_says_how_far_it_is_and_what_came_of_it(tmp_path: Path) -> None:
+def test_training_says_how_far_it_is_and_what_came_of_it(
+    attnlens_here: Here, tmp_path: Path
+) -> None:
     write_csv(tmp_path / "pairs.csv", toy_rows(150))
-    words = ("text", "train", "pairs.csv", "--out", "one.safetensors", "--epochs", "3")
-    sizes = ("--width", "16", "--heads", "2", "--d-ff", "16", "--seed", "7", "--leading", "1")
-    done = run_process(tmp_path, *words, *sizes)
+    words = ("text", "train", "pairs.csv", "--epochs", "3", "--width", "16", "--heads", "2")
+    words += ("--d-ff", "16", "--seed", "7", "--leading", "1", "--out")
+    done = run_process(tmp_path, *words, "one.safetensors")
     assert (done.status, done.out) == (0, "")
     lines = done.err.splitlines()
     assert [re.sub(r"[\d.]+", "N", line) for line in lines[:3]] == [
@@ -48,14 +52,10 @@ def test_training_says_how_far_it_is_and_what_came_of_it(tmp_path: Path) -> None
     ] * 3
     assert "held-out pairs: " in lines[3]
     assert "of combinations never trained on" in lines[4]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.safetensors", "pairs.csv"]
-    again = run_process(
-        tmp_path, *words[:4], "two.safetensors", *words[5:], *sizes, OMP_NUM_THREADS="1"
-    )
-    assert again.status == 0
-    assert (tmp_path / "one.safetensors").read_bytes() == (
-        tmp_path / "two.safetensors"
-    ).read_bytes()
+    assert attnlens_here.files() == ["one.safetensors", "pairs.csv"]
+    assert attnlens_here(*words, "two.safetensors").status == 0  # another process, another folder
+    files = [(tmp_path / f"{name}.safetensors").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
     about = TextModel.load(tmp_path / "one.safetensors").about
     assert about["recipe"]["seed"] == 7
     assert about["rule"]["leading"] == 1
@@ -69,7 +69,8 @@ def test_the_bundled_model_knows_its_held_out_sentences() -> None:
     model = TextModel.load()
     data = evaluate(model, read_pairs(SAMPLE))
     for name in ("held_out", "new_combinations"):
-        assert data[name] == pytest.approx(model.about["figures"][name], abs=0.005)
+        for part, value in model.about["figures"][name].items():
+            assert data[name][part] == pytest.approx(value, abs=0.005), (name, part)
     assert data["held_out"]["pairs"] > 400
     assert data["held_out"]["exact"] > 0.96
     assert data["new_combinations"]["pairs"] > 200
@@ -88,15 +89,11 @@ def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
     about = TextModel.load().about
     told = dict(re.findall(r"--([\w-]+) (\S+)", command))
     assert told.pop("out") == "seq2seq.safetensors"
-    assert {name: float(value) for name, value in told.items()} == {
-        "leading": about["rule"]["leading"],
-        "seed": about["recipe"]["seed"],
-        **{
-            name: value
-            for name, value in {**about["recipe"], **about["sizes"]}.items()
-            if name in told and name != "seed"
-        },
-    }
+    assert told == {"leading": str(about["rule"]["leading"])}
+    assert about["recipe"] == dataclasses.asdict(TextRecipe())
+    chosen = {name: about["sizes"][name] for name in dataclasses.asdict(TextSizes())}
+    longest = {"source_length": 51, "target_length": 7}
+    assert chosen == {**dataclasses.asdict(TextSizes()), **longest}
     assert about["data"]["sha256"] == read_pairs(SAMPLE).sha256
 
 
@@ -130,7 +127,7 @@ def test_json_is_what_python_gives(attnlens_here: Here, toy: Path) -> None:
 
 def test_unknown_words_are_said(attnlens_here: Here, toy: Path) -> None:
     out = attnlens_here.good(
-        "text", "explain", toy, "Please take the \x1b[31mgoogly\x07 box, friend", "--no-evidence"
+        "text", "explain", toy, "Please take the \x1bgoogly\x07 box, friend", "--no-evidence"
     )
     assert "! 'googly' is not in the vocabulary: read as <unk>" in out
     assert "\x1b" not in out
@@ -148,15 +145,19 @@ class Balanced(html.parser.HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
         self.tags.append(tag)
-        if tag not in ("meta", "br", "link", "rect"):
+        if tag not in ("meta", "br"):
             self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
 def test_a_page_needs_nothing_else(attnlens_here: Here, toy: Path) -> None:
-    text = toy_rows()[3][0] + ' <script>alert(1)</script> & "quotes"'
+    text = 'take the red box, not the <script>alert(1)</script> & "quoted" one'
     attnlens_here.good("text", "explain", toy, text, "--html", "a.html")
     page = (attnlens_here.folder / "a.html").read_text(encoding="utf-8")
     reader = Balanced()
@@ -223,6 +224,21 @@ def test_evaluation_is_of_held_out_pairs(attnlens_here: Here, toy: Path) -> None
     assert answer.out == "held-out pairs: none\n" + (
         "held-out pairs of combinations never trained on: none\n"
     )
+
+
+def test_settings_reach_the_commands_of_text(attnlens_here: Here, toy: Path) -> None:
+    settings = attnlens_here.folder / "attnlens.toml"
+    settings.write_text('[text]\ncount = 2\nside = "output"\n', encoding="utf-8")
+    told = json.loads(attnlens_here.good("text", "neighbours", toy, "r", "--json"))
+    assert told["side"] == "output"
+    assert len(told["neighbours"]) == 2
+    attnlens_here.patch.setenv("ATTNLENS_COUNT", "1")
+    told = json.loads(attnlens_here.good("text", "analogy", toy, "r", "g", "b", "--json"))
+    assert len(told["neighbours"]) == 1
+    settings.write_text("[text]\ncuont = 2\n", encoding="utf-8")
+    answer = attnlens_here("text", "neighbours", toy, "r")
+    assert answer.status == 2
+    assert "in [text] 'cuont' is no setting" in answer.err
 
 
 # Bad input

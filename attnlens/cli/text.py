@@ -192,7 +192,7 @@ def _add_evaluate(actions: argparse._SubParsersAction[Any]) -> None:
         type=_number(0, 100_000),
         default=0,
         metavar="N",
-        help="also test what every token looked at, on N held-out pairs (about a second each)",
+        help="also test what every token looked at, on N held-out pairs (a fifth of a second each)",
     )
     parser.add_argument(
         "--seed", type=_number(0, MOST_SEED), default=0, metavar="N", help="of the pairs checked"

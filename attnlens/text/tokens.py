@@ -17,6 +17,7 @@ _TOKEN: Final = re.compile(
     r"|\S"
 )
 _ONE_SIGN: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn"})
 _CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
 
 
@@ -25,10 +26,11 @@ def tokenise(text: str) -> list[str]:
 
     Hyphens and apostrophes stay inside words. Case is dropped, since a sentence's first word is
     the same word in its middle; letters are composed (NFC), and the several signs for an
-    apostrophe or a hyphen are made one. No text can be read as a special token: ``<pad>`` is
-    three tokens.
+    apostrophe or a hyphen are made one. What cannot be seen (controls, marks of direction, joiners)
+    is left out. No text can be read as a special token: ``<pad>`` is three tokens.
     """
-    plain = unicodedata.normalize("NFC", text).translate(_ONE_SIGN).lower()
+    seen = "".join(one for one in text if one.isspace() or unicodedata.category(one) not in _UNSEEN)
+    plain = unicodedata.normalize("NFC", seen).translate(_ONE_SIGN).lower()
     return _TOKEN.findall(plain)
 
 

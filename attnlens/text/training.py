@@ -123,7 +123,7 @@ def _sizes(sizes: TextSizes, source: int, target: int, data: Pairs) -> Seq2SeqSi
     chosen = asdict(sizes)
     for name, ends, column in (
         ("source_length", 0, data.columns[0]),
-        ("target_length", 1, data.columns[1]),
+        ("target_length", 1, data.columns[1]),  # and <eos>
     ):
         side = "target" if ends else "source"
         longest = max(data.pairs, key=lambda pair: len(getattr(pair, side)))
@@ -181,6 +181,11 @@ def _fit(
             optimiser.step()
             total += loss.detach()
             step += 1
+        if not all(bool(one.isfinite().all()) for one in (total, *network.parameters())):
+            raise InputError(
+                f"training went astray in epoch {epoch}: a weight is no finite number",
+                remedy="give a smaller --learning-rate",
+            )
         report(f"epoch {epoch} of {recipe.epochs}: loss {total.item() / per_epoch:.4f} nats")
 
 
