@@ -120,7 +120,10 @@ def test_too_few_words_make_no_claim(model: TextModel) -> None:
     assert {(claim["verdict"], claim["p"]) for claim in single} <= {(None, None)}
     for claim in data["evidence"]:
         if claim["p"] is None:
-            assert claim["reason"].startswith(("too few other words", "the head looks"))
+            assert claim["reason"].startswith(("too few other words", "it looks at them"))
+    for text in ("red", "?"):
+        lone = explain_text(model, text)["evidence"]
+        assert {claim["reason"] for claim in lone} <= {"too few other words to compare with"}
     bare = explain_text(model, "take the red box", evidence=False)
     assert bare["evidence"] == []
     assert bare["output"] == data["output"]

@@ -96,7 +96,7 @@ def _evidence(data: Mapping[str, Any]) -> str:
     if not data["evidence"]:
         return ""
     rows = []
-    for claim in data["evidence"]:
+    for claim in sorted(data["evidence"], key=lambda claim: claim["token"]):
         token = data["output"]["tokens"][claim["token"]]["token"]
         verdict = claim["verdict"] or "no claim"
         if claim["reason"] is not None:
@@ -108,11 +108,11 @@ def _evidence(data: Mapping[str, Any]) -> str:
                 f"{', '.join(map(name, claim['words']))} "
                 f"<small>{text(percent(claim['weight']))}</small>",
                 text(SHORT_WAYS[claim["removed_from"]]),
+                f'<span class="{CLASSES.get(claim["verdict"], "same")}">'
+                f"{MARKS[claim['verdict']]} {text(verdict)}</span>",
                 text(percent(claim["probability"])),
                 text(percent(claim["without"])),
                 tested,
-                f'<span class="{CLASSES.get(claim["verdict"], "same")}">'
-                f"{MARKS[claim['verdict']]} {text(verdict)}</span>",
             ]
         )
     overall = "".join(
@@ -122,13 +122,13 @@ def _evidence(data: Mapping[str, Any]) -> str:
         for one in data["overall"]
         if one["claims"]
     )
-    heads = ["token", "looked at", "these words are", "chance", "without them", "q", "verdict"]
+    heads = ["token", "looked at", "these words are", "verdict", "chance", "without them", "q"]
     body = table(
-        "Words that hold at least half of a token's attention, taken away; compared with every "
+        "The words that hold half of a token's attention, three at most, taken away; compared with every "
         "other set of as many words",
         heads,
         rows,
-        numbers=(3, 4, 5),
+        numbers=(4, 5, 6),
     )
     return _section("checked", "Did it come from there?", body, overall)
 
@@ -207,7 +207,7 @@ def _positions(words: Sequence[str], positions: Sequence[Sequence[float]]) -> st
     drawn.append("</svg>")
     note = (
         '<p class="quiet">Sine and cosine of a word\'s place, from fast waves on the left to slow '
-        "ones on the right: light −1, dark 1. Neighbours differ on the left, far places on the "
+        "ones on the right: faint −1, strong 1. Neighbours differ on the left, far places on the "
         "right.</p>"
     )
     picture = (

@@ -27,7 +27,6 @@ from torch import Tensor
 from attnlens.analysis.controls import draw, pool_for
 from attnlens.analysis.verdicts import (
     CHANCE,
-    EVEN,
     LEAST_LIFT,
     OTHERS,
     Q_LEVEL,
@@ -50,6 +49,7 @@ WAYS: Final = ("cross-attention", "model")
 """Where words are taken from: cross-attention alone, or the whole model."""
 
 TOO_FEW: Final = "too few other words to compare with"
+EVEN: Final = "it looks at them hardly more than at others"
 OTHER_WORDS: Final = "other words do more"
 MAY_BE_CHANCE: Final = "no other words do as much, but of so few that may be chance"
 _LEAST_SETS: Final = math.ceil(1 / Q_LEVEL)
@@ -180,7 +180,7 @@ def check(
             "verdict": None,
             "reason": TOO_FEW,
         }
-        if claim["weight"] / len(one) < LEAST_LIFT / words:
+        if len(others) + 1 >= _LEAST_SETS and claim["weight"] / len(one) < LEAST_LIFT / words:
             claim["reason"] = EVEN
         elif len(others) + 1 >= _LEAST_SETS:
             nats = _effect(full[token], np.array([found[other][token] for other in others]))
