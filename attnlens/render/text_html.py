@@ -124,8 +124,8 @@ def _evidence(data: Mapping[str, Any]) -> str:
     )
     heads = ["token", "looked at", "these words are", "verdict", "chance", "without them", "q"]
     body = table(
-        "The words that hold half of a token's attention, three at most, taken away; compared with every "
-        "other set of as many words",
+        "The words that hold half of a token's attention, three at most, taken away; compared with "
+        "every other set of as many words",
         heads,
         rows,
         numbers=(4, 5, 6),
@@ -164,7 +164,7 @@ def _attention(data: Mapping[str, Any]) -> str:
             )
     drawn.append("</svg>")
     note = (
-        '<p class="quiet">A row for each token written, a column for each word read; the darker, '
+        '<p class="quiet">A row for each token written, a column for each word read; the stronger, '
         "the larger the share of its attention, mean over heads (square roots are drawn).</p>"
     )
     picture = (
