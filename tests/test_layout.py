@@ -44,11 +44,12 @@ MAY_IMPORT = {
     "symbolic": "errors probe render torch numpy",
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",
+    "text": "errors models recorder analysis records torch numpy",
     "api": "errors cricket explanation pandas",
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
-    "cli": "_version errors files answers analysis cricket models records render symbolic training "
-    "explanation llm server dashboard pyarrow shtab",
+    "cli": "_version errors files answers analysis cricket models records render symbolic text "
+    "training explanation llm server dashboard pyarrow shtab",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "errors dash plotly flask werkzeug",

@@ -37,7 +37,12 @@ def apply_settings(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
         return
     file = _file()
     _check_names(file, commands)
-    for name, action in _options(commands[command]).items():
+    asked = commands[command]
+    actions = _commands(asked)  # of a group, such as text
+    if actions:
+        rest = words[list(words).index(command) + 1 :]
+        asked = next((actions[word] for word in rest if word in actions), asked)
+    for name, action in _options(asked).items():
         variable = PREFIX + name.upper()
         if variable in os.environ:
             value, place = os.environ[variable], variable
@@ -72,7 +77,10 @@ def _options(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 def _check_names(file: dict[str, Any], commands: dict[str, argparse.ArgumentParser]) -> None:
     """A misspelt setting would otherwise do nothing, silently."""
-    known = {name: set(_options(command)) for name, command in commands.items()}
+    known = {
+        name: set(_options(command)).union(*map(_options, _commands(command).values()))
+        for name, command in commands.items()
+    }
     anywhere = set().union(*known.values())
     for name, value in file.items():
         if name in commands and isinstance(value, dict):
