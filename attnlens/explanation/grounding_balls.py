@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from attnlens.explanation.attention_types import OUTCOMES
 from attnlens.explanation.grounding_claims import CAUSE, Reading, labels_in
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
 from attnlens.explanation.grounding_text import COUNT, LABEL, NAME, Outcome, whole
@@ -49,13 +50,18 @@ _SOME: Final = re.compile(
     re.IGNORECASE,
 )
 _TOP_BEFORE: Final = re.compile(
-    r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top)\b[^.;,()]{0,40}$",
+    r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top|(?:nothing|no other "
+    r"outcome|no outcome|none)(?: \w+){0,3} (?:likelier|more (?:likely|probable))|best bet|safest bet"
+    r"|first choice|front-?runner|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
+    r"|candidate))\b[^.;,()]{0,40}$",
     re.IGNORECASE,
 )
 _TOP_AFTER: Final = re.compile(
     r"^(?: \([^)]*\)| at [\d.]+ ?%|, at [\d.]+ ?%,?)*(?: is| was| remains| as| seems)?(?: still)?"
     r"(?: the| its)? ?(?:likeliest|most likely|most probable|favou?rite|top (?:outcome|call"
-    r"|pick))\b",
+    r"|pick)|best bet|safest bet|first choice|front-?runner|leads? the (?:list|way|field|pack)|tops? "
+    r"(?:the|its) (?:list|table|chart)|heads the (?:list|table)|(?:main|chief|first|leading) "
+    r"(?:expectation|call|pick|outcome|candidate))\b",
     re.IGNORECASE,
 )
 _OF: Final = re.compile(
@@ -78,6 +84,18 @@ HIDES: Final = re.compile(
     rf"(?: away)?(?: the)?(?: balls?| deliveries)? {LABEL}",
     re.IGNORECASE,
 )
+LABEL_OR_THESE: Final = re.compile(rf"{LABEL}|\b(?:these|those|them|which)\b", re.IGNORECASE)
+_SMALL: Final = re.compile(
+    r"(?<!last )(?<!head )\b(zero|two|three|four|five|six|none|one (?=of|went|was|brought|boundary))"
+    r"\b(?! (?:runs?|overs?|points?|percent|wickets? down|bits?|nats?|heads?|claims?|scales?|times))",
+    re.IGNORECASE,
+)
+_REST: Final = re.compile(
+    r"\b(?:not|no|never|others?|rest|remaining|neither|didn't|wasn't|weren't|without|except|but|only)"
+    r"\b",
+    re.IGNORECASE,
+)
+_ALIKE: Final = 0.005
 _MOMENTUM: Final = re.compile(
     rf"({COUNT}) runs? in (?:the )?last ({COUNT}) attended", re.IGNORECASE
 )
@@ -263,6 +281,19 @@ class Balls:
         named = self._facts.history[place]["label"] in reading.sentence
         return named and self._facts.is_outcome(place, one.outcome)
 
+    def _leads(self, outcome: str, text: str) -> bool:
+        """Whether an outcome is the likeliest, or whatever a sentence says it is among them.
+
+        Two that print alike lead together.
+        """
+        if re.search(r"\b(?:third|less|fourth|last|one of)\b", text, re.IGNORECASE):
+            return True
+        chances = sorted((self._facts.chance(one).value for one in OUTCOMES), reverse=True)
+        second = re.search(r"\b(?:second|next|runner)\b", text, re.IGNORECASE)
+        told = self._facts.chance(outcome).value
+        first = told >= chances[0] - _ALIKE
+        return first or bool(second and told >= chances[1] - _ALIKE)
+
     # -- how many ------------------------------------------------------------------------------
 
     def _counts(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
@@ -312,6 +343,41 @@ class Balls:
                 kind = self._kind_of(match[2].lower())
                 yield from self._count(reading, plain, match.group(), whole(match[1]), None, kind)
         yield from self._wickets(text, plain, reading, told)
+        yield from self._loose(reading, plain, told)
+
+    def _loose(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        """Small counts in other words, in a clause about several balls and what came of them.
+
+        Whatever its words, a count there is of the balls, or of those that brought one of the
+        outcomes named, or did not.
+        """
+        sets = [one for one in self._sets(reading, None) if len(one) > 1]
+        kinds = {
+            rank: one.outcome
+            for rank, one in enumerate(reading.outcomes)
+            if not one.expected and rank not in told
+        }
+        about = bool(LABEL_OR_THESE.search(reading.text)) and bool(reading.places)
+        if not kinds or not sets or not about:
+            return
+        known = {len(one) for one in sets}
+        for one in sets:
+            for kind in kinds.values():
+                count = sum(self._facts.is_outcome(at, kind) for at in one)
+                known.add(count)
+                if _REST.search(reading.text):
+                    known.add(len(one) - count)
+        for match in _SMALL.finditer(reading.text):
+            if any(one.start <= match.start() < one.end for one in reading.outcomes):
+                continue
+            number = 0 if match[1].lower() == "none" else whole(match[1].strip())
+            if number not in known:
+                true = sum(self._facts.is_outcome(at, next(iter(kinds.values()))) for at in sets[0])
+                yield Unsupported(
+                    plain, match[1], "count", "is not how many of these balls", str(true),
+                    f"/history/{sets[0][0]}/outcome",
+                )  # fmt: skip
+        told.update(kinds)
 
     def _kind_of(self, noun: str) -> str:
         """The outcome that a noun counts."""
@@ -430,9 +496,7 @@ class Balls:
             before, after = text[: one.start], text[one.end :]
             if _TOP_BEFORE.search(before) or _TOP_AFTER.match(after):
                 top = prediction["top"]
-                if not _same(one.outcome, top) and not re.search(
-                    r"\b(?:second|next|third|less)\b", text
-                ):
+                if not self._leads(one.outcome, text):
                     yield Unsupported(
                         plain, text[one.start : one.end], "outcome", "is not the likeliest outcome",
                         NOUNS[top], "/prediction/top",
@@ -473,6 +537,29 @@ class Balls:
             if wrong is not None:
                 label = self._facts.history[wrong]["label"]
                 yield self._not_so(wrong, label, one, text, plain)
+        yield from self._surprising(reading, plain, told)
+
+    def _surprising(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        """A surprise is at what happened: that is among the outcomes told beside it."""
+        actual = self._facts.data["prediction"]["actual"]
+        beside = [
+            one
+            for rank, one in enumerate(reading.outcomes)
+            if rank not in told and not one.expected
+        ]
+        if (
+            not beside
+            or reading.named
+            or actual is None
+            or not re.search(r"\bbits?\b", reading.text)
+        ):
+            return
+        if any(_same(one.outcome, actual) for one in reading.outcomes):
+            return
+        said = reading.text[beside[0].start : beside[0].end].strip()
+        yield Unsupported(
+            plain, said, "outcome", "is not what happened", NOUNS[actual], "/prediction/actual"
+        )
 
 
 def _same(said: str, true: str) -> bool:

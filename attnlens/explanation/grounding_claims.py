@@ -11,7 +11,8 @@ from attnlens.explanation.grounding_facts import Claim, Facts, Unsupported
 from attnlens.explanation.grounding_text import LABEL, NAME, Outcome, outcomes_in
 
 HIDING: Final = re.compile(
-    r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without|tak(?:e|es|en|ing) (?:it|them|that|"
+    r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without(?! (?:any |a |the |more )?(?:context|"
+    r"knowledge|information|history|clue|doubt|question|exception|support))|tak(?:e|es|en|ing) (?:it|them|that|"
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
     r"strip(?:ped|ping)?|knowing nothing|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
     r"those|these|ball)|absent|gone|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"

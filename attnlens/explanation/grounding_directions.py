@@ -30,7 +30,8 @@ _DOWN: Final = re.compile(
     re.IGNORECASE,
 )
 _SPOKE: Final = re.compile(
-    r"\b(?:spoke|speaks?|argued?|argues|pointed|points) (for|against|towards?)\b", re.IGNORECASE
+    r"\b(?:spoke|speaks?|argued?|argues|pointed|(?<!\d )points) (for|against|towards?)\b",
+    re.IGNORECASE,
 )
 _LIKELIER: Final = re.compile(
     r"\b(more|less) likely\b|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"

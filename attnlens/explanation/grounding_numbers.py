@@ -30,7 +30,7 @@ _BASE_WORDS: Final = (
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
     r"starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
     r"nothing known|known nothing|told nothing|no knowledge|blank|prior|would have (?:said|given"
-    r"|been)"
+    r"|been)|without (?:any |a |the |more )?(?:context|knowledge|information|history|clue)"
 )
 _AGAINST: Final = re.compile(
     rf"\b(?:against|versus|vs\.?|than|compared (?:with|to)|base(?: of)?|instead of|rather than|not|"
@@ -54,6 +54,25 @@ _ATTENTION: Final = re.compile(
 _CHANCE_WORDS: Final = re.compile(
     r"\b(?:chances?|probabilit\w+|likel\w+|odds|P\(|risk|expects?|hid\w*|removing|without them"
     r"|baseline)",
+    re.IGNORECASE,
+)
+_BASE: Final = re.compile(rf"\b(?:{_BASE_WORDS})\b", re.IGNORECASE)
+_SETTLED: Final = re.compile(
+    rf"\b(?:(?:against|versus|vs\.?)(?: an?| the| about| some)?|(?:{_BASE_WORDS})"
+    rf"(?: of| is| was| at| being|:)*) ?$",
+    re.IGNORECASE,
+)
+_SUPPOSED: Final = re.compile(
+    r"\b(?:would|could|might|where|but|though|whereas|while|only|just|than|from)\b[^.;:%]{0,44}$",
+    re.IGNORECASE,
+)
+_REMOVED: Final = re.compile(
+    r"\b(?:hid\w*|remov\w+|mask\w*|it|them|they|those|these|that|which|balls|deliveries)\b",
+    re.IGNORECASE,
+)
+_OF_ATTENTION: Final = re.compile(
+    r"^ ?(?:of|in) (?:(?:all|its|the|that|this|model's|total|overall) ){0,3}(?:attention|weight"
+    r"|focus|gaze)\b",
     re.IGNORECASE,
 )
 _INTERVAL: Final = re.compile(
@@ -168,6 +187,11 @@ class Numbers:
         rough = bool(_ROUGH.search(before))
         if any(number.fits(value, rough=rough, signed=signed) for value in values):
             return
+        if number.unit == PERCENT and any(
+            number.fits(100 * one.value, rough=rough)
+            for one in self._otherwise(number, reading, before, after)
+        ):
+            return
         said = reading.text[number.start - len(number.sign) : number.end]
         problem = "is not in the explanation" if not known else "is not what this is"
         near = min(range(len(known)), key=lambda at: abs(values[at] - number.value), default=None)
@@ -191,7 +215,9 @@ class Numbers:
         )
         if _CALLS.search(reading.text):
             return self._calibration(outcome, reading, before, after)
-        if _ATTENTION.search(reading.text) and not near_chance:
+        if _ATTENTION.search(reading.text) and (
+            not near_chance or _OF_ATTENTION.search(reading.text[number.end :])
+        ):
             return self._attention(reading, before, after, number)
         against = _AGAINST.search(before)
         if not against and _AFTER_BASE.match(after):
@@ -208,6 +234,29 @@ class Numbers:
             # Of two chances without a word that tells them apart, the second may be the baseline.
             known += self._chances(outcome, "baseline")
         return known
+
+    def _otherwise(
+        self, number: Number, reading: Reading, before: str, after: str
+    ) -> Iterator[Known]:
+        """What a percentage can be too, where no word settles what it is.
+
+        A word that compares ("than", "from", "against" further off) can stand between the model's
+        chance and another's; "without" and "would" can tell of a ball of which nothing is known.
+        Where the sentence names the baseline by its name, no other number is that.
+        """
+        text = reading.text
+        outcome = self._outcome_of(number, reading)
+        if _SETTLED.search(before) or _AFTER_BASE.match(after):
+            if reading.hiding and not _CALLS.search(text):
+                yield from self._chances(outcome, "baseline")
+            return
+        loose = reading.hiding and not (reading.named or _REMOVED.search(text))
+        if _AGAINST.search(before) or loose:
+            yield from self._chances(outcome, "probability")
+        if _BASE.search(reading.sentence):
+            return
+        if loose or (_SUPPOSED.search(before) and not reading.hiding):
+            yield from self._chances(outcome, "baseline")
 
     def _outcome_of(self, number: Number, reading: Reading) -> str | None:
         """The outcome whose chance a percentage is: named right after it, else before it."""

@@ -43,11 +43,35 @@ _ACTS: Final = re.compile(
     rf"({NAME}) (?:\w+ly )?(bowls\b|is bowling\b|has the ball|is (?:batting|facing|on strike)|on "
     rf"strike|bats\b|faces\b)"
 )
+_BOWLS: Final = re.compile(
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:with (?:the|a) (?:new |old )?ball\b"
+    r"|to bowl\b|bowling\b(?! (?:figures|record|side|attack))|(?:at|from) the top of (?:his|the|her) "
+    r"(?:run|mark)|(?:runs?|running|ran|charg\w+|com(?:es|ing)|steam\w+|steps?|stepping|bustl\w+"
+    r"|glid\w+|strid\w+|bound\w+|storm\w+) (?:up|in)\b|deliver(?:s|ing)\b|to deliver\b|holds? the "
+    r"ball|ball in hand|about to bowl)"
+    rf"|(?:ball in hand(?: for|,)?|(?:ball|over) (?:is )?in the hands? of|bowling(?: here| now)? is|"
+    rf"with the ball(?: is|,|:)|bowled by|delivered by|the bowling of) ({NAME})"
+)
+_BATS: Final = re.compile(
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:waiting|waits|fac(?:es|ing)\b"
+    r"|to face\b|(?:in|on|at) (?:the )?(?:strike|crease|guard|stance)|with the bat\b|tak(?:es|ing) "
+    r"(?:his |her )?(?:guard|strike)|to bat\b|batting\b(?! (?:side|average|record|order))|awaits?"
+    r"|bat in hand|on the receiving end|at the receiving end|the (?:batter|batsman|striker|man on "
+    r"strike)\b)"
+    rf"|(?:on strike(?: is|,|:)|facing(?: up)? is|with the bat(?: is|,|:)|faced by) ({NAME})"
+)
+_PAST: Final = re.compile(
+    r"\b(?:earlier|previous\w*|before|already|last|past|since|so far|ago|first|over(?:s| \d+)|\d+\.\d"
+    r"|dismiss\w+|out|record|partner\w*|non-strik\w+|other end|balls|deliveries|never|history"
+    r"|recent\w*|after|following|then|had|wicket of|replac\w+)\b(?!\d*%)",
+    re.IGNORECASE,
+)
 _OFF: Final = re.compile(rf"\b(?:runs?|boundar\w+|fours?|six(?:es)?|taken|hit|scored) off ({NAME})")
 _SIDE: Final = re.compile(
     rf"({NAME})(?:,? who)? (?:are|were|is|was|stand|stood|have|had|at|on)?,? ?"
     rf"(\d{{1,3}}/\d{{1,2}}|batting|bowling|chasing|defending|need|needing|fielding)"
 )
+_TOTAL: Final = re.compile(r"(?<![\d./])\d{1,3}/\d{1,2}(?!\d)")
 _NEVER: Final = re.compile(
     rf"never (?:seen|met|watched|recorded)(?: \w+)? ({NAME})(?: (bat|bowl))?|"
     rf"({NAME}) (?:is|are) (?:new|unknown|unseen)"
@@ -77,6 +101,7 @@ class Players:
             self._roles,
             self._sides,
             self._strangers,
+            self._parts,
         ):
             yield from check(text, sentence, places)
 
@@ -204,6 +229,28 @@ class Players:
         for match in _OFF.finditer(text):
             if not self._is(match[1], ball["bowler"], *(one["bowler"] for one in history)):
                 yield self._wrong(sentence, match.group(), "is no bowler of this innings", "bowler")
+
+    def _parts(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        """Who has a part in this ball, in a clause that speaks of nothing before it."""
+        if places or _PAST.search(text):
+            return
+        ball = self._facts.ball
+        told: set[str] = set()
+        for pattern, role in ((_BOWLS, "bowler"), (_BATS, "batter")):
+            for match in pattern.finditer(text):
+                sign = match[1] or match[2]
+                told.add(sign)
+                if not self._is(sign, ball[role]):
+                    problem = f"is not the {role} of this ball"
+                    yield self._wrong(sentence, match.group(), problem, role)
+        here = [sign for sign in re.findall(NAME, text) if self._vocabulary.players(sign)]
+        taking_part = (ball["bowler"], ball["batter"], ball["non_striker"])
+        strange = [sign for sign in here if not self._is(sign, *taking_part)]
+        about = len(strange) < len(here) or bool(_TOTAL.search(text))
+        for sign in strange if about else ():
+            if sign not in told:
+                problem = "has no part in this ball"
+                yield self._wrong(sentence, sign, problem, "bowler")
 
     def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         match_facts = self._facts.data["match"]
