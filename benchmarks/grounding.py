@@ -23,6 +23,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grounding_passages import drawn
+from grounding_passages_text import FIRST_PASSAGES
 from grounding_sentences import Sentence, sentences_about, spoilt_facts
 from grounding_templates import (
     FIRST_ROUND,
@@ -37,6 +39,7 @@ from sample_explanations import read_sample
 from attnlens.explanation.grounding import Checker
 
 OWN = "our own words"
+PASSAGES = {"first passages": FIRST_PASSAGES}
 SETS = {
     "tuned": TUNED,
     "first round": FIRST_ROUND,
@@ -75,6 +78,31 @@ def found_in(checker: Checker, texts: list[str]) -> list[bool]:
             if place is not None:
                 found[place] = True
     return found
+
+
+def passages(
+    path: str, which: str, balls: int, chance: random.Random
+) -> list[tuple[Sentence, bool]]:
+    """Passages about balls of a sample, true and spoilt, and whether each is found.
+
+    A spoilt one is found where something is found that the true one did not have.
+    """
+    first = 100 * (1 + list(PASSAGES).index(which))
+    sample = list(read_sample(path))[first : first + balls]
+    checkers = {id(data): Checker(data) for data in sample}
+    results: list[tuple[Sentence, bool]] = []
+    for data, passage in drawn(sample, PASSAGES[which], chance, each=6):
+        found = checkers[id(data)].check(passage.true)
+        results.append((Sentence(passage.true, passage.about, None), bool(found)))
+        if passage.wrong is not None:
+            alarms = {(one.text, one.kind, one.problem) for one in found}
+            new = [
+                one
+                for one in checkers[id(data)].check(passage.wrong)
+                if (one.text, one.kind, one.problem) not in alarms
+            ]
+            results.append((Sentence(passage.wrong, passage.about, passage.kind), bool(new)))
+    return results
 
 
 def report(
@@ -126,7 +154,7 @@ def main() -> int:
     parser.add_argument("sample", help="explanations, JSON lines")
     parser.add_argument("--balls", type=int, default=100)
     parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--only", choices=(OWN, *SETS))
+    parser.add_argument("--only", choices=(OWN, *SETS, *PASSAGES))
     parser.add_argument("--show", type=int, default=0, help="print so many wrong answers")
     parser.add_argument("--own", action="store_true", help="our narrative and summary alone")
     options = parser.parse_args()
@@ -142,6 +170,11 @@ def main() -> int:
                 break
             results += asked(data, which, chance)
         report(which, results, chance, options.show)
+    for which in PASSAGES:
+        if options.only in (None, which):
+            chance = random.Random(options.seed)
+            found = passages(options.sample, which, options.balls, chance)
+            report(which, found, chance, options.show)
     return 0
 
 

@@ -18,6 +18,7 @@ from grounding_sentences import GROUPS, NOUNS, NUMERIC, Story, percent
 
 UP_PAIR = re.compile(r"<<([^|>]*)\|([^>]*)>>")
 HELD_PAIR = re.compile(r"\[\[([^|\]]*)\|([^\]]*)\]\]")
+UNORDERED = re.compile(r"\bvs?\b|\bversus\b|\bbetween\b")
 NAMES = ("bowler", "batter", "event_bowler", "event_batter")
 ORDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -180,6 +181,7 @@ class Told(Story):
         return {
             "rate": f"{ball['run_rate']:.2f}",
             "delivery": str(ball["index"]),
+            "fielding": self.data["match"]["bowling_team"],
             "batting": self.data["match"]["batting_team"],
             "score": f"{ball['score']}/{ball['wickets']}",
         }
@@ -248,6 +250,10 @@ def passage_of(
     if HELD_PAIR.search(template):
         kind = "verdict denied" if told.held else "verdict overstated"
         ways.append((kind, written(slots, told.up, not told.held)))
+    if about == "nothing":
+        ways = []
+    if UNORDERED.search(template):
+        ways = [(kind, text) for kind, text in ways if kind != "swapped names"]
     kinds = sorted({kind for kind, text in ways if text != true})
     if not kinds:
         return Passage(about, true, None, None)

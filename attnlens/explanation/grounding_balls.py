@@ -95,6 +95,11 @@ _REST: Final = re.compile(
     r"\b",
     re.IGNORECASE,
 )
+_ONLY: Final = re.compile(r"\W*(?:an?|the|just|only)?\s*", re.IGNORECASE)
+_DENIED: Final = re.compile(
+    r"\b(?:not|no|never|n't|nothing|without|instead|unlike|expect\w*|after|before|since|until)\b",
+    re.IGNORECASE,
+)
 _ALIKE: Final = 0.005
 _MOMENTUM: Final = re.compile(
     rf"({COUNT}) runs? in (?:the )?last ({COUNT}) attended", re.IGNORECASE
@@ -537,7 +542,30 @@ class Balls:
             if wrong is not None:
                 label = self._facts.history[wrong]["label"]
                 yield self._not_so(wrong, label, one, text, plain)
+        yield from self._lone(reading, plain, told)
         yield from self._surprising(reading, plain, told)
+
+    def _lone(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        """One past ball and one outcome in a clause that tells of neither chances nor tests."""
+        text, places = reading.text, list(dict.fromkeys(reading.places))
+        past = [one for rank, one in enumerate(reading.outcomes) if not one.expected]
+        if len(places) != 1 or len(past) != 1 or len(reading.outcomes) != 1 or 0 in told:
+            return
+        alone = bool(_ONLY.fullmatch(text[: past[0].start])) and text[past[0].end :] in (
+            "",
+            ".",
+            "!",
+        )
+        if not (reading.named or alone) or reading.hiding or reading.looked or _DENIED.search(text):
+            return
+        if re.search(r"\d ?(?:%|per ?cent|points?)|\b(?:chance|likel\w+|because|due)\b", text):
+            return
+        if self._facts.is_outcome(places[0], past[0].outcome):
+            return
+        if not alone and _same(past[0].outcome, self._facts.data["prediction"]["actual"] or ""):
+            return
+        label = self._facts.history[places[0]]["label"]
+        yield self._not_so(places[0], label, past[0], text, plain)
 
     def _surprising(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
         """A surprise is at what happened: that is among the outcomes told beside it."""

@@ -12,7 +12,9 @@ from attnlens.explanation.grounding_text import LABEL, NAME, Outcome, outcomes_i
 
 HIDING: Final = re.compile(
     r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without(?! (?:any |a |the |more )?(?:context|"
-    r"knowledge|information|history|clue|doubt|question|exception|support))|tak(?:e|es|en|ing) (?:it|them|that|"
+    r"knowledge|information|history|clue|doubt|question|exception|support))"
+    r"|tak(?:e|es|en|ing) (?!most|the most|\w+ points)[^.;,%\d]{1,40} (?:away|out)|eras\w+|blot(?:s|ted|ting)?\b"
+    r"|out of (?:view|sight)|wip(?:e|es|ed|ing)|tak(?:e|es|en|ing) (?:it|them|that|"
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
     r"strip(?:ped|ping)?|knowing nothing|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
     r"those|these|ball)|absent|gone|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"
@@ -129,7 +131,7 @@ _VERDICTS: Final = (
         r"|\bproof\b|"
         r"\b(?:statistically )?significant\b|\bclearly matter(?:s|ed)?\b|\breally matter(?:s"
         r"|ed)?\b|"
-        r"\bundoubtedly\b|\bwithout (?:a )?doubt\b",
+        r"\bundoubtedly\b|\bwithout (?:a )?doubt\b|\bmade (?:a|any|the) (?:\w+ )?difference\b",
     ),
 )
 CAUSE: Final = re.compile(
@@ -142,6 +144,12 @@ CAUSE: Final = re.compile(
 )
 _DENIED: Final = re.compile(
     rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\bfar from ?$", re.IGNORECASE
+)
+_CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
+_SUPPOSED: Final = re.compile(
+    r"\b(?:ideas?|claims?|suggest\w*|whether|notion|hypothes[ie]s|thought|believ\w+|did|do|does|if"
+    r"|evidence)\b",
+    re.IGNORECASE,
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran)"
@@ -335,7 +343,8 @@ def claims_in(text: str, reading: Reading, facts: Facts) -> tuple[list[Claim], b
     if pinned:
         alone = [claim for claim in chosen if claim.of_head]
         others = [claim for claim in chosen if not claim.of_head]
-        chosen = (alone or others) if _ALONE.search(text) else (others or alone)
+        only = _ALONE.search(text) and "from the model" not in reading.sentence
+        chosen = (alone or others) if only else (others or alone)
     return chosen, pinned
 
 
@@ -407,9 +416,12 @@ def verdicts_in(text: str) -> list[tuple[str, str]]:
             taken.append((match.start(), match.end()))
             if re.search(
                 r"\b(?:whether|if|would be|only if|unless)(?: \w+){0,3} ?$", text[: match.start()]
-            ):
+            ) or ("difference" in match.group() and _SUPPOSED.search(text[: match.start()])):
                 continue
-            if verdict == SUPPORTED and _DENIED.search(text[: match.start()]):
+            if verdict == SUPPORTED and (
+                _DENIED.search(text[: match.start()])
+                or ("difference" in match.group() and _CANNOT.search(text[: match.start()]))
+            ):
                 found.append((match.start(), NOT, match.group()))
                 continue
             found.append((match.start(), verdict, match.group()))

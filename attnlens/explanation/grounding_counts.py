@@ -9,6 +9,7 @@ from typing import Final
 from attnlens.explanation.attention_types import SCALES
 from attnlens.explanation.grounding_claims import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
+from attnlens.explanation.grounding_numbers import FRACTION
 from attnlens.explanation.grounding_text import COUNT, ORDINAL_WORDS, whole
 from attnlens.explanation.grounding_units import numbers_in
 
@@ -78,6 +79,8 @@ class Counts:
         for match in re.finditer(
             r"\b(?:T20I?s?|T10|[Hh]ead (?:number )?\d|P\s?\([^)]*\)|one of|at one)", text
         ):
+            text = _blanked(text, match.start(), match.end())
+        for match in FRACTION.finditer(text):
             text = _blanked(text, match.start(), match.end())
         for number in numbers_in(text):
             text = _blanked(text, number.start - len(number.sign), number.end)

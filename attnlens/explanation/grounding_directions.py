@@ -15,7 +15,8 @@ _UP: Final = re.compile(
     r"|rises?|rose|"
     r"rising|climb(?:s|ed|ing)?|grow(?:s|ing)?|grew|goes up|went up|jump(?:s|ed)?|push(?:es|ed"
     r"|ing)? up|"
-    r"adds?|added|adding|up)\b",
+    r"adds?|added|adding|helps?|bolster(?:s|ed)?|inflat(?:es?|ed)|swells?|strengthens?|nudg(?:es?|ed)"
+    r" up|up)\b",
     re.IGNORECASE,
 )
 _DOWN: Final = re.compile(
@@ -25,7 +26,8 @@ _DOWN: Final = re.compile(
     r"|takes? (?:\w+ )?away|"
     r"took away|hold(?:s|ing)? (?:\w+ ){0,3}down|held (?:\w+ ){0,3}down|pull(?:s|ed"
     r"|ing)? (?:\w+ ){0,3}down|"
-    r"drag(?:s|ged)?(?: \w+){0,3} down|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
+    r"drag(?:s|ged)?(?: \w+){0,3} down|dent(?:s|ed)?|erod(?:es?|ed)|depress(?:es|ed)?|suppress(?:es"
+    r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
     r"|down)\b",
     re.IGNORECASE,
 )
@@ -35,12 +37,17 @@ _SPOKE: Final = re.compile(
 )
 _LIKELIER: Final = re.compile(
     r"\b(more|less) likely\b|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
-    r"\b(above|below|over|under) (?:the |its |their )?(?:baseline|usual|average|norm)|"
+    r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in excess of"
+    r"|beyond|clear of) (?:the |its |their |that |what (?:is|was) )?(?:baseline|usual|average|norm"
+    r"|default)|\b(over-represented|under-represented)\b|"
     r"\b(higher|lower|more|less|greater|smaller) than\b",
     re.IGNORECASE,
 )
 _UP_WORDS: Final = frozenset(
-    ["more", "likelier", "high", "higher", "raised", "above", "over", "greater"]
+    [
+        *("more", "likelier", "high", "higher", "raised", "above", "over", "greater", "up on"),
+        *("ahead of", "north of", "in excess of", "beyond", "clear of", "over-represented"),
+    ]
 )
 _THAN_USUAL: Final = re.compile(
     r"\b(?:usual|baseline|average|normal|norm|default|knows nothing|stands? out|otherwise)\b",
@@ -57,7 +64,7 @@ _IDLE: Final = re.compile(
 _TAKEN: Final = re.compile(
     r"^(?:takes?|took|drop(?:s|ped|ping)?|cuts?|cutting) (?:\w+ )?(?:away |out )?(?:the |those "
     r"|these )?"
-    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d|$)",
+    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%])|$)",
     re.IGNORECASE,
 )
 _HIDDEN_UP: Final = re.compile(r"\bcover(?:s|ed|ing)? (?:\w+ )?up$", re.IGNORECASE)
@@ -120,7 +127,7 @@ class Directions:
         outcome = self._outcome(reading, match)
         if outcome is None:
             return
-        known = self._change(reading, outcome, text, match)
+        known = self._change(reading, outcome, text, match) or self._since(reading, outcome, match)
         if known and not any(_goes(one.value, up) for one in known):
             yield self._wrong(match.group(), plain, up, known[0])
         elif _MOST.search(text[match.start() :]) and reading.groups and not reading.hiding:
@@ -165,6 +172,20 @@ class Directions:
                 for claim in reading.claims
             ]
         return []
+
+    def _since(self, reading: Reading, outcome: str, match: re.Match[str]) -> list[Known]:
+        """The change from the baseline, where a chance is said to have come to what it is."""
+        if reading.hiding or reading.pinned:
+            return []
+        now, base = self._facts.chance(outcome), self._facts.chance(outcome, "baseline")
+        came = re.match(
+            r"(?: \w+ly)? (?:to|at) (?:about |around )?(?=[\d.]+ ?(?:%|per))",
+            reading.text[match.end() :],
+        )
+        after = numbers_in(reading.text[match.end() :])
+        if came is None or not after or not after[0].fits(100 * now.value):
+            return []
+        return [Known(100 * (now.value - base.value), now.pointer)]
 
     def _most(
         self, reading: Reading, up: bool, match: re.Match[str], outcome: str, plain: str

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES, SCALES
-from attnlens.explanation.grounding_claims import ONE_HEAD, Reading
+from attnlens.explanation.grounding_attention import EARLIER_PERCENT, shares_of_attention
+from attnlens.explanation.grounding_claims import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
+from attnlens.explanation.grounding_points import points_of
+from attnlens.explanation.grounding_text import COUNT, whole
 from attnlens.explanation.grounding_units import (
     NATS,
     NUMERAL,
@@ -42,7 +45,8 @@ _AFTER_BASE: Final = re.compile(
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran|are|were|came)"
-    r"|came true|of the time|calibrat\w+|where it said|on record|when (?:it|the model) "
+    r"|came true|of the time|calibrat\w+|where it said|on record|"
+    r"track record|observed|in practice|forecasts? (?:of|at|near|like)|when (?:it|the model) "
     r"(?:says?|said|gives?|gave)|such (?:a )?(?:balls?|forecasts?|predictions?))\b",
     re.IGNORECASE,
 )
@@ -57,6 +61,9 @@ _CHANCE_WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 _BASE: Final = re.compile(rf"\b(?:{_BASE_WORDS})\b", re.IGNORECASE)
+_PLAIN_BASE: Final = re.compile(
+    r"\b(?:baseline|usual|normal|typical|average|norm|default|nothing|context|prior)", re.IGNORECASE
+)
 _SETTLED: Final = re.compile(
     rf"\b(?:(?:against|versus|vs\.?)(?: an?| the| about| some)?|(?:{_BASE_WORDS})"
     rf"(?: of| is| was| at| being|:)*) ?$",
@@ -70,9 +77,16 @@ _REMOVED: Final = re.compile(
     r"\b(?:hid\w*|remov\w+|mask\w*|it|them|they|those|these|that|which|balls|deliveries)\b",
     re.IGNORECASE,
 )
+_NOTICE: Final = re.compile(r"\b(?:attention|attend\w*|weights?|focus\w*|gaze)\b", re.IGNORECASE)
+_SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
 _OF_ATTENTION: Final = re.compile(
     r"^ ?(?:of|in) (?:(?:all|its|the|that|this|model's|total|overall) ){0,3}(?:attention|weight"
     r"|focus|gaze)\b",
+    re.IGNORECASE,
+)
+FRACTION: Final = re.compile(
+    rf"\b(?P<some>{COUNT})(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?: every)?[ -]"
+    rf"(?P<many>{COUNT}|a hundred)\b(?! (?:balls were|overs?|innings|attended|runs))",
     re.IGNORECASE,
 )
 _INTERVAL: Final = re.compile(
@@ -84,32 +98,9 @@ _ROUGH: Final = re.compile(
     re.IGNORECASE,
 )
 _LESS: Final = re.compile(r"(?:\b(?:less than|under|below)|<) ?$", re.IGNORECASE)
-_EVEN: Final = re.compile(
-    r"\b(?:even (?:attention|share|spread|split|look)|uniform\w*|(?:spread )?evenly|equal(?:ly)?|"
-    r"flat|by chance|no preference|fair share|proportion\w*)\b",
-    re.IGNORECASE,
-)
-
-RELATIONS: Final = (
-    ("same_over", r"(?:current|this|last) over(?!s)|over so far"),
-    ("same_matchup", r"(?:this|the) bowler'?s? (?:\w+ )?(?:balls? )?to this batter"),
-    ("same_bowler", r"(?:this|the) bowler'?s?\b|same[- ]bowler"),
-    ("same_batsman", r"(?:this|the) (?:batter|striker|batsman)'?s?\b|same[- ]bats?(?:man|ter)"),
-    ("boundary_cluster", r"clusters? of boundaries"),
-    ("over_boundary", r"first and last balls of (?:an |the )?overs?"),
-    ("wicket_adjacent", r"wickets and the balls (?:beside|next to)"),
-    ("boundary", r"boundar(?:y|ies)\b"),
-)
-_AGGREGATES: Final = {
-    "same_over": "last_over",
-    "same_bowler": "same_bowler",
-    "same_batsman": "same_batsman",
-    "boundary": "boundaries",
-}
 
 
 _SURPRISE: Final = re.compile(r"\bsurpris|\binformation\b", re.IGNORECASE)
-_EARLIER_PERCENT: Final = re.compile(r"\d ?(?:%|per ?cent)", re.IGNORECASE)
 _RATED: Final = re.compile(r"(?:,? ?(?:at|is|was|to|from|stands at|comes? out at|had|:|\()? ?)")
 _NEXT_BASE: Final = re.compile(
     rf"\b(?:{_BASE_WORDS})(?: of| is| was| at| being|:)? ?$", re.IGNORECASE
@@ -118,15 +109,20 @@ _MOVED: Final = re.compile(
     r"\b(?:from|to|at|not|rather than|instead of)\b[^.;]{0,30}$", re.IGNORECASE
 )
 _INSTEAD: Final = re.compile(
-    r"\b(?:rather than|instead of|not|against|compared (?:with|to)|down from|up from|from|than|"
+    r"\b(?:rather than|instead of|as opposed to|in place of|not|against|compared (?:with|to)|down from|up from|from|than|"
     r"(?<!% )with (?:it|them|those|that)(?: in)?,?)(?: the)? ?$",
     re.IGNORECASE,
 )
 _BECOMES: Final = re.compile(
     r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that),?) ?$", re.IGNORECASE
 )
-_WITH: Final = re.compile(r"^ with (?:it|them|those|that)\b", re.IGNORECASE)
-_WITHOUT: Final = re.compile(r"^ (?:without|once|when|if|after) ", re.IGNORECASE)
+_WITH: Final = re.compile(
+    r"^ with (?:it|them|those|that)\b(?! (?:hidden|out|gone|remov|mask|taken|away|left|absent|cover))",
+    re.IGNORECASE,
+)
+_WITHOUT: Final = re.compile(
+    r"^ (?:without|once|when|if|after|with (?:it|them|those|that)) ", re.IGNORECASE
+)
 _BEFORE, _AFTER, _EITHER = "before", "after", "either"
 
 
@@ -158,6 +154,31 @@ class Numbers:
             yield from self._one(number, reading, before, after, plain)
         for match in _ODDS.finditer(text):
             yield from self._odds(match, reading, plain)
+        for match in FRACTION.finditer(text):
+            yield from self._fraction(match, reading, plain)
+
+    def _fraction(
+        self, match: re.Match[str], reading: Reading, plain: str
+    ) -> Iterator[Unsupported]:
+        """ "One in six": of a chance that has been named, and of the whole numbers the nearest."""
+        some, many = whole(match["some"]), whole(match["many"])
+        if not 0 < some < many <= 100 or reading.looked or reading.named:
+            return
+        told = number_of("0", PERCENT, "", match.start(), match.end())
+        outcome = self._outcome_of(told, reading)
+        if outcome is None:
+            return
+        key = "baseline" if _AGAINST.search(reading.text[: match.start()]) else "probability"
+        known = [self._facts.chance(outcome, key)]
+        if reading.pinned:
+            known += self._hidden(outcome, reading, _EITHER)
+        near = 0.6 if some == 1 else 1.0
+        low, high = some / (many + near), some / max(many - near, 0.5)
+        if not any(low <= one.value <= high for one in known):
+            yield Unsupported(
+                plain, match.group().strip(), "number", "is not what this is",
+                f"{known[0].value:.0%}", known[0].pointer,
+            )  # fmt: skip
 
     def _one(
         self, number: Number, reading: Reading, before: str, after: str, plain: str
@@ -168,7 +189,7 @@ class Numbers:
             known = self._percent(number, reading, before, after)
             values = [100 * one.value for one in known]
         elif number.unit == POINTS:
-            known, signed = self._points(number, reading), True
+            known, signed = points_of(self._facts, number, reading), True
             values = [one.value for one in known]
         elif number.unit == TIMES:
             known = self._ratios()
@@ -218,7 +239,7 @@ class Numbers:
         if _ATTENTION.search(reading.text) and (
             not near_chance or _OF_ATTENTION.search(reading.text[number.end :])
         ):
-            return self._attention(reading, before, after, number)
+            return shares_of_attention(self._facts, reading, before, after, number)
         against = _AGAINST.search(before)
         if not against and _AFTER_BASE.match(after):
             # "28% (baseline 38%)": the word goes with the number after it.
@@ -230,7 +251,7 @@ class Numbers:
         if against:
             return self._chances(outcome, "baseline")
         known = self._chances(outcome, "probability")
-        if _EARLIER_PERCENT.search(reading.text[: number.start]):
+        if EARLIER_PERCENT.search(reading.text[: number.start]):
             # Of two chances without a word that tells them apart, the second may be the baseline.
             known += self._chances(outcome, "baseline")
         return known
@@ -246,6 +267,18 @@ class Numbers:
         """
         text = reading.text
         outcome = self._outcome_of(number, reading)
+        if reading.pinned and not (reading.hiding or _PLAIN_BASE.search(text)):
+            # Of balls or of knowledge that a test was about: with them, and without.
+            yield from self._hidden(outcome, reading, _EITHER)
+        if _ATTENTION.search(text) and not _NOTICE.search(text):
+            yield from self._chances(
+                outcome, "baseline" if _AGAINST.search(before) else "probability"
+            )
+        if _SCALE.search(text):
+            weights = self._facts.data["fusion_weights"].items()
+            yield from (
+                Known(value, f"/fusion_weights/{name}") for name, value in weights if name in text
+            )
         if _SETTLED.search(before) or _AFTER_BASE.match(after):
             if reading.hiding and not _CALLS.search(text):
                 yield from self._chances(outcome, "baseline")
@@ -313,9 +346,11 @@ class Numbers:
         spread = re.search(r"\b(?:between|interval|range|95)\b", reading.text)
         if re.search(
             r"\b(?:came|comes?|happened|happens|true|in fact|really|actually)\b", before
-        ) or (re.match(r" of the time", after)):
+        ) or re.match(r" (?:of the time|observed|in practice)", after):
             keys, known = ["happened"], []
-        elif re.search(r"\b(?:said|says|gave|gives|predicted|calls? (?:of|at|near))\b", before):
+        elif re.search(
+            r"\b(?:said|says|gave|gives|predicted|calls? (?:of|at|near))\b", before
+        ) or re.match(r" (?:predicted|forecast|called)", after):
             keys = ["predicted"]
         for at, entry in enumerate(table["outcomes"] if table else ()):
             if outcome is None or outcome in (entry["outcome"], BOUNDARY):
@@ -327,126 +362,7 @@ class Numbers:
             known += self._chances(outcome, "baseline")
         return known
 
-    def _attention(self, reading: Reading, before: str, after: str, number: Number) -> list[Known]:
-        """Shares of attention: of the relation that is named, of the balls, or of the "
-        "prediction."""
-        data, text = self._facts.data, reading.text
-        if re.search(r"\b(?:prediction|fusion|ball itself|carries)\b", text):
-            weights = data["fusion_weights"].items()
-            return [Known(value, f"/fusion_weights/{name}") for name, value in weights]
-        scales = [scale for scale in SCALES if re.search(rf"\b{scale}\b", text)] or ["medium"]
-        named = self._relation(text, number) or reading.relation
-        reading.relation = named
-        last = not _EARLIER_PERCENT.search(text[number.end :])
-        if _EVEN.search(before) or (last and _EVEN.search(after)):
-            keys = ["uniform"]
-        else:
-            keys = ["share"]
-            if _EARLIER_PERCENT.search(text[: number.start]):
-                keys.append("uniform")
-        known: list[Known] = []
-        for scale in scales:
-            pointer = f"/across_balls/{scale}"
-            heat = data["across_balls"][scale]
-            for at, share in enumerate(heat["shares"]):
-                if share["relation"] == named or named is None:
-                    known += [Known(share[key], f"{pointer}/shares/{at}/{key}") for key in keys]
-            for name, value in heat["aggregate_attention"].items() if "share" in keys else ():
-                if named is None or _AGGREGATES.get(named) == name:
-                    known.append(Known(value, f"{pointer}/aggregate_attention/{name}"))
-        if named is None or reading.named or ONE_HEAD.search(text):
-            for scale in SCALES:
-                known += self._heads(scale, reading)
-        return known
-
-    def _relation(self, text: str, number: Number) -> str | None:
-        """The kind of past ball that is named nearest."""
-        best: tuple[int, str] | None = None
-        for relation, pattern in RELATIONS:
-            for match in re.finditer(rf"\b(?:{pattern})", text, re.IGNORECASE):
-                gap = min(abs(match.start() - number.end), abs(number.start - match.end()))
-                if best is None or gap < best[0]:
-                    best = gap, relation
-        return None if best is None else best[1]
-
-    def _heads(self, scale: str, reading: Reading) -> Iterator[Known]:
-        heads = self._facts.data["across_balls"][scale]["attention_by_head"]
-        wanted = (
-            {self._facts.history[at]["index"] for at in reading.places} if reading.named else set()
-        )
-        for name, head in heads.items():
-            pointer = f"/across_balls/{scale}/attention_by_head/{name}"
-            for balls, weights in (("top_balls", "weights"), ("top_any", "top_any_weights")):
-                chosen = [at for at, ball in enumerate(head[balls]) if not wanted or ball in wanted]
-                for at in chosen:
-                    yield Known(head[weights][at], f"{pointer}/{weights}/{at}")
-                if chosen:
-                    yield Known(sum(head[weights][at] for at in chosen), f"{pointer}/{weights}")
-            for key in ("self_attention", "past_attention"):
-                yield Known(head[key], f"{pointer}/{key}")
-
     # -- points, nats, bits, odds ----------------------------------------------------------------
-
-    def _points(self, number: Number, reading: Reading) -> list[Known]:
-        outcome = self._points_outcome(number, reading)
-        groups = self._groups_near(number, reading)
-        wanted = (
-            [outcome] if outcome else [self._facts.moved, self._facts.data["prediction"]["top"]]
-        )
-        known: list[Known] = []
-        if groups and not reading.hiding:
-            return [self._facts.points(at, one) for at in groups for one in wanted]
-        if reading.hiding or reading.pinned:
-            for claim in reading.claims:
-                own = [outcome] if outcome else [claim.data["top_change"]["outcome"]]
-                for one in own:
-                    at = OUTCOMES.index("4" if one == BOUNDARY else one)
-                    known.append(Known(claim.change(one), f"{claim.pointer}/changes/{at}/points"))
-            known += self._ball_points(reading, wanted)
-            if known:
-                return known
-        for one in wanted:
-            base, now = self._facts.chance(one, "baseline"), self._facts.chance(one)
-            known.append(Known(100 * (now.value - base.value), now.pointer))
-        if not reading.looked:
-            count = len(self._facts.data["contributions"])
-            known += [self._facts.points(at, one) for at in range(count) for one in wanted]
-        return known
-
-    def _points_outcome(self, number: Number, reading: Reading) -> str | None:
-        before = [one for one in reading.outcomes if one.end <= number.start]
-        if before:
-            return before[-1].outcome
-        return reading.outcomes[0].outcome if reading.outcomes else reading.outcome
-
-    def _groups_near(self, number: Number, reading: Reading) -> Sequence[int]:
-        if len(reading.groups) < 2:
-            return reading.groups
-        from attnlens.explanation.grounding_claims import groups_in
-
-        # Of several groups that one goes with a number that stands right before it.
-        parts = re.split(r"[;,)]| and ", reading.text[: number.start])
-        for part in reversed(parts):
-            near = groups_in(part, self._facts)
-            if near:
-                return near
-        return reading.groups
-
-    def _ball_points(self, reading: Reading, wanted: Sequence[str]) -> Iterator[Known]:
-        places = set(reading.places)
-        if not reading.named or len(places) != 1:
-            return
-        place = next(iter(places))
-        for at, entry in enumerate(self._facts.history[place]["changes"]):
-            if entry["outcome"] in wanted:
-                yield Known(entry["points"], f"/history/{place}/changes/{at}/points")
-        index = self._facts.history[place]["index"]
-        for rank, group in enumerate(self._facts.data["contributions"]):
-            for row, ball in enumerate(group["balls"]):
-                for at, entry in enumerate(ball["points"]):
-                    if ball["index"] == index and entry["outcome"] in wanted:
-                        pointer = f"/contributions/{rank}/balls/{row}/points/{at}/points"
-                        yield Known(entry["points"], pointer)
 
     def _nats(self, reading: Reading) -> list[Known]:
         known = []

@@ -37,7 +37,7 @@ _RECORD: Final = re.compile(
     rf"({NAME})'s? (?:\w+ )?(?:record|career|rating)|(?:record|ratings?|career) of ({NAME})"
 )
 _NOUN: Final = re.compile(
-    rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,| here)? ({NAME})", re.IGNORECASE
+    rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,|:| here)? ({NAME})", re.IGNORECASE
 )
 _ACTS: Final = re.compile(
     rf"({NAME}) (?:\w+ly )?(bowls\b|is bowling\b|has the ball|is (?:batting|facing|on strike)|on "
@@ -68,8 +68,10 @@ _PAST: Final = re.compile(
 )
 _OFF: Final = re.compile(rf"\b(?:runs?|boundar\w+|fours?|six(?:es)?|taken|hit|scored) off ({NAME})")
 _SIDE: Final = re.compile(
-    rf"({NAME})(?:,? who)? (?:are|were|is|was|stand|stood|have|had|at|on)?,? ?"
-    rf"(\d{{1,3}}/\d{{1,2}}|batting|bowling|chasing|defending|need|needing|fielding)"
+    rf"({NAME})(?:,? who)? (?:are|were|is|was|stand|stood|have|had|at|on|now)?,? ?"
+    rf"(\d{{1,3}}/\d{{1,2}}|batting|bowling|chasing|defending|need|needing|fielding|going at|scoring"
+    rf"|made \d|scored \d|reached \d|lost \w+ wickets?|requir(?:e|ing)|want \d|{NAME} (?:bowling"
+    rf"|to bowl|with the ball|running in)|turn(?:ed)? to {NAME})"
 )
 _TOTAL: Final = re.compile(r"(?<![\d./])\d{1,3}/\d{1,2}(?!\d)")
 _NEVER: Final = re.compile(
@@ -260,7 +262,7 @@ class Players:
             if not names:
                 continue
             key = "batting_team"
-            if match[2] in ("bowling", "defending", "fielding"):
+            if re.search(r"bowl|ball|defend|field|running in|turn", match[2]):
                 key = "bowling_team"
             if match_facts[key] not in names:
                 yield Unsupported(

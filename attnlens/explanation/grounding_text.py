@@ -101,7 +101,9 @@ _END: Final = re.compile(
 )
 _CLAUSE: Final = re.compile(
     r";\s|\s-\s|,?\s(?:while|whereas|although|though|yet)\s|,\s(?:but|and)\s(?=[^,;]*\b"
-    r"(?:hid|remov|without|tak|the model|it |this |that |the ))|:\s(?=[a-zA-Z\ue100-\uf8ff])"
+    r"(?:hid|remov|without|tak|the model|it |this |that |the ))"
+    r"|(?i:(?<!\bbowler)(?<!\bbatter)(?<!\bbatsman)(?<!\bstriker)(?<!\bbowling)(?<!\bbatting))"
+    r":\s(?=[a-zA-Z\ue100-\uf8ff])"
 )
 
 
@@ -200,24 +202,24 @@ OUTCOMES: Final = tuple(
         ),
         (
             "2",
-            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in(?! the e| fact| truth)|off|on(?! top)|came"
             r"|scored)| from (?!\d+(?:\.\d+)?%))|\ba couple\b",
         ),
         (
             "3",
-            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in(?! the e| fact| truth)|off|on(?! top)|came"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "5",
-            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in(?! the e| fact| truth)|off|on(?! top)|came"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "4",
             rf"\bfours\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck"
             rf"|off) four\b{_COUNTED}"
-            r"|\bfour runs\b(?! (?:in(?! the e| fact| truth)|off|on|came|scored)"
+            r"|\bfour runs\b(?! (?:in(?! the e| fact| truth)|off|on(?! top)|came|scored)"
             r"| from (?!\d+(?:\.\d+)?%))|\bfour(?= (?:at|off) (?:ball )?\d)"
             r"|^four(?=$|[,:])",
         ),
@@ -226,7 +228,7 @@ OUTCOMES: Final = tuple(
             rf"\bsixes\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck|off) six\b{_COUNTED}"
             r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:])",
         ),
-        ("boundary", r"\bboundar(?:y|ies)\b"),
+        ("boundary", r"\bboundar(?:y|ies)\b|(?<=the )(?:ropes?|fence)\b"),
         ("W", r"\bwickets?\b|\bdismissals?\b|\bdismissed\b"),
     )
 )
