@@ -1,6 +1,7 @@
 """Passages for `grounding_passages`, in the styles that language models answer prompts in.
 
-`FIRST_PASSAGES` were measured once before any rule was changed for them; they have been used since.
+Each set was measured once before any rule was changed for it, and used since; but for the last,
+for which no rule was changed.
 """
 
 FIRST_PASSAGES = {
@@ -129,5 +130,140 @@ FIRST_PASSAGES = {
         "In short: a balanced ball, with no strong story to tell either way.",
         "None of this tells us what the bowler was thinking, of course.",
         "Treat the unsupported stories with caution.",
+    ),
+}
+
+SECOND_PASSAGES = {
+    "expected": (
+        "So here's {bowler.last} again, {batter.last} the man he has to dislodge, and our numbers "
+        "make {top} the likeliest thing at {top_now}.",
+        "{batting} sit on {score}. Against {bowler}, the model thinks {batter} is <<more|less>> "
+        "prone than usual to {moved}: {now}, when an anonymous ball rates {base}.",
+        "Key takeaway: {moved}'s probability ({now}) is {diff} points <<higher|lower>> than its "
+        "baseline.",
+        "**{bowler} to {batter}** | {score}\n\n* Top outcome: {top}, {top_now}\n* Biggest shift: "
+        "{moved}, {base} to {now}",
+        "{bowler.last} steams in. The forecast? {moved} at {now} percent-wise, baseline {base}.",
+        "The model isn't fence-sitting: {top} is its number one at {top_now}.",
+        "What stands out is {moved}, which has <<gone up|come down>> {diff} points from its "
+        "baseline and is now {now}.",
+        "As {bowler.last} turns at the end of his run, {batting} are {runs_so_far} for {down}, "
+        "and a {now} chance of {moved} is what the model offers ({base} being par).",
+        "Model says: {top} ({top_now}). You say? 🏏 {bowler.last} vs {batter.last} #cricket",
+        "Par for {moved} is {base}. Today's figure: {now}.",
+        "Facing {bowler} is {batter}, and the model expects {top} more than anything else, with a "
+        "probability of {top_now}.",
+        "By the model's lights, the likelihood of {moved} <<outstrips|trails>> the baseline, {now} "
+        "to {base}.",
+        "{batter.last} is the one taking strike, {bowler.last} the one with ball in hand.",
+    ),
+    "odds": (
+        "Put simply, {thing} should turn up about once in {in} such deliveries.",
+        "You'd back {thing} to happen one ball in {in}.",
+    ),
+    "ranked": (
+        "{first} tops the chart ({first_now}); {second} is runner-up ({second_now}); {third} "
+        "completes the podium ({third_now}).",
+        "Only {first} ({first_now}) is rated above {second} ({second_now}).",
+        "Outcomes to watch:\n1. {first}: {first_now}\n2. {second}: {second_now}\n3. {third}: "
+        "{third_now}",
+        "{second} comes in second at {second_now}, some distance behind {first} on {first_now}.",
+    ),
+    "claim": (
+        "To get there it leaned on balls {labels}. When these are withheld, {hit} <<rises|falls>> "
+        "to {after} (it was {before}), and statistically that is {verdict}.",
+        "Attention centred on deliveries {labels}. Their removal would <<raise|reduce>> the chance "
+        "of {hit} from {before} to {after}. This claim is {verdict}.",
+        "Balls {labels}: {hit} {before} with, {after} without. {verdict}.",
+        "If we pretend balls {labels} never happened, {hit} ends up at {after} and not {before}, "
+        "so the story is {verdict}.",
+        "The {number} balls {labels} held its attention; without them {hit} would stand at "
+        "{after}, compared to {before} with them - {verdict}.",
+        "Mask {labels} and you get {after} for {hit} instead of {before} (verdict: {verdict}).",
+    ),
+    "told_verdict": (
+        "It dwelt on balls {labels}, [[and the test backs that up|though the test does not back "
+        "that up]].",
+        "As for balls {labels}: [[real effect, supported by the test|no real effect, not better "
+        "than chance]].",
+        "The link to balls {labels} is [[more than coincidence|possibly coincidence]], in other "
+        "words {verdict}.",
+        "Did balls {labels} matter? [[They did, the test says|The test says no better than "
+        "chance]].",
+        "Balls {labels} drew the eye, but [[unlike most such stories this one is supported|like "
+        "most such stories this one is not supported]].",
+    ),
+    "cause": (
+        "Thanks largely to balls {labels}, the model has {hit} at {before} where it would have had "
+        "{after}.",
+        "Balls {labels} are why {hit} sits at {before}; take them out and it would be {after}.",
+    ),
+    "counted": (
+        "It looked hard at {labels} - {some} of the {many} found the boundary.",
+        "Among the {many} deliveries it remembered ({labels}) there were {some} boundaries.",
+        "The balls in question are {labels}, which yielded {some} boundaries between them.",
+    ),
+    "group": (
+        "More than anything, {group} moves {moved}, to the tune of {points} points.",
+        "{Group} (worth {points} points) and {other} ({other_points}) pull in opposite directions "
+        "on {moved}.",
+        "On the contributions side, {group} has the largest say in {moved} at {points} points, "
+        "partly offset by {other} at {other_points}.",
+        "{Group} <<nudges up|eats into>> {moved}: {points} points.",
+    ),
+    "record": (
+        "If the model knew nothing of {what}, {hit} would be {after} instead of {before} "
+        "({verdict}).",
+        "Leaving out {what} <<pushes|brings>> {hit} <<up|down>> from {before} to {after}; that is "
+        "[[supported|not better than chance]].",
+        "{what} is [[a supported influence|not a supported influence]]: {before} for {hit} with "
+        "it, {after} without.",
+    ),
+    "calls": (
+        "In the past, when it gave {moved} about {said}, that happened {came} of the time.",
+        "For calibration: predictions near {said} were right {came} of the time over {cases} "
+        "deliveries.",
+        "Such a forecast has come true in {came} of {cases} cases.",
+    ),
+    "happened": (
+        "And the ball itself? {actual}. The model had that down as a {actual_now} shot.",
+        "It turned out to be {actual}, carrying {bits} bits of surprise.",
+        "{batter.last} ended up with {actual} - {actual_now} before the ball, {bits} bits.",
+        "Outcome: {actual} ({actual_now} beforehand).",
+    ),
+    "event": (
+        "{event_bowler.last} had sent down {event} to {event_batter.last} at {event_ball}.",
+        "{event_ball}: {event_bowler} to {event_batter}, {event}.",
+        "The {event_ball} delivery, from {event_bowler.last} to {event_batter.last}, resulted in "
+        "{event}.",
+        "Among the earlier balls is {event} at {event_ball}.",
+    ),
+    "attention": (
+        "{relation} soaked up {share} of its attention, when blind chance would have handed them "
+        "{uniform}.",
+        "Where did it look? {relation} got {share} of the attention, against an even share of "
+        "{uniform}.",
+    ),
+    "weights": (
+        "By weight, the {scale} scale supplies {weight} of the final prediction.",
+        "Of the memory scales, {scale} matters most to the prediction, with {weight}.",
+    ),
+    "chase": (
+        "Still {runs} to get, {left} balls in which to get them.",
+        "{runs} more runs are wanted from {left} deliveries to reach {target}.",
+        "The requirement is {runs} from {left}, with {target} to win and {score} on the board.",
+    ),
+    "rate": (
+        "The run rate stands at {rate} after {score}.",
+        "{batting}, {score}, scoring at {rate} runs per over.",
+    ),
+    "nothing": (
+        "A word of caution: a weight tells us where the model looked, nothing more.",
+        "{batter.last} looks set, but {bowler.last} has a plan.",
+        "That's a lot of numbers for one delivery, isn't it?",
+        "The rest is noise, and the model says as much.",
+        "Two good players, one ball, and a crowd holding its breath.",
+        "We should not read too much into patterns that were not tested.",
+        "Overall, the picture is mixed.",
     ),
 }
