@@ -100,6 +100,13 @@ _DENIED: Final = re.compile(
     r"\b(?:not|no|never|n't|nothing|without|instead|unlike|expect\w*|after|before|since|until)\b",
     re.IGNORECASE,
 )
+_THE_BALLS: Final = re.compile(
+    rf"\bthe ({COUNT}) (?:\w+ )?(?:balls|deliveries)(?: at|,|:| were| \()? ?(?P<list>{_LIST})",
+    re.IGNORECASE,
+)
+_FURTHER: Final = re.compile(r",? (?:and|to|through)\b")
+_CHANCE: Final = re.compile(r" (?:at |about |around )?[\d.]+ ?(?:%|per ?cent)")
+_THIS: Final = re.compile(r"\b(?:this|the|today's) (?:ball|one|time|delivery)\b", re.IGNORECASE)
 _ALIKE: Final = 0.005
 _MOMENTUM: Final = re.compile(
     rf"({COUNT}) runs? in (?:the )?last ({COUNT}) attended", re.IGNORECASE
@@ -242,7 +249,7 @@ class Balls:
         for rank, one in enumerate(reading.outcomes):
             after = _AT.match(text[one.end :])
             before = _WAS.search(text[: one.start])
-            if one.expected and not after:
+            if (one.expected and not after) or _CHANCE.match(text[one.end :]):
                 continue
             if after and not re.match(r"\s?%", text[one.end + after.end() :]):
                 labels = after[1]
@@ -316,6 +323,13 @@ class Balls:
                     reading, plain, match.group(), int(match[1]), int(match[2]), BOUNDARY
                 )
             told.update(range(len(reading.outcomes)))
+        for match in _THE_BALLS.finditer(text):
+            listed = {label for label, _, _ in labels_in(match["list"], self._facts)}
+            if whole(match[1]) != len(listed) > 0 and not _FURTHER.match(text[match.end() :]):
+                yield Unsupported(
+                    plain, match.group(), "count", "is not how many balls there are",
+                    str(len(listed)), None,
+                )  # fmt: skip
         for match in _OF.finditer(text):
             kind = self._kind_beside(reading, match.start(), match.end(), told)
             if match[1].lower() in ("each", "half") or (kind is None and match[2] is None):
@@ -509,7 +523,11 @@ class Balls:
                 continue
             if rank in told or one.expected:
                 continue
-            came = _BROUGHT.search(before) and not re.match(r"(?: of the time|'s)", after)
+            came = _BROUGHT.search(before) and not re.match(
+                r" of the time|'s| (?:about |around |a |an )?[\d.]+ ?(?:%|per)", after
+            )
+            if came and re.search(LABEL, before) and len(set(reading.places)) == 1:
+                continue  # told of that ball
             if came or _CAME.match(after):
                 actual = prediction["actual"]
                 if self._of_one(reading, one):
@@ -562,7 +580,8 @@ class Balls:
             return
         if self._facts.is_outcome(places[0], past[0].outcome):
             return
-        if not alone and _same(past[0].outcome, self._facts.data["prediction"]["actual"] or ""):
+        actual = self._facts.data["prediction"]["actual"] or ""
+        if _THIS.search(text) and _same(past[0].outcome, actual):
             return
         label = self._facts.history[places[0]]["label"]
         yield self._not_so(places[0], label, past[0], text, plain)

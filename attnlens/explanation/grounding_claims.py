@@ -16,8 +16,8 @@ HIDING: Final = re.compile(
     r"|tak(?:e|es|en|ing) (?!most|the most|\w+ points)[^.;,%\d]{1,40} (?:away|out)|eras\w+|blot(?:s|ted|ting)?\b"
     r"|out of (?:view|sight)|wip(?:e|es|ed|ing)|tak(?:e|es|en|ing) (?:it|them|that|"
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
-    r"strip(?:ped|ping)?|knowing nothing|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
-    r"those|these|ball)|absent|gone|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"
+    r"strip(?:ped|ping)?|knowing nothing|kn(?:ows?|ew) nothing (?:of|about) (?!it\b|a ball|the ball|this ball)|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
+    r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"
     r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+)\b",
     re.IGNORECASE,
 )
@@ -104,7 +104,8 @@ _VERDICTS: Final = (
         r"\b(?:in|no )?distinguish\w* from (?:chance|luck|noise|random)\b|"
         r"\b(?:down to|put down to|as good as) (?:chance|luck|noise)\b"
         r"|\bchance (?:alone )?(?:does|would|could)\b"
-        rf"|\b(?:fail(?:s|ed)?|{_NO}(?: \w+)?) (?:to )?beat (?:chance|luck)",
+        rf"|\b(?:fail(?:s|ed)?|{_NO}(?: \w+)?) (?:to )?beat (?:chance|luck)"
+        r"|\b(?:possibly|mere|just|pure|perhaps|probably|likely)(?: a)? coincidence\b",
     ),
     (
         NOT,
@@ -124,6 +125,7 @@ _VERDICTS: Final = (
         SUPPORTED,
         r"\bsupported\b|\bsupports?\b(?! act)|\bborne out\b|\bbacked (?:up|by (?:the )?(?:test"
         r"|evidence))\b|"
+        r"\bback(?:s|ed)? (?:that|it|this|them) up\b|\bmore than (?:a )?coincidence\b|"
         r"\bupheld\b|\b(?:holds?|held|stands?|stood) up\b|\bsurvive[sd]?\b|"
         r"\bpass(?:es|ed)(?: the| its)? (?:test|check)\b|\b(?:better|more) than (?:chance|luck"
         r"|random)\b|"
@@ -199,7 +201,8 @@ def labels_in(text: str, facts: Facts) -> list[tuple[str, int, int]]:
         ):
             continue
         if re.search(
-            r"(?:\brate(?: of| is| at|:)?|\bq|\bp|=|times|surprise(?: of)?|[≤<>]) ?$", before
+            r"(?:\brate(?: of| is| at|:| \w+ \w+| \w+ \w+ \w+)?|\bq|\bp|=|times|surprise(?: of)?|[≤<>]) ?$",
+            before,
         ):
             continue
         if "(" in before[-2:] and re.match(r"\s*(?:bits?|nats?|points?)", after):

@@ -48,7 +48,7 @@ _ORDINAL: Final = re.compile(
 )
 _RATE: Final = re.compile(
     r"\b(required|asking|needed|run|scoring|current)?[- ]?(?:run )?rate(?: required)?(?: of| is"
-    r"| was| at| now|:)*"
+    r"| was| at| now|:| stands| sits| has been| currently| remains| running| about| around)*"
     r" ?(\d{1,2}(?:\.\d+)?)|(\d{1,2}(?:\.\d+)?) (?:runs )?(?:an|per) over",
     re.IGNORECASE,
 )
@@ -233,7 +233,7 @@ class Counts:
     def _balls(self, reading: Reading, before: str, after: str) -> list[Known]:
         ball, data = self._ball, self._facts.data
         left = _some(ball["balls_left"], "/ball/balls_left")
-        if re.match(r" (?:left|remaining|to (?:go|come|spare|bowl))", after):
+        if re.match(r" (?:left|remaining|in which|to (?:go|come|spare|bowl|get))", after):
             return left
         known = [
             *left,
@@ -370,6 +370,10 @@ class Counts:
                 )
                 if ball[key] is not None
             ]
+        table = self._facts.data["prediction"].get("calibration")
+        if table and number > 200:
+            for at, entry in enumerate(table["outcomes"]):
+                known.append(Known(entry["balls"], f"/prediction/calibration/outcomes/{at}/balls"))
         if not any(one.value == number for one in known):
             yield self._wrong(plain, said, known, number, "is not in the explanation")
 

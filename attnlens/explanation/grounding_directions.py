@@ -27,7 +27,7 @@ _DOWN: Final = re.compile(
     r"took away|hold(?:s|ing)? (?:\w+ ){0,3}down|held (?:\w+ ){0,3}down|pull(?:s|ed"
     r"|ing)? (?:\w+ ){0,3}down|"
     r"drag(?:s|ged)?(?: \w+){0,3} down|dent(?:s|ed)?|erod(?:es?|ed)|depress(?:es|ed)?|suppress(?:es"
-    r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
+    r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
     r"|down)\b",
     re.IGNORECASE,
 )
@@ -36,10 +36,12 @@ _SPOKE: Final = re.compile(
     re.IGNORECASE,
 )
 _LIKELIER: Final = re.compile(
-    r"\b(more|less) likely\b|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
+    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent)\b|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
     r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in excess of"
     r"|beyond|clear of) (?:the |its |their |that |what (?:is|was) )?(?:baseline|usual|average|norm"
     r"|default)|\b(over-represented|under-represented)\b|"
+    r"\b(outstrips|exceeds|tops|beats|surpasses|trails|undershoots|lags behind|lags) (?:the |its |that )?"
+    r"(?:baseline|usual|average|norm|default)|"
     r"\b(higher|lower|more|less|greater|smaller) than\b",
     re.IGNORECASE,
 )
@@ -47,6 +49,7 @@ _UP_WORDS: Final = frozenset(
     [
         *("more", "likelier", "high", "higher", "raised", "above", "over", "greater", "up on"),
         *("ahead of", "north of", "in excess of", "beyond", "clear of", "over-represented"),
+        *("outstrips", "exceeds", "tops", "beats", "surpasses"),
     ]
 )
 _THAN_USUAL: Final = re.compile(
@@ -67,6 +70,15 @@ _TAKEN: Final = re.compile(
     r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%])|$)",
     re.IGNORECASE,
 )
+_SPAN: Final = re.compile(r"^up from [\d.]+ ?(?:%|per ?cent)? to\b", re.IGNORECASE)
+_PHRASE: Final = re.compile(
+    r"\b(?:end(?:s|ed)?|turn(?:s|ed)?|lin(?:es?|ed)|sets?|back(?:s|ed)?|sum(?:s|med)?|ma[dk]es?|open(?:s"
+    r"|ed)?|follow(?:s|ed)?|steps?|stepped|shows?|showed|giv(?:es?|en)|gave|picks?|picked|catch(?:es)?"
+    r"|caught|keeps?|kept|look(?:s|ed)?|settl(?:es?|ed)|sen[dt]s?|slow(?:s|ed)?|boil(?:s|ed)?|tak(?:es|en)"
+    r"|took|com(?:es?|ing)|came|put|has|had|have|that|this|it|them) (?:up|down)$",
+    re.IGNORECASE,
+)
+_MOVE: Final = re.compile(r" (?:by |to |from )?(?:about |around |some )?\d")
 _HIDDEN_UP: Final = re.compile(r"\bcover(?:s|ed|ing)? (?:\w+ )?up$", re.IGNORECASE)
 _EITHER_WAY: Final = re.compile(r"\b(?:up or down|down or up)\b", re.IGNORECASE)
 _MOST: Final = re.compile(
@@ -95,7 +107,12 @@ class Directions:
                 continue
             if _EITHER_WAY.search(text[max(0, match.start() - 9) : match.end() + 9]):
                 continue
-            if _NOT.search(text[: match.start()]) or _IDLE.match(text[match.start() :]):
+            after = text[match.start() :]
+            if _NOT.search(text[: match.start()]) or (
+                _IDLE.match(after) and not _SPAN.match(after)
+            ):
+                continue
+            if _PHRASE.search(text[: match.end()]) and not _MOVE.match(text[match.end() :]):
                 continue
             if re.match(
                 r"(?:wickets? |\d+ |\w+ wickets? )?down\b", match.group(), re.IGNORECASE
@@ -182,8 +199,14 @@ class Directions:
             r"(?: \w+ly)? (?:to|at) (?:about |around )?(?=[\d.]+ ?(?:%|per))",
             reading.text[match.end() :],
         )
+        by = re.match(
+            r"(?: by)? (?:about |around )?(?=[\d.]+ ?-?(?:p|per))", reading.text[match.end() :]
+        )
         after = numbers_in(reading.text[match.end() :])
-        if came is None or not after or not after[0].fits(100 * now.value):
+        if not after or not (came or by):
+            return []
+        told = 100 * now.value if after[0].unit == "%" else 100 * (now.value - base.value)
+        if not after[0].fits(told):
             return []
         return [Known(100 * (now.value - base.value), now.pointer)]
 

@@ -57,7 +57,7 @@ throughout thus to together too top twice two under unlike unsupported until up 
 usual usually venue verdict very was watch we weight weights well were what whatever when where
 whereas whether which while who why wicket wickets wide wides will with within without worth would
 yes yet you your zero thanks owing bits nats percent target runs-rate required chasing batting
-hidden take-away conversely meaning stepping tellingly statistically importantly strikingly
+today tonight yesterday tomorrow cricket hidden take-away conversely meaning stepping tellingly statistically importantly strikingly
 unsurprisingly both-ways fours boundary dismissals dismissal expectations weighing weighed held
 holding bearing beware treat trust careful mostly again ahead pressure context overs delivery
 deliveries attended
@@ -220,6 +220,8 @@ def _short_forms(name: str) -> Iterator[str]:
     if len(last) > 1:
         yield last
         yield f"{words[0][0]} {last}"
+    if start < len(words) - 1 and len(words[-1]) > 3:
+        yield words[-1]
     if len(words[0]) > 2 and not _are_initials(words[0]) and words[0][0].isalpha():
         yield words[0]
 
@@ -255,7 +257,9 @@ def check_names(
     """Names that are nobody's, or anybody's, and players who do what another does."""
     for match in re.finditer(NAME, clause.text):
         held = vocabulary.entities.get(match.group(), [])
-        if len({one.name for one in held}) > 1 and {one.kind for one in held} == {PLAYER}:
+        names = {one.name for one in held}
+        here = names & {facts.ball[role] for role in ("bowler", "batter", "non_striker")}
+        if len(names) > 1 and len(here) != 1 and {one.kind for one in held} == {PLAYER}:
             told = vocabulary.plain(match.group())
             who = " or ".join(sorted(one.name for one in held)[:3])
             yield Unsupported(
@@ -301,7 +305,10 @@ def _is_plain(word: str, *, alone: bool, after: str) -> bool:
     if not alone or word.endswith("'s") or after.startswith("'s"):
         return False
     acts = (
-        r"(?: \w+ly)? (?:bowls?|bowled|faces|faced|hits?|takes|took|scored|struck|is|was|has)\b"
+        r"(?: \w+ly)? (?:bowls?|bowled|faces|faced|hits?|takes|took|scored|struck|is|was|has|steams"
+        r"|charges|runs in|comes in|turns|sends?|sent|delivers|delivered|conceded|concedes|looks"
+        r"|walks|ambles|strides|smashed|hammered|gets|got|will|on strike|with the ball|had (?:\w+ )?"
+        r"(?:bowled|taken|sent|hit|struck|seen|scored|conceded|got))\b"
         rf"|(?: bowling)? to (?={NAME}|[A-Z])"
     )
     return re.match(acts, after) is None

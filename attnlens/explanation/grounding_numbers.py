@@ -31,7 +31,7 @@ _ODDS: Final = re.compile(
 )
 _BASE_WORDS: Final = (
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
-    r"starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
+    r"par|starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
     r"nothing known|known nothing|told nothing|no knowledge|blank|prior|would have (?:said|given"
     r"|been)|without (?:any |a |the |more )?(?:context|knowledge|information|history|clue)"
 )
@@ -62,7 +62,7 @@ _CHANCE_WORDS: Final = re.compile(
 )
 _BASE: Final = re.compile(rf"\b(?:{_BASE_WORDS})\b", re.IGNORECASE)
 _PLAIN_BASE: Final = re.compile(
-    r"\b(?:baseline|usual|normal|typical|average|norm|default|nothing|context|prior)", re.IGNORECASE
+    r"\b(?:baseline|usual|normal|typical|average|norm|default|context|prior)", re.IGNORECASE
 )
 _SETTLED: Final = re.compile(
     rf"\b(?:(?:against|versus|vs\.?)(?: an?| the| about| some)?|(?:{_BASE_WORDS})"
@@ -79,13 +79,14 @@ _REMOVED: Final = re.compile(
 )
 _NOTICE: Final = re.compile(r"\b(?:attention|attend\w*|weights?|focus\w*|gaze)\b", re.IGNORECASE)
 _SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
+_OF_PREDICTION: Final = re.compile(r"\bprediction\b", re.IGNORECASE)
 _OF_ATTENTION: Final = re.compile(
     r"^ ?(?:of|in) (?:(?:all|its|the|that|this|model's|total|overall) ){0,3}(?:attention|weight"
     r"|focus|gaze)\b",
     re.IGNORECASE,
 )
 FRACTION: Final = re.compile(
-    rf"\b(?P<some>{COUNT})(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?: every)?[ -]"
+    rf"\b(?P<some>{COUNT}|once)(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?: every)?[ -]"
     rf"(?P<many>{COUNT}|a hundred)\b(?! (?:balls were|overs?|innings|attended|runs))",
     re.IGNORECASE,
 )
@@ -121,7 +122,9 @@ _WITH: Final = re.compile(
     re.IGNORECASE,
 )
 _WITHOUT: Final = re.compile(
-    r"^ (?:without|once|when|if|after|with (?:it|them|those|that)) ", re.IGNORECASE
+    r"^ without\b|"
+    r"^ (?:without|once|when|if|after|with (?:it|them|those|that)) ",
+    re.IGNORECASE,
 )
 _BEFORE, _AFTER, _EITHER = "before", "after", "either"
 
@@ -129,11 +132,17 @@ _BEFORE, _AFTER, _EITHER = "before", "after", "either"
 def _role(number: Number, reading: Reading, against: bool) -> str:
     """Whether a chance in a clause about hiding is that before it or after."""
     left, right = reading.text[: number.start], reading.text[number.end :]
+    if re.match(r" without\b", right):
+        return _AFTER
     if _INSTEAD.search(left) or _WITH.match(right):
         return _BEFORE
     if _BECOMES.search(left) or _WITHOUT.match(right):
         return _AFTER
     return _BEFORE if against else _EITHER
+
+
+def _counted(text: str) -> int:
+    return {"once": 1, "a hundred": 100}.get(text.lower()) or whole(text)
 
 
 class Numbers:
@@ -161,7 +170,7 @@ class Numbers:
         self, match: re.Match[str], reading: Reading, plain: str
     ) -> Iterator[Unsupported]:
         """ "One in six": of a chance that has been named, and of the whole numbers the nearest."""
-        some, many = whole(match["some"]), whole(match["many"])
+        some, many = _counted(match["some"]), _counted(match["many"])
         if not 0 < some < many <= 100 or reading.looked or reading.named:
             return
         told = number_of("0", PERCENT, "", match.start(), match.end())
@@ -234,6 +243,8 @@ class Numbers:
             for one in reading.outcomes
             if one.expected or _RATED.fullmatch(reading.text[one.end : number.start])
         )
+        if _SCALE.search(reading.text) and _OF_PREDICTION.search(reading.text):
+            return shares_of_attention(self._facts, reading, before, after, number)
         if _CALLS.search(reading.text):
             return self._calibration(outcome, reading, before, after)
         if _ATTENTION.search(reading.text) and (
@@ -267,6 +278,10 @@ class Numbers:
         """
         text = reading.text
         outcome = self._outcome_of(number, reading)
+        several = len(EARLIER_PERCENT.findall(reading.sentence)) > 1
+        if several and _ATTENTION.search(reading.sentence) and not reading.hiding:
+            shares = shares_of_attention(self._facts, reading, before, after, number)
+            yield from shares if reading.relation is not None else ()
         if reading.pinned and not (reading.hiding or _PLAIN_BASE.search(text)):
             # Of balls or of knowledge that a test was about: with them, and without.
             yield from self._hidden(outcome, reading, _EITHER)
@@ -288,7 +303,7 @@ class Numbers:
             yield from self._chances(outcome, "probability")
         if _BASE.search(reading.sentence):
             return
-        if loose or (_SUPPOSED.search(before) and not reading.hiding):
+        if loose or ((several or _SUPPOSED.search(before)) and not reading.hiding):
             yield from self._chances(outcome, "baseline")
 
     def _outcome_of(self, number: Number, reading: Reading) -> str | None:
@@ -345,7 +360,8 @@ class Numbers:
         keys, known = ["predicted", "happened"], self._chances(outcome, "probability")
         spread = re.search(r"\b(?:between|interval|range|95)\b", reading.text)
         if re.search(
-            r"\b(?:came|comes?|happened|happens|true|in fact|really|actually)\b", before
+            r"\b(?:came|comes?|happened|happens|true|right|correct|in fact|really|actually)\b",
+            before,
         ) or re.match(r" (?:of the time|observed|in practice)", after):
             keys, known = ["happened"], []
         elif re.search(

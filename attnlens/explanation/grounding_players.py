@@ -26,8 +26,8 @@ _FACES: Final = re.compile(
     rf"[^.;]{{0,24}}? (?:off|from|against) ({NAME})"
 )
 _HAS: Final = re.compile(
-    rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting"
-    rf"|at the crease)"
+    rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting|at the crease)"
+    rf"|\b[Ff]acing ({NAME}) (?:is|was|will be) ({NAME})"
 )
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
@@ -44,7 +44,8 @@ _ACTS: Final = re.compile(
     rf"strike|bats\b|faces\b)"
 )
 _BOWLS: Final = re.compile(
-    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:with (?:the|a) (?:new |old )?ball\b"
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who|that) is )?(?:with "
+    r"(?:the |a )?(?:new |old )?ball\b|turns? at\b"
     r"|to bowl\b|bowling\b(?! (?:figures|record|side|attack))|(?:at|from) the top of (?:his|the|her) "
     r"(?:run|mark)|(?:runs?|running|ran|charg\w+|com(?:es|ing)|steam\w+|steps?|stepping|bustl\w+"
     r"|glid\w+|strid\w+|bound\w+|storm\w+) (?:up|in)\b|deliver(?:s|ing)\b|to deliver\b|holds? the "
@@ -53,7 +54,7 @@ _BOWLS: Final = re.compile(
     rf"with the ball(?: is|,|:)|bowled by|delivered by|the bowling of) ({NAME})"
 )
 _BATS: Final = re.compile(
-    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:waiting|waits|fac(?:es|ing)\b"
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who|that) is )?(?:waiting|waits|fac(?:es|ing)\b"
     r"|to face\b|(?:in|on|at) (?:the )?(?:strike|crease|guard|stance)|with the bat\b|tak(?:es|ing) "
     r"(?:his |her )?(?:guard|strike)|to bat\b|batting\b(?! (?:side|average|record|order))|awaits?"
     r"|bat in hand|on the receiving end|at the receiving end|the (?:batter|batsman|striker|man on "
@@ -68,12 +69,12 @@ _PAST: Final = re.compile(
 )
 _OFF: Final = re.compile(rf"\b(?:runs?|boundar\w+|fours?|six(?:es)?|taken|hit|scored) off ({NAME})")
 _SIDE: Final = re.compile(
-    rf"({NAME})(?:,? who)? (?:are|were|is|was|stand|stood|have|had|at|on|now)?,? ?"
-    rf"(\d{{1,3}}/\d{{1,2}}|batting|bowling|chasing|defending|need|needing|fielding|going at|scoring"
+    rf"({NAME})[,:]?(?:,? who)? (?:are|were|is|was|stands?|stood|sit|sits|have|had|at|on|now| )*,? ?"
+    rf"(\d{{1,3}}/\d{{1,2}}|\d{{1,3}} for \w+|batting|bowling|chasing|defending|need|needing|fielding|going at|scoring"
     rf"|made \d|scored \d|reached \d|lost \w+ wickets?|requir(?:e|ing)|want \d|{NAME} (?:bowling"
     rf"|to bowl|with the ball|running in)|turn(?:ed)? to {NAME})"
 )
-_TOTAL: Final = re.compile(r"(?<![\d./])\d{1,3}/\d{1,2}(?!\d)")
+_TOTAL: Final = re.compile(r"(?<![\d./])\d{1,3}(?:/\d{1,2}(?!\d)| for (?:\d|no\b|\w+ down))")
 _NEVER: Final = re.compile(
     rf"never (?:seen|met|watched|recorded)(?: \w+)? ({NAME})(?: (bat|bowl))?|"
     rf"({NAME}) (?:is|are) (?:new|unknown|unseen)"
@@ -134,7 +135,9 @@ class Players:
         found += [
             (match, match[2] or match[4], match[1] or match[3]) for match in _FACES.finditer(text)
         ]
-        found += [(match, match[1], match[2]) for match in _HAS.finditer(text)]
+        found += [
+            (match, match[1] or match[3], match[2] or match[4]) for match in _HAS.finditer(text)
+        ]
         ball, history = self._facts.ball, self._facts.history
         for match, bowler, batter in found:
             if not self._vocabulary.players(bowler) or not self._vocabulary.players(batter):

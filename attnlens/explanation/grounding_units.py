@@ -21,7 +21,9 @@ _UNIT: Final = "|".join(f"(?P<u{at}>{pattern})" for at, (_, pattern) in enumerat
 _SIGNED: Final = re.compile(
     rf"(?<![\w.,])(?P<sign>[+-])?(?P<number>{NUMERAL})[ -]?(?:{_UNIT})", re.IGNORECASE
 )
-_BARE: Final = re.compile(r"(?<![\w.,%-])(?P<sign>[+-])(?P<number>\d+\.\d+)(?![\d%])(?=[),;:]|$| )")
+_BARE: Final = re.compile(
+    r"(?<![\w.,%-])(?P<sign>[+-])(?P<number>\d+\.\d+)(?![\d%])(?=[),;:]|\.?$|\.? )"
+)
 _PAIR: Final = re.compile(
     rf"(?<![\w.,])(?P<first>{NUMERAL})(?:[ -]?%)?(?:,? (?:up |down )?to | ?-> ?| - "
     rf"|-)(?P<second>{NUMERAL})[ -]?(?P<unit>%|per ?cent\b)"
