@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grounding_passages import drawn
-from grounding_passages_text import FIRST_PASSAGES, SECOND_PASSAGES
+from grounding_passages_text import FIRST_PASSAGES, SECOND_PASSAGES, THIRD_PASSAGES
 from grounding_sentences import Sentence, sentences_about, spoilt_facts
 from grounding_templates import (
     FIRST_ROUND,
@@ -39,7 +39,7 @@ from sample_explanations import read_sample
 from attnlens.explanation.grounding import Checker
 
 OWN = "our own words"
-PASSAGES = {"first passages": FIRST_PASSAGES, "second passages": SECOND_PASSAGES}
+PASSAGES = {"first passages": FIRST_PASSAGES, "second passages": SECOND_PASSAGES, "third passages": THIRD_PASSAGES}
 SETS = {
     "tuned": TUNED,
     "first round": FIRST_ROUND,

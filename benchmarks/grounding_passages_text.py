@@ -267,3 +267,138 @@ SECOND_PASSAGES = {
         "Overall, the picture is mixed.",
     ),
 }
+
+THIRD_PASSAGES = {
+    "expected": (
+        "{bowler} is bowling to {batter} with the score at {score}. The model gives {moved} a "
+        "{now} chance. That is <<higher|lower>> than the {base} it would give with no information.",
+        "{top} is the most probable result of this ball, with the model giving it {top_now}.",
+        "The probability of {moved} is put at {now}, <<up|down>> from a baseline of {base}, as "
+        "{bowler.last} bowls to {batter.last}.",
+        "{score} on the scoreboard, {bowler.last} into the attack, {batter.last} on strike, and "
+        "the model leans to {top} at {top_now}.",
+        "Model's call: {top}, {top_now}. Also notable: {moved} at {now}, compared with {base} "
+        "normally.",
+        "Before {bowler} bowled this one, the model thought {moved} {now} likely, against a "
+        "baseline {base}.",
+        "For this delivery {moved} has a {now} probability - that's {diff} points <<more|less>> "
+        "than the baseline figure.",
+        "{batter} faces {bowler}. Expect {top} ({top_now}), although {moved} has moved furthest "
+        "from its baseline, from {base} to {now}.",
+        "{batting}'s {batter.last} against {fielding}'s {bowler.last}: the model's best guess is "
+        "{top}, at {top_now}.",
+        "A <<higher|lower>>-than-usual probability of {moved}, {now} versus {base}, marks this "
+        "delivery.",
+        "With {down} wickets down and {runs_so_far} runs on the board, {batter.last} takes on "
+        "{bowler.last}.",
+    ),
+    "odds": (
+        "That makes {thing} a one in {in} shot.",
+        "The odds of {thing} are about 1 in {in}, according to the model.",
+    ),
+    "ranked": (
+        "The model rates {first} likeliest at {first_now}, followed by {second} at {second_now} "
+        "and {third} at {third_now}.",
+        "{first} ({first_now}) is more likely than {second} ({second_now}), and {third} "
+        "({third_now}) comes third.",
+        "Its top two: {first} with {first_now}, then {second} with {second_now}.",
+        "After {first}, the next most likely outcome is {second}, at {second_now}.",
+    ),
+    "claim": (
+        "The model paid most attention to balls {labels}. With those hidden, the chance of {hit} "
+        "changes from {before} to {after}, and this claim is {verdict}.",
+        "A head that looked at balls {labels} tells a story that is {verdict}: hiding those balls "
+        "from the model moves {hit} from {before} to {after}.",
+        "Balls {labels} were singled out. Concealing them takes {hit} from {before} to {after}; "
+        "this is {verdict}.",
+        "Looking at balls {labels}, the model put {hit} at {before}; hide those balls and the "
+        "figure is {after}. That is {verdict}.",
+        "When the {number} balls {labels} are hidden, {hit} <<goes up|goes down>> to {after}. The "
+        "verdict here is {verdict}.",
+        "It considered balls {labels} closely; ignoring them would shift the chance of {hit} from "
+        "{before} to {after}, {verdict}.",
+    ),
+    "told_verdict": (
+        "It focused on balls {labels}, a claim which testing [[supported|found to be not better "
+        "than chance]].",
+        "Its interest in balls {labels} is [[supported|not supported]] by the test.",
+        "Balls {labels} were looked at most, [[and hiding them matters more than chance would|but "
+        "hiding them matters no more than chance would]].",
+        "The claim about balls {labels}: {verdict}.",
+        "There is [[good evidence|no good evidence]] that balls {labels} mattered: the verdict is "
+        "{verdict}.",
+    ),
+    "cause": (
+        "Because of what it saw at balls {labels}, the model has {hit} at {before} rather than "
+        "{after}.",
+        "The chance of {hit} is {before}, owing to balls {labels}; otherwise it would be {after}.",
+    ),
+    "counted": (
+        "It looked at balls {labels}, {some} of which were boundaries.",
+        "Of the balls it looked at - {labels} - {some} went for boundaries.",
+        "Balls {labels} stand out, with {some} boundaries from the {many}.",
+    ),
+    "group": (
+        "{Group} contributes {points} points to {moved}, the biggest contribution of all, while "
+        "{other} contributes {other_points} points.",
+        "The biggest contributor to {moved} is {group} at {points} points; pulling the other way "
+        "is {other} with {other_points}.",
+        "{other} pulls the other way, by {other_size} points, but {group} matters most for {moved} "
+        "({points} points).",
+        "Contributions: {group} {points} points, {other} {other_points} points (for {moved}).",
+    ),
+    "record": (
+        "Hiding {what} would change the chance of {hit} from {before} to {after}, but the verdict "
+        "is {verdict}.",
+        "{what} was tested as well: without it {hit} is {after}, with it {before}, {verdict}.",
+        "As for {what}, removing it <<raises|lowers>> {hit} from {before} to {after}. This is "
+        "[[supported|not better than chance]].",
+    ),
+    "calls": (
+        "When the model gives {moved} around {said}, {moved} has actually happened {came} of the "
+        "time.",
+        "Calls like this are well calibrated: {said} said, {came} seen, over {cases} balls.",
+        "On {cases} comparable balls, with an average forecast of {said}, {moved} came {came} of "
+        "the time.",
+    ),
+    "happened": (
+        "The actual outcome, {actual}, had been given a probability of {actual_now}.",
+        "{batter} then got {actual}, which had a {actual_now} chance, making it a surprise of "
+        "{bits} bits.",
+        "The ball produced {actual}, {bits} bits of surprise.",
+        "What happened: {actual}. The model had it at {actual_now}.",
+    ),
+    "event": (
+        "Ball {event_ball}, bowled by {event_bowler} to {event_batter}, was {event}.",
+        "{event_batter.last} faced {event_bowler.last} at ball {event_ball} and the outcome was "
+        "{event}.",
+        "{Event} at ball {event_ball}, off {event_bowler.last}, is among the balls it remembers.",
+        "At ball {event_ball} there had been {event}.",
+    ),
+    "attention": (
+        "On the medium scale {share} of attention went to {relation}, compared with {uniform} if "
+        "attention were uniform.",
+        "{relation} received {share} of the attention, where {uniform} would be even.",
+    ),
+    "weights": (
+        "Of what reached the prediction, {weight} came from the {scale} scale.",
+        "The {scale} scale contributed {weight} of the prediction.",
+    ),
+    "chase": (
+        "The batting side needs {runs} runs from {left} balls to win.",
+        "They need {runs} from {left} to reach their target of {target}, having made {score}.",
+        "{left} balls remain and {runs} runs are needed.",
+    ),
+    "rate": (
+        "The batting side has been scoring at {rate} runs an over.",
+        "{batting} have reached {score}, a run rate of {rate}.",
+    ),
+    "nothing": (
+        "Attention alone is not proof of influence.",
+        "One caution: the model may not have seen these players before.",
+        "The data also contains flags that a careful reader should keep in mind.",
+        "These stories should be read as pictures rather than causes.",
+        "{bowler.last} is the bowler and {batter.last} the batter.",
+        "Nothing here guarantees what the next ball will bring.",
+    ),
+}
