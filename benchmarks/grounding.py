@@ -39,7 +39,11 @@ from sample_explanations import read_sample
 from attnlens.explanation.grounding import Checker
 
 OWN = "our own words"
-PASSAGES = {"first passages": FIRST_PASSAGES, "second passages": SECOND_PASSAGES, "third passages": THIRD_PASSAGES}
+PASSAGES = {
+    "first passages": FIRST_PASSAGES,
+    "second passages": SECOND_PASSAGES,
+    "third passages": THIRD_PASSAGES,
+}
 SETS = {
     "tuned": TUNED,
     "first round": FIRST_ROUND,

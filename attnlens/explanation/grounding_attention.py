@@ -43,7 +43,12 @@ def shares_of_attention(
     data, text = facts.data, reading.text
     if re.search(r"\b(?:prediction|fusion|ball itself|carries)\b", text):
         weights = data["fusion_weights"].items()
-        return [Known(value, f"/fusion_weights/{name}") for name, value in weights]
+        told = {name for name, _ in weights if re.search(rf"\b{name}\b", text)}
+        return [
+            Known(value, f"/fusion_weights/{name}")
+            for name, value in weights
+            if name in told or not told or "ball itself" in text
+        ]
     scales = [scale for scale in SCALES if re.search(rf"\b{scale}\b", text)] or ["medium"]
     named = _relation(text, number) or reading.relation
     reading.relation = named

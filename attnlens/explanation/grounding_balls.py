@@ -376,7 +376,8 @@ class Balls:
             for rank, one in enumerate(reading.outcomes)
             if not one.expected and rank not in told
         }
-        about = bool(LABEL_OR_THESE.search(reading.text)) and bool(reading.places)
+        listed = re.search(LABEL, reading.sentence)
+        about = bool(listed or LABEL_OR_THESE.search(reading.text)) and bool(reading.places)
         if not kinds or not sets or not about:
             return
         known = {len(one) for one in sets}

@@ -103,7 +103,7 @@ _VERDICTS: Final = (
         r"(?:\w+ )?(?:chance|luck|noise)\b|\bwithin (?:chance|noise)\b|\bat chance\b|"
         r"\b(?:in|no )?distinguish\w* from (?:chance|luck|noise|random)\b|"
         r"\b(?:down to|put down to|as good as) (?:chance|luck|noise)\b"
-        r"|\bchance (?:alone )?(?:does|would|could)\b"
+        r"|(?<!more than )(?<!better than )\bchance (?:alone )?(?:does|would|could)\b"
         rf"|\b(?:fail(?:s|ed)?|{_NO}(?: \w+)?) (?:to )?beat (?:chance|luck)"
         r"|\b(?:possibly|mere|just|pure|perhaps|probably|likely)(?: a)? coincidence\b",
     ),
@@ -145,7 +145,8 @@ CAUSE: Final = re.compile(
     re.IGNORECASE,
 )
 _DENIED: Final = re.compile(
-    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\bfar from ?$", re.IGNORECASE
+    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead of) ?$",
+    re.IGNORECASE,
 )
 _CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
 _SUPPOSED: Final = re.compile(
@@ -356,7 +357,10 @@ def check_claims(
 ) -> Iterator[Unsupported]:
     """Verdict words and words of cause against the verdicts of the claims."""
     for verdict, words in verdicts:
-        if not any(_has(claim, verdict) for claim in reading.claims) and not (
+        held = reading.claims
+        if verdict == NOT and any(claim.is_positive() for claim in held):
+            held = [claim for claim in held if claim.verdict is not None]
+        if not any(_has(claim, verdict) for claim in held) and not (
             verdict == PICTURE and not facts.claims
         ):
             yield _wrong_verdict(reading, words, plain, "verdict")

@@ -42,7 +42,7 @@ _LIKELIER: Final = re.compile(
     r"|default)|\b(over-represented|under-represented)\b|"
     r"\b(outstrips|exceeds|tops|beats|surpasses|trails|undershoots|lags behind|lags) (?:the |its |that )?"
     r"(?:baseline|usual|average|norm|default)|"
-    r"\b(higher|lower|more|less|greater|smaller) than\b",
+    r"\b(higher|lower|more|less|greater|smaller)[ -]than\b",
     re.IGNORECASE,
 )
 _UP_WORDS: Final = frozenset(
@@ -76,6 +76,11 @@ _PHRASE: Final = re.compile(
     r"|ed)?|follow(?:s|ed)?|steps?|stepped|shows?|showed|giv(?:es?|en)|gave|picks?|picked|catch(?:es)?"
     r"|caught|keeps?|kept|look(?:s|ed)?|settl(?:es?|ed)|sen[dt]s?|slow(?:s|ed)?|boil(?:s|ed)?|tak(?:es|en)"
     r"|took|com(?:es?|ing)|came|put|has|had|have|that|this|it|them) (?:up|down)$",
+    re.IGNORECASE,
+)
+_FROM_BASE: Final = re.compile(
+    r"(?: [\d.]+ ?(?:percentage )?points?)? (?:from|on|against) (?:an? |its |the |their )?(?:baseline|usual"
+    r"|average|norm\b|normal)",
     re.IGNORECASE,
 )
 _MOVE: Final = re.compile(r" (?:by |to |from )?(?:about |around |some )?\d")
@@ -203,6 +208,8 @@ class Directions:
             r"(?: by)? (?:about |around )?(?=[\d.]+ ?-?(?:p|per))", reading.text[match.end() :]
         )
         after = numbers_in(reading.text[match.end() :])
+        if _FROM_BASE.match(reading.text[match.end() :]):
+            return [Known(100 * (now.value - base.value), now.pointer)]
         if not after or not (came or by):
             return []
         told = 100 * now.value if after[0].unit == "%" else 100 * (now.value - base.value)

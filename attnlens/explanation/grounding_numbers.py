@@ -362,7 +362,7 @@ class Numbers:
         if re.search(
             r"\b(?:came|comes?|happened|happens|true|right|correct|in fact|really|actually)\b",
             before,
-        ) or re.match(r" (?:of the time|observed|in practice)", after):
+        ) or re.match(r" (?:of the time|observed|in practice|seen|in fact)", after):
             keys, known = ["happened"], []
         elif re.search(
             r"\b(?:said|says|gave|gives|predicted|calls? (?:of|at|near))\b", before

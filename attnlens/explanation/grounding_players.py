@@ -53,6 +53,10 @@ _BOWLS: Final = re.compile(
     rf"|(?:ball in hand(?: for|,)?|(?:ball|over) (?:is )?in the hands? of|bowling(?: here| now)? is|"
     rf"with the ball(?: is|,|:)|bowled by|delivered by|the bowling of) ({NAME})"
 )
+_THIS_ONE: Final = re.compile(
+    rf"({NAME}) (?:bowl(?:s|ed)|deliver(?:s|ed)|sen(?:ds|t) down) (?:this|the (?:next|current)) "
+    rf"(?:ball|one|delivery)"
+)
 _BATS: Final = re.compile(
     rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who|that) is )?(?:waiting|waits|fac(?:es|ing)\b"
     r"|to face\b|(?:in|on|at) (?:the )?(?:strike|crease|guard|stance)|with the bat\b|tak(?:es|ing) "
@@ -237,9 +241,13 @@ class Players:
 
     def _parts(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
         """Who has a part in this ball, in a clause that speaks of nothing before it."""
+        ball = self._facts.ball
+        for match in _THIS_ONE.finditer(text):
+            if not self._is(match[1], ball["bowler"]):
+                problem = "is not the bowler of this ball"
+                yield self._wrong(sentence, match.group(), problem, "bowler")
         if places or _PAST.search(text):
             return
-        ball = self._facts.ball
         told: set[str] = set()
         for pattern, role in ((_BOWLS, "bowler"), (_BATS, "batter")):
             for match in pattern.finditer(text):
@@ -259,6 +267,15 @@ class Players:
 
     def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         match_facts = self._facts.data["match"]
+        ball = self._facts.ball
+        for match in re.finditer(rf"({NAME})'s? ({NAME})", text):
+            held = self._vocabulary.entities.get(match[1], [])
+            sides = {one.name for one in held if one.kind == TEAM}
+            for key, role in (("batting_team", "batter"), ("bowling_team", "bowler")):
+                here = self._vocabulary.players(match[2]) == {ball[role]}
+                if sides and here and match_facts[key] not in sides:
+                    problem = "is not of this side"
+                    yield self._wrong(sentence, match.group(), problem, role)
         for match in _SIDE.finditer(text):
             held = self._vocabulary.entities.get(match[1], [])
             names = {one.name for one in held if one.kind == TEAM}
