@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grounding_passages import drawn
-from grounding_passages_text import FIRST_PASSAGES, SECOND_PASSAGES, THIRD_PASSAGES
+from grounding_passages_text import FIRST_PASSAGES, FOURTH_PASSAGES, SECOND_PASSAGES, THIRD_PASSAGES
 from grounding_sentences import Sentence, sentences_about, spoilt_facts
 from grounding_templates import (
     FIRST_ROUND,
@@ -43,6 +43,7 @@ PASSAGES = {
     "first passages": FIRST_PASSAGES,
     "second passages": SECOND_PASSAGES,
     "third passages": THIRD_PASSAGES,
+    "fourth passages": FOURTH_PASSAGES,
 }
 SETS = {
     "tuned": TUNED,

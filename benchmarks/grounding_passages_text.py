@@ -402,3 +402,113 @@ THIRD_PASSAGES = {
         "Nothing here guarantees what the next ball will bring.",
     ),
 }
+
+FOURTH_PASSAGES = {
+    "expected": (
+        "Right, {bowler.last} to {batter.last}. The computer fancies {top} most of all, {top_now} "
+        "the number.",
+        "Our model's outlook: {moved} {now} (usually {base}). Score {score}.",
+        "In this match-up the likelihood of {moved} comes to {now}, a <<rise|drop>> of {diff} "
+        "points on the baseline.",
+        "{batting} {score}. Next up: {bowler.last} to {batter.last}. Expect {top} ({top_now}).",
+        "1) Forecast - {top} leads with {top_now}.\n2) Versus baseline - {moved} {now}, baseline "
+        "{base}.",
+        "{moved} looks <<likelier|less likely>> than it normally would: {now}, where we would "
+        "usually see {base}.",
+        "The clearest signal concerns {moved}. Its chance is {now}, as against {base} on an average "
+        "ball.",
+        "If you had to bet, bet on {top}: the model makes it {top_now}.",
+        "{batter} is at the crease, {bowler} has the ball, and the board reads {score}.",
+        "{fielding} bring on {bowler.last}; {batting}, {runs_so_far} for {down}, have {batter.last} "
+        "in the middle.",
+    ),
+    "odds": (
+        "{thing} happens about one time in every {in} from here.",
+        "Call it a one-in-{in} chance of {thing}.",
+    ),
+    "ranked": (
+        "It's {first} ({first_now}) over {second} ({second_now}), with {third} a distant third at "
+        "{third_now}.",
+        "First choice {first}, {first_now}; second choice {second}, {second_now}.",
+        "A {first_now} chance of {first}, {second_now} of {second}, {third_now} of {third}: those "
+        "are the leaders.",
+    ),
+    "claim": (
+        "What drew the model in? Balls {labels}. What happens if it can't see them? {hit} "
+        "<<rises|falls>> to {after} from {before}. Verdict: {verdict}.",
+        "Its eye kept returning to {labels}; with these blanked out, {hit} reads {after}, not "
+        "{before}. Statistically: {verdict}.",
+        "Suppose the model had never seen balls {labels}. Then {hit} would be {after} rather than "
+        "{before}, and that is {verdict}.",
+        "Evidence: hide {labels}, and the probability of {hit} <<increases|decreases>> from "
+        "{before} to {after} ({verdict}).",
+        "Balls {labels} got the lion's share of its attention. Hiding all {number} moves {hit} "
+        "to {after} from {before}; {verdict}.",
+    ),
+    "told_verdict": (
+        "It may look as if balls {labels} tell the story, [[and the numbers agree: supported|but "
+        "the numbers disagree: not better than chance]].",
+        "Balls {labels}? [[Confirmed by the test|Not confirmed by the test]].",
+        "The pattern at balls {labels} [[survived testing|did not survive testing]].",
+        "On balls {labels} the finding is {verdict}.",
+    ),
+    "cause": (
+        "{hit} has {before}, not {after}, and balls {labels} are the reason for that.",
+        "What drives {hit} to {before} from {after}? Largely balls {labels}, due to their effect "
+        "on the model.",
+    ),
+    "counted": (
+        "In view were balls {labels}, {some} of those {many} boundaries.",
+        "Balls {labels} included {some} boundaries.",
+        "From {labels} there were {some} boundaries in all.",
+    ),
+    "group": (
+        "What counts most for {moved} is {group}, {points} points; {other} counts against it, "
+        "{other_points} points.",
+        "{Group} is worth {points} points to {moved}.",
+        "Break it down and {group} gives {moved} {points} points, {other} {other_points}.",
+    ),
+    "record": (
+        "And {what}? Hide it and {hit} reads {after}, down or up from {before}: {verdict}.",
+        "Without {what}, {hit} would be {after}; with it, {before}. [[That is supported|That is "
+        "not better than chance]].",
+    ),
+    "calls": (
+        "Can you trust it? At about {said}, {moved} came true {came} of the time.",
+        "History says that {moved}, when rated near {said}, came {came} of the time.",
+    ),
+    "happened": (
+        "And it's {actual}! The model had given that {actual_now}.",
+        "So {actual} it proved, {actual_now} beforehand and worth {bits} bits of surprise.",
+        "{batter.last} made it {actual}. Rated {actual_now} by the model.",
+        "Afterwards: {actual}, a surprise of {bits} bits.",
+    ),
+    "event": (
+        "Earlier, at {event_ball}, {event_bowler.last} was up against {event_batter.last} and it "
+        "brought {event}.",
+        "Consider ball {event_ball}: {event} for {event_batter.last} against {event_bowler.last}.",
+        "{event_ball} saw {event}.",
+        "We had {event} with the {event_ball} ball.",
+    ),
+    "attention": (
+        "{relation} took {share} of the model's attention; spread evenly it would have been "
+        "{uniform}.",
+        "It gave {relation} {share} of its attention when an even split gives {uniform}.",
+    ),
+    "weights": ("{weight} of the prediction comes by way of the {scale} scale.",),
+    "chase": (
+        "{runs} wanted, {left} balls left, {target} the target.",
+        "With {left} deliveries to go they need another {runs}.",
+    ),
+    "rate": (
+        "{rate} an over so far for {batting}.",
+        "They've got to {score} at {rate} per over.",
+    ),
+    "nothing": (
+        "So much for the theory; the ball has its own ideas.",
+        "{bowler.last} against {batter.last} is worth the ticket price alone.",
+        "Where the evidence is thin, the model stays modest, and so should we.",
+        "The other heads tell no clear story.",
+        "Keep an eye on how the field is set.",
+    ),
+}

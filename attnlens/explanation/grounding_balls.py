@@ -377,7 +377,7 @@ class Balls:
             if not one.expected and rank not in told
         }
         listed = re.search(LABEL, reading.sentence)
-        about = bool(listed or LABEL_OR_THESE.search(reading.text)) and bool(reading.places)
+        about = bool(listed or LABEL_OR_THESE.search(reading.text)) and len(set(reading.places)) > 1
         if not kinds or not sets or not about:
             return
         known = {len(one) for one in sets}
@@ -390,6 +390,7 @@ class Balls:
         for match in _SMALL.finditer(reading.text):
             if any(one.start <= match.start() < one.end for one in reading.outcomes):
                 continue
+            told.update(kinds)
             number = 0 if match[1].lower() == "none" else whole(match[1].strip())
             if number not in known:
                 true = sum(self._facts.is_outcome(at, next(iter(kinds.values()))) for at in sets[0])
@@ -397,7 +398,6 @@ class Balls:
                     plain, match[1], "count", "is not how many of these balls", str(true),
                     f"/history/{sets[0][0]}/outcome",
                 )  # fmt: skip
-        told.update(kinds)
 
     def _kind_of(self, noun: str) -> str:
         """The outcome that a noun counts."""
