@@ -5,8 +5,8 @@
     python benchmarks/grounding.py sampled.jsonl --balls 100
 
 Sets of sentences about each explanation: our own narrative; paraphrases that the checker was made
-with; four sets that it was measured on before it was made with them too (its figures then are in
-`docs/check.md`); and one that was written last, for which no rule was changed.
+with; five sets, and four of passages as a language model would write them, each written before it
+was measured, measured once, and used since. Their figures then are in `docs/check.md`.
 
 Each true sentence is also spoilt
 in one place in every way that fits it. Recall is the share of spoilt sentences that are found,

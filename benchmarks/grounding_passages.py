@@ -71,9 +71,9 @@ class Told(Story):
         for name, entry in self.chances.items():
             times = 1 / entry["probability"] if entry["probability"] else 99
             nearest = round(times)
-            if name not in ("5", "bye", "3") and 3 <= nearest <= 9:
-                if abs(times - nearest) <= 0.06 * nearest:
-                    return {**slots, "thing": NOUNS[name], "in": ORDINALS[nearest]}
+            near = 3 <= nearest <= 9 and abs(times - nearest) <= 0.06 * nearest
+            if near and name not in ("5", "bye", "3"):
+                return {**slots, "thing": NOUNS[name], "in": ORDINALS[nearest]}
         return None
 
     def _ranked(self) -> dict[str, str] | None:

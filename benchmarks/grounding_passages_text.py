@@ -12,13 +12,16 @@ FIRST_PASSAGES = {
         "<<above|below>> the baseline of {base}.",
         "Relative to its baseline ({base}), {moved} is <<more|less>> likely at {now}.",
         "- **Expected:** {moved} at {now} (baseline {base})\n- **Most likely:** {top} ({top_now})",
-        "Score: {score}. Bowler: {bowler}. Batter: {batter}. Headline: {moved} <<up|down>> to {now} "
+        "Score: {score}. Bowler: {bowler}. Batter: {batter}. Headline: {moved} <<up|down>> to"
+        " {now} "
         "from {base}.",
         "{score}, {bowler.last} v {batter.last}. Most likely? {top}, {top_now}. #T20",
         "It's {bowler} from his end, {batter} on strike, {batting} {score}.",
-        "{batting} have made {runs_so_far} for the loss of {down} wickets as {bowler.last} comes in "
+        "{batting} have made {runs_so_far} for the loss of {down} wickets as {bowler.last} comes"
+        " in "
         "to {batter.last}.",
-        "Chances of {moved} have <<climbed|slipped>> to {now}; normally you'd be looking at {base}.",
+        "Chances of {moved} have <<climbed|slipped>> to {now}; normally you'd be looking at"
+        " {base}.",
         "Compared with what we would expect of any old ball, {moved} is <<over-represented|"
         "under-represented>>: {now} where the norm is {base}.",
         "There's a {now} likelihood of {moved} on this one, <<well up on|some way short of>> the "
@@ -41,7 +44,8 @@ FIRST_PASSAGES = {
     "claim": (
         "Its gaze settled on balls {labels}. Blot those out and {hit} <<climbs|drops>> from "
         "{before} to {after}; verdict: {verdict}.",
-        "- Looked at: {labels}\n- Effect of hiding: {hit} {before} to {after}\n- Verdict: {verdict}",
+        "- Looked at: {labels}\n- Effect of hiding: {hit} {before} to {after}\n- Verdict:"
+        " {verdict}",
         "One head concentrated on balls {labels}; when they were hidden from the model, the "
         "probability of {hit} shifted from {before} to {after} ({verdict}).",
         "Erase balls {labels} from its memory and the likelihood of {hit} would be {after} as "
@@ -415,11 +419,13 @@ FOURTH_PASSAGES = {
         "{base}.",
         "{moved} looks <<likelier|less likely>> than it normally would: {now}, where we would "
         "usually see {base}.",
-        "The clearest signal concerns {moved}. Its chance is {now}, as against {base} on an average "
+        "The clearest signal concerns {moved}. Its chance is {now}, as against {base} on an"
+        " average "
         "ball.",
         "If you had to bet, bet on {top}: the model makes it {top_now}.",
         "{batter} is at the crease, {bowler} has the ball, and the board reads {score}.",
-        "{fielding} bring on {bowler.last}; {batting}, {runs_so_far} for {down}, have {batter.last} "
+        "{fielding} bring on {bowler.last}; {batting}, {runs_so_far} for {down}, have"
+        " {batter.last} "
         "in the middle.",
     ),
     "odds": (

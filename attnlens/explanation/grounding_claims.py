@@ -13,11 +13,14 @@ from attnlens.explanation.grounding_text import LABEL, NAME, Outcome, outcomes_i
 HIDING: Final = re.compile(
     r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without(?! (?:any |a |the |more )?(?:context|"
     r"knowledge|information|history|clue|doubt|question|exception|support))"
-    r"|tak(?:e|es|en|ing) (?!most|the most|\w+ points)[^.;,%\d]{1,40} (?:away|out)|eras\w+|blot(?:s|ted|ting)?\b"
+    r"|tak(?:e|es|en|ing) (?!most|the most|\w+ points)[^.;,%\d]{1,40} (?:away|out)|eras\w+"
+    r"|blot(?:s|ted|ting)?\b"
     r"|out of (?:view|sight)|wip(?:e|es|ed|ing)|tak(?:e|es|en|ing) (?:it|them|that|"
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
-    r"strip(?:ped|ping)?|knowing nothing|kn(?:ows?|ew) nothing (?:of|about) (?!it\b|a ball|the ball|this ball)|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
-    r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"
+    r"strip(?:ped|ping)?|knowing nothing|kn(?:ows?|ew) nothing (?:of|about) (?!it\b|a ball|the"
+    r" ball|this ball)|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
+    r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|removal"
+    r"|absence|exclud\w*"
     r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+)\b",
     re.IGNORECASE,
 )
@@ -145,7 +148,8 @@ CAUSE: Final = re.compile(
     re.IGNORECASE,
 )
 _DENIED: Final = re.compile(
-    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead of) ?$",
+    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead"
+    rf" of) ?$",
     re.IGNORECASE,
 )
 _CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
@@ -198,11 +202,13 @@ def labels_in(text: str, facts: Facts) -> list[tuple[str, int, int]]:
     for match in re.finditer(LABEL, text):
         before, after = text[: match.start()], text[match.end() :]
         if re.match(
-            r"\s*(?:bits?|nats?|points?|percent|per cent|times|overs?\b|runs?\b|an over)", after
+            r"\s*(?:bits?|nats?|points?|percent|per cent|times|overs?\b|runs?\b|(?:an|per) over)",
+            after,
         ):
             continue
         if re.search(
-            r"(?:\brate(?: of| is| at|:| \w+ \w+| \w+ \w+ \w+)?|\bq|\bp|=|times|surprise(?: of)?|[≤<>]) ?$",
+            r"(?:\brate(?: of| is| at|:| \w+ \w+| \w+ \w+ \w+)?|\bq|\bp|=|times|surprise(?: of)?"
+            r"|[≤<>]) ?$",
             before,
         ):
             continue
@@ -421,6 +427,8 @@ def verdicts_in(text: str) -> list[tuple[str, str]]:
             if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
             taken.append((match.start(), match.end()))
+            if re.search(r"\b(?:it|that|this) prove[sd]$", text[: match.end()]):
+                continue  # what the ball proved to be
             if re.search(
                 r"\b(?:whether|if|would be|only if|unless)(?: \w+){0,3} ?$", text[: match.start()]
             ) or ("difference" in match.group() and _SUPPOSED.search(text[: match.start()])):

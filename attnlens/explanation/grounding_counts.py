@@ -10,7 +10,7 @@ from attnlens.explanation.attention_types import SCALES
 from attnlens.explanation.grounding_claims import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
 from attnlens.explanation.grounding_numbers import FRACTION
-from attnlens.explanation.grounding_text import COUNT, ORDINAL_WORDS, whole
+from attnlens.explanation.grounding_text import COUNT, NUMBER_WORDS, ORDINAL_WORDS, whole
 from attnlens.explanation.grounding_units import numbers_in
 
 _DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"
@@ -36,8 +36,10 @@ _DATE: Final = re.compile(
     re.IGNORECASE,
 )
 _SCORE: Final = re.compile(
-    r"(?<![\d./])(\d{1,3})(?:/| for )(\d{1,2})(?!\d|/|\.\d|\s?%)(?! (?:were|was|of|balls))"
+    r"(?<![\d./])(\d{1,3})(?:/| for )(\d{1,2}|(?<=for )(?:no|one|two|three|four|five|six|seven"
+    r"|eight|nine)\b(?=[,.;) ]|$))(?!\d|/|\.\d|\s?%)(?! (?:were|was|of|balls))"
 )
+_DOWN: Final = ("no", *list(NUMBER_WORDS)[1:11])
 _NEED: Final = re.compile(
     r"\b(\d{1,3}) (?:runs? )?(?:needed |required |wanted |to (?:get|win|make) )?(?:more )?"
     r"(?:off|from|in) (?:the last )?(\d{1,3})\b(?: balls?| deliver\w+)?",
@@ -157,7 +159,8 @@ class Counts:
 
     def _score(self, match: re.Match[str], plain: str) -> Iterator[Unsupported]:
         score, wickets = self._ball["score"], self._ball["wickets"]
-        if (int(match[1]), int(match[2])) != (score, wickets):
+        down = int(match[2]) if match[2].isdigit() else _DOWN.index(match[2].lower())
+        if (int(match[1]), down) != (score, wickets):
             pointer = "/ball/score" if int(match[1]) != score else "/ball/wickets"
             known = [Known(score, pointer, f"{score}/{wickets}")]
             yield self._wrong(plain, match.group(), known, None, "is not the score")

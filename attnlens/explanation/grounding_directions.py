@@ -15,7 +15,8 @@ _UP: Final = re.compile(
     r"|rises?|rose|"
     r"rising|climb(?:s|ed|ing)?|grow(?:s|ing)?|grew|goes up|went up|jump(?:s|ed)?|push(?:es|ed"
     r"|ing)? up|"
-    r"adds?|added|adding|helps?|bolster(?:s|ed)?|inflat(?:es?|ed)|swells?|strengthens?|nudg(?:es?|ed)"
+    r"adds?|added|adding|helps?|bolster(?:s|ed)?|inflat(?:es?|ed)|swells?|strengthens?|nudg(?:es?"
+    r"|ed)"
     r" up|up)\b",
     re.IGNORECASE,
 )
@@ -27,7 +28,8 @@ _DOWN: Final = re.compile(
     r"took away|hold(?:s|ing)? (?:\w+ ){0,3}down|held (?:\w+ ){0,3}down|pull(?:s|ed"
     r"|ing)? (?:\w+ ){0,3}down|"
     r"drag(?:s|ged)?(?: \w+){0,3} down|dent(?:s|ed)?|erod(?:es?|ed)|depress(?:es|ed)?|suppress(?:es"
-    r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
+    r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into"
+    r"|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
     r"|down)\b",
     re.IGNORECASE,
 )
@@ -36,11 +38,14 @@ _SPOKE: Final = re.compile(
     re.IGNORECASE,
 )
 _LIKELIER: Final = re.compile(
-    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent)\b|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
-    r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in excess of"
+    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent)\b"
+    r"|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
+    r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in"
+    r" excess of"
     r"|beyond|clear of) (?:the |its |their |that |what (?:is|was) )?(?:baseline|usual|average|norm"
     r"|default)|\b(over-represented|under-represented)\b|"
-    r"\b(outstrips|exceeds|tops|beats|surpasses|trails|undershoots|lags behind|lags) (?:the |its |that )?"
+    r"\b(outstrips|exceeds|tops|beats|surpasses|trails|undershoots|lags behind|lags) (?:the |its "
+    r"|that )?"
     r"(?:baseline|usual|average|norm|default)|"
     r"\b(higher|lower|more|less|greater|smaller)[ -]than\b",
     re.IGNORECASE,
@@ -53,7 +58,8 @@ _UP_WORDS: Final = frozenset(
     ]
 )
 _THAN_USUAL: Final = re.compile(
-    r"\b(?:usual|baseline|average|normal|norm|default|knows nothing|stands? out|otherwise)\b",
+    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|stands? out"
+    r"|otherwise)\b",
     re.IGNORECASE,
 )
 _NOT: Final = re.compile(
@@ -72,14 +78,18 @@ _TAKEN: Final = re.compile(
 )
 _SPAN: Final = re.compile(r"^up from [\d.]+ ?(?:%|per ?cent)? to\b", re.IGNORECASE)
 _PHRASE: Final = re.compile(
-    r"\b(?:end(?:s|ed)?|turn(?:s|ed)?|lin(?:es?|ed)|sets?|back(?:s|ed)?|sum(?:s|med)?|ma[dk]es?|open(?:s"
-    r"|ed)?|follow(?:s|ed)?|steps?|stepped|shows?|showed|giv(?:es?|en)|gave|picks?|picked|catch(?:es)?"
-    r"|caught|keeps?|kept|look(?:s|ed)?|settl(?:es?|ed)|sen[dt]s?|slow(?:s|ed)?|boil(?:s|ed)?|tak(?:es|en)"
+    r"\b(?:end(?:s|ed)?|turn(?:s|ed)?|lin(?:es?|ed)|sets?|back(?:s|ed)?|sum(?:s|med)?|ma[dk]es?"
+    r"|open(?:s"
+    r"|ed)?|follow(?:s|ed)?|steps?|stepped|shows?|showed|giv(?:es?|en)|gave|picks?|picked"
+    r"|catch(?:es)?"
+    r"|caught|keeps?|kept|look(?:s|ed)?|settl(?:es?|ed)|sen[dt]s?|slow(?:s|ed)?|boil(?:s|ed)?"
+    r"|tak(?:es|en)"
     r"|took|com(?:es?|ing)|came|put|has|had|have|that|this|it|them) (?:up|down)$",
     re.IGNORECASE,
 )
 _FROM_BASE: Final = re.compile(
-    r"(?: [\d.]+ ?(?:percentage )?points?)? (?:from|on|against) (?:an? |its |the |their )?(?:baseline|usual"
+    r"(?:(?: of| by)? [\d.]+ ?(?:percentage )?points?)? (?:from|on|against|over) (?:an? |its |the"
+    r" |their )?(?:baseline|usual"
     r"|average|norm\b|normal)",
     re.IGNORECASE,
 )

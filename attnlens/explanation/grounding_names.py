@@ -57,7 +57,8 @@ throughout thus to together too top twice two under unlike unsupported until up 
 usual usually venue verdict very was watch we weight weights well were what whatever when where
 whereas whether which while who why wicket wickets wide wides will with within without worth would
 yes yet you your zero thanks owing bits nats percent target runs-rate required chasing batting
-today tonight yesterday tomorrow cricket hidden take-away conversely meaning stepping tellingly statistically importantly strikingly
+hidden take-away conversely meaning stepping tellingly statistically importantly strikingly
+today tonight yesterday tomorrow cricket
 unsurprisingly both-ways fours boundary dismissals dismissal expectations weighing weighed held
 holding bearing beware treat trust careful mostly again ahead pressure context overs delivery
 deliveries attended
@@ -296,7 +297,7 @@ def _strangers(
 
 def _is_plain(word: str, *, alone: bool, after: str) -> bool:
     """Whether the first word of a sentence is a word, not a name."""
-    low = word.lower()
+    low = re.sub(r"'(?:ve|re|ll|d|m)$", "", word.lower())
     stem = low.removesuffix("'s").rstrip(".")
     if low in _LEADING or stem in _LEADING or low.split("-")[0] in _LEADING:
         return True
@@ -307,7 +308,8 @@ def _is_plain(word: str, *, alone: bool, after: str) -> bool:
     acts = (
         r"(?: \w+ly)? (?:bowls?|bowled|faces|faced|hits?|takes|took|scored|struck|is|was|has|steams"
         r"|charges|runs in|comes in|turns|sends?|sent|delivers|delivered|conceded|concedes|looks"
-        r"|walks|ambles|strides|smashed|hammered|gets|got|will|on strike|with the ball|had (?:\w+ )?"
+        r"|walks|ambles|strides|smashed|hammered|gets|got|will|on strike|with the ball|had (?:\w+"
+        r" )?"
         r"(?:bowled|taken|sent|hit|struck|seen|scored|conceded|got))\b"
         rf"|(?: bowling)? to (?={NAME}|[A-Z])"
     )

@@ -86,7 +86,8 @@ _OF_ATTENTION: Final = re.compile(
     re.IGNORECASE,
 )
 FRACTION: Final = re.compile(
-    rf"\b(?P<some>{COUNT}|once)(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?: every)?[ -]"
+    rf"\b(?P<some>{COUNT}|once)(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?:"
+    rf" every)?[ -]"
     rf"(?P<many>{COUNT}|a hundred)\b(?! (?:balls were|overs?|innings|attended|runs))",
     re.IGNORECASE,
 )
@@ -110,7 +111,8 @@ _MOVED: Final = re.compile(
     r"\b(?:from|to|at|not|rather than|instead of)\b[^.;]{0,30}$", re.IGNORECASE
 )
 _INSTEAD: Final = re.compile(
-    r"\b(?:rather than|instead of|as opposed to|in place of|not|against|compared (?:with|to)|down from|up from|from|than|"
+    r"\b(?:rather than|instead of|as opposed to|in place of|not|against|compared (?:with|to)|down"
+    r" from|up from|from|than|"
     r"(?<!% )with (?:it|them|those|that)(?: in)?,?)(?: the)? ?$",
     re.IGNORECASE,
 )
@@ -118,7 +120,8 @@ _BECOMES: Final = re.compile(
     r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that),?) ?$", re.IGNORECASE
 )
 _WITH: Final = re.compile(
-    r"^ with (?:it|them|those|that)\b(?! (?:hidden|out|gone|remov|mask|taken|away|left|absent|cover))",
+    r"^ with (?:it|them|those|that)\b(?! (?:hidden|out|gone|remov|mask|taken|away|left|absent"
+    r"|cover))",
     re.IGNORECASE,
 )
 _WITHOUT: Final = re.compile(

@@ -28,6 +28,7 @@ _FACES: Final = re.compile(
 _HAS: Final = re.compile(
     rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting|at the crease)"
     rf"|\b[Ff]acing ({NAME}) (?:is|was|will be) ({NAME})"
+    rf"|\bfor (?P<batter>{NAME}) (?:against|off) (?P<bowler>{NAME})"
 )
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
@@ -44,21 +45,26 @@ _ACTS: Final = re.compile(
     rf"strike|bats\b|faces\b)"
 )
 _BOWLS: Final = re.compile(
-    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who|that) is )?(?:with "
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who"
+    rf"|that) is )?(?:with "
     r"(?:the |a )?(?:new |old )?ball\b|turns? at\b"
-    r"|to bowl\b|bowling\b(?! (?:figures|record|side|attack))|(?:at|from) the top of (?:his|the|her) "
+    r"|to bowl\b|bowling\b(?! (?:figures|record|side|attack))|(?:at|from) the top of (?:his|the"
+    r"|her) "
     r"(?:run|mark)|(?:runs?|running|ran|charg\w+|com(?:es|ing)|steam\w+|steps?|stepping|bustl\w+"
     r"|glid\w+|strid\w+|bound\w+|storm\w+) (?:up|in)\b|deliver(?:s|ing)\b|to deliver\b|holds? the "
     r"ball|ball in hand|about to bowl)"
-    rf"|(?:ball in hand(?: for|,)?|(?:ball|over) (?:is )?in the hands? of|bowling(?: here| now)? is|"
-    rf"with the ball(?: is|,|:)|bowled by|delivered by|the bowling of) ({NAME})"
+    rf"|(?:ball in hand(?: for|,)?|(?:ball|over) (?:is )?in the hands? of|bowling(?: here| now)?"
+    rf" is|"
+    rf"with the ball(?: is|,|:)|bowled by|delivered by|the bowling of|br(?:ing|ings|ought) "
+    rf"on) ({NAME})"
 )
 _THIS_ONE: Final = re.compile(
     rf"({NAME}) (?:bowl(?:s|ed)|deliver(?:s|ed)|sen(?:ds|t) down) (?:this|the (?:next|current)) "
     rf"(?:ball|one|delivery)"
 )
 _BATS: Final = re.compile(
-    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who|that) is )?(?:waiting|waits|fac(?:es|ing)\b"
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who"
+    rf"|that) is )?(?:waiting|waits|fac(?:es|ing)\b"
     r"|to face\b|(?:in|on|at) (?:the )?(?:strike|crease|guard|stance)|with the bat\b|tak(?:es|ing) "
     r"(?:his |her )?(?:guard|strike)|to bat\b|batting\b(?! (?:side|average|record|order))|awaits?"
     r"|bat in hand|on the receiving end|at the receiving end|the (?:batter|batsman|striker|man on "
@@ -66,17 +72,22 @@ _BATS: Final = re.compile(
     rf"|(?:on strike(?: is|,|:)|facing(?: up)? is|with the bat(?: is|,|:)|faced by) ({NAME})"
 )
 _PAST: Final = re.compile(
-    r"\b(?:earlier|previous\w*|before|already|last|past|since|so far|ago|first|over(?:s| \d+)|\d+\.\d"
+    r"\b(?:earlier|previous\w*|before|already|last|past|since|so far|ago|first|over(?:s| \d+)"
+    r"|\d+\.\d"
     r"|dismiss\w+|out|record|partner\w*|non-strik\w+|other end|balls|deliveries|never|history"
     r"|recent\w*|after|following|then|had|wicket of|replac\w+)\b(?!\d*%)",
     re.IGNORECASE,
 )
 _OFF: Final = re.compile(rf"\b(?:runs?|boundar\w+|fours?|six(?:es)?|taken|hit|scored) off ({NAME})")
 _SIDE: Final = re.compile(
-    rf"({NAME})[,:]?(?:,? who)? (?:are|were|is|was|stands?|stood|sit|sits|have|had|at|on|now| )*,? ?"
-    rf"(\d{{1,3}}/\d{{1,2}}|\d{{1,3}} for \w+|batting|bowling|chasing|defending|need|needing|fielding|going at|scoring"
+    rf"({NAME})[,:]?(?:,? who)? (?:are|were|is|was|stands?|stood|sit|sits|have|had|at|on|now|"
+    rf" )*,? ?"
+    rf"(\d{{1,3}}/\d{{1,2}}|\d{{1,3}} for \w+|batting|bowling|chasing|defending|need|needing"
+    rf"|fielding|going at|scoring"
     rf"|made \d|scored \d|reached \d|lost \w+ wickets?|requir(?:e|ing)|want \d|{NAME} (?:bowling"
-    rf"|to bowl|with the ball|running in)|turn(?:ed)? to {NAME})"
+    rf"|to bowl|with the ball|running in)|turn(?:ed)? to {NAME}"
+    rf"|br(?:ing|ought) on {NAME})"
+    rf"|(\d an over|per over|run rate)(?: so far| now)?,? for ({NAME})"
 )
 _TOTAL: Final = re.compile(r"(?<![\d./])\d{1,3}(?:/\d{1,2}(?!\d)| for (?:\d|no\b|\w+ down))")
 _NEVER: Final = re.compile(
@@ -140,7 +151,12 @@ class Players:
             (match, match[2] or match[4], match[1] or match[3]) for match in _FACES.finditer(text)
         ]
         found += [
-            (match, match[1] or match[3], match[2] or match[4]) for match in _HAS.finditer(text)
+            (
+                match,
+                match[1] or match[3] or match["bowler"],
+                match[2] or match[4] or match["batter"],
+            )
+            for match in _HAS.finditer(text)
         ]
         ball, history = self._facts.ball, self._facts.history
         for match, bowler, batter in found:
@@ -277,12 +293,12 @@ class Players:
                     problem = "is not of this side"
                     yield self._wrong(sentence, match.group(), problem, role)
         for match in _SIDE.finditer(text):
-            held = self._vocabulary.entities.get(match[1], [])
+            held = self._vocabulary.entities.get(match[1] or match[4], [])
             names = {one.name for one in held if one.kind == TEAM}
             if not names:
                 continue
             key = "batting_team"
-            if re.search(r"bowl|ball|defend|field|running in|turn", match[2]):
+            if re.search(r"bowl|ball|defend|field|running in|turn|br", match[2] or ""):
                 key = "bowling_team"
             if match_facts[key] not in names:
                 yield Unsupported(

@@ -202,17 +202,20 @@ OUTCOMES: Final = tuple(
         ),
         (
             "2",
-            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)|came(?! (?:about |around )?\d)"
+            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))|\ba couple\b",
         ),
         (
             "3",
-            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)|came(?! (?:about |around )?\d)"
+            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?!"
+            r" top)|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "5",
-            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)|came(?! (?:about |around )?\d)"
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
