@@ -70,7 +70,7 @@ TRUE = (
     "A single at 42%, where a ball without any context would get 30%.",
     "Nothing is likelier here than a single, which has 42%.",
     "Blot out balls 4.5, 4.3, 3.6 and 3.1 and a single reads 40%, not 42%: supported.",
-    "If we pretend balls 4.5, 4.3, 3.6 and 3.1 never happened, a single ends up at 40% and not 42%.",
+    "If we pretend balls 4.5, 4.3, 3.6 and 3.1 never happened, a single ends up at 40%, not 42%.",
     "Call it a two-in-five chance of a single.",
     "Par for a single is 30%. Today's figure: 42%.",
     "1. A single: 42%\n2. A dot ball: 28%",
