@@ -93,7 +93,8 @@ def passages(
     A spoilt one is found where something is found that the true one did not have.
     """
     first = 100 * (1 + list(PASSAGES).index(which))
-    sample = list(read_sample(path))[first : first + balls]
+    every = list(read_sample(path))
+    sample = every[first : first + balls] or every[:balls]
     checkers = {id(data): Checker(data) for data in sample}
     results: list[tuple[Sentence, bool]] = []
     for data, passage in drawn(sample, PASSAGES[which], chance, each=6):

@@ -376,8 +376,9 @@ def test_the_benchmark_of_true_and_spoilt_sentences(
     run("sample_explanations.py", str(sample_match_path), "--balls", "12", "--out", sample)
     assert "0 with something not in the explanation" in run("grounding.py", sample, "--own")
     assert "longer than 2,000 tokens by the bound: 0" in run("prompt_tokens.py", sample)
-    told = run("grounding.py", sample, "--balls", "12", "--only", "tuned")
-    figures = re.search(r"recall ([\d.]+) +precision ([\d.]+)", told)
-    assert figures is not None
-    assert float(figures[1]) >= 0.97
-    assert float(figures[2]) >= 0.97
+    for which, least in (("tuned", 0.97), ("second passages", 0.92)):
+        told = run("grounding.py", sample, "--balls", "12", "--only", which)
+        figures = re.search(r"recall ([\d.]+) +precision ([\d.]+)", told)
+        assert figures is not None
+        assert float(figures[1]) >= least
+        assert float(figures[2]) >= least
