@@ -24,7 +24,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grounding_passages import drawn
-from grounding_passages_text import FIRST_PASSAGES, FOURTH_PASSAGES, SECOND_PASSAGES, THIRD_PASSAGES
+from grounding_passages_later import FOURTH_PASSAGES, THIRD_PASSAGES
+from grounding_passages_text import FIRST_PASSAGES, SECOND_PASSAGES
 from grounding_sentences import Sentence, sentences_about, spoilt_facts
 from grounding_templates import (
     FIRST_ROUND,
