@@ -296,12 +296,12 @@ def _explain(options: argparse.Namespace) -> int:
     if options.html is not None or options.format == "html":
         from attnlens.render.text_html import render_text_html
 
-        page = render_text_html(data, waves)
+        told = render_text_html(data, waves)
         if options.html is not None:
-            emit(page, options.html)
+            emit(told, options.html)
         if options.format == "html":
             utf8_stdout()
-            emit(page, options.out)
+            emit(told, options.out)
     if options.format == "json":
         _emit_json(data, options.out)
     elif options.format == "text":
