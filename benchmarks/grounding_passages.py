@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
-from grounding_sentences import GROUPS, NOUNS, NUMERIC, Story, percent
+from grounding_sentences import GROUPS, NUMERIC, Story, percent
+
+from attnlens.explanation.facts import OUTCOME_WORDS
 
 UP_PAIR = re.compile(r"<<([^|>]*)\|([^>]*)>>")
 HELD_PAIR = re.compile(r"\[\[([^|\]]*)\|([^\]]*)\]\]")
@@ -73,7 +75,7 @@ class Told(Story):
             nearest = round(times)
             near = 3 <= nearest <= 9 and abs(times - nearest) <= 0.06 * nearest
             if near and name not in ("5", "bye", "3"):
-                return {**slots, "thing": NOUNS[name], "in": ORDINALS[nearest]}
+                return {**slots, "thing": OUTCOME_WORDS[name], "in": ORDINALS[nearest]}
         return None
 
     def _ranked(self) -> dict[str, str] | None:
@@ -84,7 +86,7 @@ class Told(Story):
             return None
         extra = {}
         for rank, one in zip(("first", "second", "third"), order, strict=False):
-            extra[rank] = NOUNS[one["outcome"]]
+            extra[rank] = OUTCOME_WORDS[one["outcome"]]
             extra[f"{rank}_now"] = percent(one["probability"])
         return {**slots, **extra}
 
@@ -124,7 +126,7 @@ class Told(Story):
         self.held = claim["verdict"] == "supported"
         return {
             "what": names[claim["kind"]],
-            "hit": NOUNS[change["outcome"]],
+            "hit": OUTCOME_WORDS[change["outcome"]],
             "hit_code": change["outcome"],
             "before": percent(change["before"]),
             "after": percent(change["after"]),
@@ -135,7 +137,7 @@ class Told(Story):
         slots = super()._group()
         if slots is None:
             return None
-        place = list(NOUNS).index(slots["moved_code"])
+        place = list(OUTCOME_WORDS).index(slots["moved_code"])
         groups = self.data["contributions"]
         values = [group["points"][place]["points"] for group in groups]
         self.up = slots["moves"] == "raises"
@@ -209,7 +211,7 @@ class Told(Story):
         if "thing" in used:
             times = ORDINALS.index(slots["in"])
             wrong = [
-                NOUNS[name]
+                OUTCOME_WORDS[name]
                 for name, entry in self.chances.items()
                 if abs(entry["probability"] - 1 / times) > 0.08 and name not in ("5", "bye", "3")
             ]

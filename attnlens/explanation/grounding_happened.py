@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES
+from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.explanation.grounding_claims import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
 from attnlens.explanation.grounding_text import LABEL, NAME, Outcome
@@ -63,20 +64,7 @@ _DENIED: Final = re.compile(
 _THIS: Final = re.compile(r"\b(?:this|the|today's) (?:ball|one|time|delivery)\b", re.IGNORECASE)
 _ALIKE: Final = 0.005
 
-NOUNS: Final = {
-    "0": "a dot ball",
-    "1": "a single",
-    "2": "two runs",
-    "3": "three runs",
-    "4": "a four",
-    "5": "five runs",
-    "6": "a six",
-    "W": "a wicket",
-    "wd": "a wide",
-    "nb": "a no-ball",
-    "bye": "byes or leg byes",
-    BOUNDARY: "a boundary",
-}
+NOUNS: Final = {**OUTCOME_WORDS, BOUNDARY: "a boundary"}
 
 
 class Happened:
