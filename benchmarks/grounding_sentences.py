@@ -305,9 +305,10 @@ class Story:
             others = [
                 outcome
                 for outcome, entry in self.chances.items()
-                if OUTCOME_WORDS[outcome] != slots[name] and percent(entry["probability"]) != slots[number]
+                if OUTCOME_WORDS[outcome] != slots[name]
+                and percent(entry["probability"]) != slots[number]
                 and outcome not in ("5", "bye")
-            ]  # fmt: skip
+            ]
             other = self.chance.choice(others)
             yield "wrong outcome", {**slots, name: OUTCOME_WORDS[other], f"{name}_code": other}
         if used & {"event", "Event"}:

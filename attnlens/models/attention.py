@@ -199,6 +199,11 @@ class MultiHeadAttention(nn.Module):
         mixed = join_heads(weights @ values)
         return mixed if self.W_O is None else mixed @ self.W_O
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What fixes the shapes."""
+        return {"d": self.d, "heads": self.heads, "d_k": self.d_k, "d_v": self.d_v}
+
     def extra_repr(self) -> str:
         return f"d={self.d}, heads={self.heads}, d_k={self.d_k}, d_v={self.d_v}"
 

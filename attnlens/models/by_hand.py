@@ -84,7 +84,7 @@ def _written(text: str, width: int) -> torch.Tensor:
             row = [float(word) for word in line.split(",")]
         except ValueError:
             raise InputError(
-                f"row {place} ({line.strip()!r}) is no row of numbers", remedy=REMEDY
+                f"row {place} ({line.strip()[:40]!r}) is no row of numbers", remedy=REMEDY
             ) from None
         if len(row) != width:
             numbers = "1 number" if len(row) == 1 else f"{len(row)} numbers"

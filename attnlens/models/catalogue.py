@@ -129,14 +129,14 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
     ),
     ReferenceModel(
         name="tiny",
-        title="a transformer of 260 parameters",
+        title="a transformer to be read number by number",
         source=f"{ATTENTION_PAPER}, section 3, without positions; GELU: Hendrycks & Gimpel 2016",
-        purpose="small enough to read number by number, trained on a task whose answer is known",
+        purpose="every number of a transformer on one page, after training on a task whose answer "
+        "is known",
         written="5 tokens from 0 to 9, such as 3,1,4,1,5",
         load="attnlens.models.tiny:loaded",
         read="attnlens.models.tiny:read_tokens",
         kind="tiny",
-        example="3,1,4,1,5",
     ),
 )
 """Every reference model, in the order in which they are listed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,12 @@ from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.probe import step
 
 KIND: Final = "tiny"
-EXAMPLE: Final = "3,1,4,1,5"
+EXAMPLE: Final = (3, 1, 4, 1, 5)
+"""Tokens to describe it with; as many of them, and as large, as a model takes."""
+
+LONGEST: Final = 40
+"""So much of what cannot be read is told."""
+
 WEIGHTS: Final = Path(__file__).with_name("weights") / "tiny.safetensors"
 
 
@@ -120,8 +126,8 @@ def loaded(path: Path | None = None) -> Loaded:
     return Loaded(load_tiny(path))
 
 
-def read_tokens(model: Loaded, text: str, options: Mapping[str, Any]) -> Reading:
-    """Tokens written as ``3,1,4,1,5``.
+def read_tokens(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Reading:
+    """Tokens written as ``3,1,4,1,5``; an example without a text.
 
     Raises:
         InputError: not numbers, a token out of range, or another count than the context.
@@ -130,11 +136,15 @@ def read_tokens(model: Loaded, text: str, options: Mapping[str, Any]) -> Reading
     module = model.module
     assert isinstance(module, TinyTransformer)
     vocabulary, context = module.E.shape[0], module.context
-    remedy = f"give {context} tokens from 0 to {vocabulary - 1}, such as {EXAMPLE}"
+    example = (token % vocabulary for token in islice(cycle(EXAMPLE), context))
+    such = ",".join(map(str, example))
+    remedy = f"give {context} tokens from 0 to {vocabulary - 1}, such as {such}"
+    text = such if text is None else text
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.removeprefix("-").isdigit() for word in words):
-        raise InputError(f"{text!r} is no list of tokens", remedy=remedy)
-    tokens = [int(word) for word in words]
+        raise InputError(f"{text[:LONGEST]!r} is no list of tokens", remedy=remedy)
+    # Python refuses to read numbers of thousands of digits.
+    tokens = [int(word[:LONGEST]) for word in words]
     for place, token in enumerate(tokens, 1):
         if not 0 <= token < vocabulary:
             raise InputError(f"token {token} in place {place} is out of range", remedy=remedy)

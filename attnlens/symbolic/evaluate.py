@@ -90,7 +90,7 @@ def difference(named: Named) -> float | None:
     if again.dtype == bool or computed.dtype == bool:
         return float((again.astype(bool) != computed.astype(bool)).max(initial=0))
     with np.errstate(invalid="ignore"):
-        gap = np.abs(again - computed)
-    gap[again == computed] = 0.0  # also where both are infinite
-    gap[np.isnan(again) & np.isnan(computed)] = 0.0
+        gap = np.atleast_1d(np.abs(again - computed))
+    same = (again == computed) | (np.isnan(again) & np.isnan(computed))
+    gap[np.atleast_1d(same)] = 0.0  # also where both are infinite
     return float(np.nan_to_num(gap, nan=np.inf).max(initial=0.0))

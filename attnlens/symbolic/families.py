@@ -67,8 +67,11 @@ def _template(member: Member) -> tuple[str, ...]:
 def _with_sign(text: str, key: str) -> str:
     """The key as ``s``, wherever it is a word of its own."""
     if key.isdigit():
-        # A number is a name only where a label stands.
-        return re.sub(rf"\(({key})([.)])", r"(s\2", text)
+        # A number is a name only where a label stands; the one before it is a layer's input.
+        for number, sign in ((int(key), "s"), (int(key) - 1, "s−1")):
+            label = rf"(\((?:\\mathrm{{)?|(?:LN|RMSNorm)_(?:{{\\mathrm{{)?){number}(?=[.()}}])"
+            text = re.sub(label, rf"\g<1>{sign}", text)
+        return re.sub(rf"(?<=\.){key}(?=\.)", "s", text)
     return re.sub(rf"(?<![A-Za-z0-9]){re.escape(key)}(?![A-Za-z0-9_])", "s", text)
 
 
@@ -91,8 +94,7 @@ def _one(group: Sequence[Member]) -> Member:
 
 
 def _latex_with_sign(latex: str, key: str) -> str:
-    escaped = key.replace("_", "\\_")
-    return _with_sign(latex, escaped) if not key.isdigit() else _with_sign(latex, key)
+    return _with_sign(latex, key.replace("_", "\\_")).replace("s−1", "s-1")
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -100,11 +101,16 @@ def notation(told: Pass, symbols: Mapping[int, Symbol], writer: Writer) -> Itera
             yield "GELU(v) = v Φ(v), Φ the normal distribution function"
         else:
             yield "GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2"
+    if any(over_another_axis(one) for one in operations):
+        yield "f_n(M): f along the n-th axis of M, or the one named, not along its rows"
     if any(one.kind == "multiply" for one in operations):
         yield "a ⊙ b: element by element"
 
 
-MEANINGS = {
+ALONG: Final = ("softmax", "log_softmax", "argmax", "sum", "mean", "highest", "lowest")
+"""Operations along an axis."""
+
+MEANINGS: Final = {
     "transpose": "Mᵀ: M with its last two axes swapped",
     "softmax": "softmax: exp(v) / sum of exp(v), over each row",
     "hidden_softmax": "softmax(S; M hidden): over the entries of a row that M does not hide; "
@@ -119,6 +125,15 @@ MEANINGS = {
     "stack": "stack: one below the other, along a new axis",
 }
 """Kind of operation to what is said of it."""
+
+
+def over_another_axis(one: Expression) -> bool:
+    """Whether it goes along one axis, and that is not the last."""
+    given = one.options.get("axis") if one.kind in ALONG else None
+    if given is None:
+        return False
+    places = (given,) if isinstance(given, int) else given
+    return [at % len(one.parts[0].shape) for at in places] != [len(one.parts[0].shape) - 1]
 
 
 def _heads(operations: Iterable[Expression]) -> Iterator[str]:

@@ -250,7 +250,7 @@ class Writer:
             return self.symbol(self.symbol_of[id(one)], "i")
         if one.kind == "transpose" and one.parts[0].kind == "parameter":
             inner = self._index(one.parts[0])
-            return f"{inner}^\\top" if self.latex else f"{inner}ᵀ"
+            return f"{{{inner}}}^\\top" if self.latex else f"{inner}ᵀ"
         held = self._held(one, ATOM)
         return f"{{{held}}}_i" if self.latex else f"{held}_i"
 
@@ -311,18 +311,25 @@ class Writer:
         told = f"\\operatorname{{{name}}}" if self.latex else name
         return f"{told}{self._parentheses(', '.join([x, *limits]))}", ATOM
 
-    def _sum(self, one: Expression) -> Written:
-        return self._over_axis(one, "sum")
-
-    def _mean(self, one: Expression) -> Written:
-        return self._over_axis(one, "mean")
-
-    def _over_axis(self, one: Expression, name: str) -> Written:
-        (x,), places = one.parts, one.options["axis"]
-        told = [x.axes[at] for at in places or ()]
-        words = ",".join(axis for axis in told if axis is not None and axis != "batch")
+    def _over_axis(self, one: Expression) -> Written:
+        """A function along an axis, which is told where it is not the last."""
+        (x,) = one.parts
+        given = one.options["axis"]
+        count = len(x.shape)
+        if given is None:
+            told = [] if count < 2 else ["all"]
+        else:
+            places = (given,) if isinstance(given, int) else given
+            lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
+            told = [x.axes[at] or str(at % count + 1 - lead) for at in places]
+            if [at % count for at in places] == [count - 1]:
+                told = []
+        words = ",".join(told)
         below = f"\\mathrm{{{words}}}" if words and self.latex else words
-        return self._function(name, one.parts, below), ATOM
+        return self._function(self._function_name(one), one.parts, below), ATOM
+
+    _sum = _mean = _highest = _lowest = _any = _all = _over_axis
+    _softmax = _log_softmax = _argmax = _over_axis
 
 
 def only_number(value: Tensor) -> float | None:
