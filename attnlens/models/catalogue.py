@@ -138,6 +138,18 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         read="attnlens.models.tiny:read_tokens",
         kind="tiny",
     ),
+    ReferenceModel(
+        name="seq2seq",
+        title="an encoder-decoder of sentences",
+        source=f"{ATTENTION_PAPER}, section 3",
+        purpose="spoken commentary to what a scorer writes down: three kinds of attention, and "
+        "words to follow through them",
+        written="a sentence, in quotes",
+        load="attnlens.text.inside:loaded",
+        read="attnlens.text.inside:read_sentence",
+        kind="seq2seq",
+        example="Tanemori to Duvivier-Oke, full and on the pads, flicked away for four.",
+    ),
 )
 """Every reference model, in the order in which they are listed."""
 
