@@ -15,6 +15,11 @@ from attnlens.dashboard.security import plain
 Page = list[Any]
 
 
+def marked(**named: str) -> dict[str, Any]:
+    """Attributes with a hyphen in their names: ``aria_label`` is ``aria-label``."""
+    return {name.replace("_", "-"): value for name, value in named.items()}
+
+
 def frame(*, public: bool, heads: bool) -> html.Div:
     """What is on every page."""
     links = [
@@ -31,18 +36,18 @@ def frame(*, public: bool, heads: bool) -> html.Div:
             html.Header(
                 [
                     dcc.Link(
-                        [html.Span(className="logo", **{"aria-hidden": "true"}), "attnlens"],
+                        [html.Span(className="logo", **marked(aria_hidden="true")), "attnlens"],
                         href="/",
                         className="brand",
                     ),
                     html.Nav(
                         [dcc.Link(text, href=href) for href, text in links],
-                        **{"aria-label": "Pages"},
+                        **marked(aria_label="Pages"),
                     ),
                     html.Div(
                         [
                             html.Span("read-only", className="chip") if public else None,
-                            html.Button("?", id="keys-button", **{"aria-label": "Keyboard"}),
+                            html.Button("?", id="keys-button", **marked(aria_label="Keyboard")),
                             html.Button("theme", id="theme-button"),
                         ],
                         className="tools",
@@ -54,8 +59,8 @@ def frame(*, public: bool, heads: bool) -> html.Div:
             dcc.Store(id="page-key"),
             dcc.Store(id="drawn"),
             html.Main(id="page", tabIndex="-1", children=loading("opening")),
-            html.Div(id="say", className="unseen", **{"aria-live": "polite", "role": "status"}),
-            html.Div(id="toast", **{"aria-hidden": "true"}),
+            html.Div(id="say", className="unseen", role="status", **marked(aria_live="polite")),
+            html.Div(id="toast", **marked(aria_hidden="true")),
         ],
         id="frame",
     )
@@ -83,7 +88,8 @@ def _panel(
         ],
         id=name,
         className="panel",
-        **{"aria-labelledby": f"{name}-title", **more},
+        **marked(aria_labelledby=f"{name}-title"),
+        **more,
     )
 
 
@@ -91,12 +97,12 @@ def _drop(kind: str, what: str) -> html.Div:
     """A place to bring a file; the page's script wires it."""
     return html.Div(
         [
-            html.Button(f"Open {what}", className="drop-button", **{"data-upload": kind}),
+            html.Button(f"Open {what}", className="drop-button", **marked(data_upload=kind)),
             html.Span("or drop it here", className="quiet"),
-            html.P("", className="drop-said", **{"role": "alert"}),
+            html.P("", className="drop-said", role="alert"),
         ],
         className="drop",
-        **{"data-drop": kind},
+        **marked(data_drop=kind),
     )
 
 
@@ -296,7 +302,7 @@ def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> P
     return [
         html.H1(shown.about["title"], className="unseen"),
         html.Section(
-            id="score", className="score", **{"aria-label": "Score", "data-shown": "match"}
+            id="score", className="score", **marked(aria_label="Score", data_shown="match")
         ),
         _panel(
             "timeline",

@@ -95,11 +95,12 @@ def add_routes(
     gone = "is not here (any more): it has to be opened or uploaded again"
 
     def explained(shown: Shown, innings: int, ball: int, model: str, ahead: bool = False) -> bytes:
-        return answers.get(
+        found: bytes = answers.get(
             ("explain", shown.key, shown.version, innings, ball, model),
             lambda: functions.explain(shown.value, innings, ball, model),
             ahead=ahead,
         )
+        return found
 
     def model_asked() -> str:
         name = request.args.get("model") or functions.models[0]

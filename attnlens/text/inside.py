@@ -13,7 +13,6 @@ from attnlens.models.seq2seq import BOS
 from attnlens.text.trained import KIND, TextModel
 
 
-
 def loaded(path: Path | None = None) -> Loaded:
     """The model that comes with attnlens, or a checkpoint's."""
     model = TextModel.load(KIND if path is None else path)
