@@ -87,6 +87,27 @@ def test_a_ball_of_a_match_goes_through_the_predictor(attnlens_here: Here) -> No
     assert chances == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_ball_not_yet_bowled_is_traced(attnlens_here: Here) -> None:
+    lines = MATCH.read_text(encoding="utf-8").splitlines(keepends=True)
+    (attnlens_here.folder / "cut.csv").write_text("".join(lines[:38]), encoding="utf-8")
+    told = json.loads(
+        attnlens_here.good("trace", "temporal", "cut.csv", "--ball", "next", "--json")
+    )
+    assert told["retraced"]["equations"] == 124
+    assert "not yet bowled" in told["about"]
+    named = attnlens_here.good(
+        *("trace", "temporal", "cut.csv", "--ball", "next", "--bowler", "Someone New", "--json")
+    )
+    assert "Someone New" in json.loads(named)["about"]
+
+
+@pytest.mark.parametrize("ball", ["1", "2", "2:1", "-1"])
+def test_the_first_and_the_last_balls_are_traced(ball: str, attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("trace", "temporal", MATCH, "--ball", ball, "--json"))
+    assert told["retraced"]["equations"] == 124
+    assert told["retraced"]["largest_difference"] < 1e-5
+
+
 def test_a_checkpoint_is_described_as_what_it_is(attnlens_here: Here) -> None:
     path = attnlens_here.folder / "wide.safetensors"
     save_tiny(path, TinyTransformer(vocabulary=4, width=6, context=2, d_ff=7, heads=2), {})

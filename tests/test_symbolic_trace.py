@@ -280,7 +280,7 @@ def test_what_is_wide_is_cut_and_says_so() -> None:
     assert "rows more" in page
     assert " more" in page
     html = render_trace_html(data)
-    assert "16 rows and 56 columns more" in html
+    assert "24 rows and 72 columns more" in html
 
 
 def test_a_hostile_label_stays_text() -> None:

@@ -57,6 +57,9 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
     trace.add_argument("--innings", type=int, metavar="N", help="temporal: the innings")
+    for who, does in (("batter", "faces"), ("bowler", "bowls")):
+        words = f"temporal: who {does} (only with --ball next)"
+        trace.add_argument(f"--{who}", metavar="NAME", help=words)
     _add_json(trace)
     trace.add_argument("--html", metavar="FILE", help="write a page of small heat maps")
     add_out(trace)

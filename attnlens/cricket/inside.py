@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attnlens.cricket.naming import GRAMMAR, BallReference, echo, find_ball
+from attnlens.cricket.naming import GRAMMAR, BallReference, echo, find_ball, innings_numbered
+from attnlens.cricket.next_ball import with_next_ball
+from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor, load_predictor
@@ -28,6 +30,8 @@ def loaded(path: Path | None = None) -> Loaded:
 def read_ball(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Reading:
     """The ball ``--ball`` of a match file; of a simulated match where there is no file.
 
+    The ball not yet bowled is faced and bowled by the file's last pair, as far as it tells.
+
     Raises:
         InputError: the file cannot be read, or no ball is named.
         BallNotFoundError: the match does not have the ball.
@@ -46,13 +50,34 @@ def read_ball(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Re
         except BallNotFoundError as error:
             remedy = error.remedy or f"a ball is named {GRAMMAR}"
             raise BallNotFoundError(error.problem, path=text, remedy=remedy) from None
+        if reference.index > len(innings_numbered(match, reference.innings).deliveries):
+            pair = {who: options.get(who) for who in ("batter", "bowler")}
+            match = with_next_ball(match, reference.innings, **pair)
     window = window_for(match, reference, predictor)
+    names = tuple(_names(window.batch))
     return Reading(
         inputs=(window.batch,),
-        names=tuple(_names(window.batch)),
-        labels={"key": window.labels},
+        names=names,
+        axes={name: _axes(name) for name in names} | {"to_outcome.weight": ("outcome", None)},
+        labels={
+            "ball": window.labels,
+            "query": (window.delivery.label or "next",),
+            "outcome": tuple(OUTCOMES),
+        },
         about=echo(match, reference),
     )
+
+
+def _axes(name: str) -> tuple[str | None, ...]:
+    """What the axes of a tensor of the batch are."""
+    letter, _, kind = name.partition("_")
+    if name == "visible":
+        return ("batch", "query", "ball")
+    if letter in ("now", "then"):
+        return ("batch", "query" if letter == "now" else "ball")
+    who = "query" if letter.islower() else "ball"
+    outcomes = letter.lower() == "r" or kind == "{board}"
+    return ("batch", who, "outcome" if outcomes else None)
 
 
 def _names(batch: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from attnlens.render.canvas import clean, cut, display_width, pad
 MOST_ROWS: Final = 12
 """Of a longer table the first and the last rows are shown."""
 
-MOST_BLOCKS: Final = 6
+MOST_BLOCKS: Final = 8
 """Of more tables of one value only so many are shown."""
 
 Table = tuple[str, list[list[Any]], list[str], list[str]]
@@ -60,7 +60,8 @@ def _value_lines(
             yield f"  {title}"
         yield from _table_lines(rows, row_labels, column_labels, width)
     if len(blocks) > MOST_BLOCKS:
-        yield f"  … and {len(blocks) - MOST_BLOCKS} tables more; see --json"
+        more = len(blocks) - MOST_BLOCKS
+        yield f"  … and {more} {'table' if more == 1 else 'tables'} more; see --json"
 
 
 def tables(value: Mapping[str, Any], labels: Mapping[str, Sequence[str]]) -> Iterator[Table]:
@@ -122,9 +123,11 @@ def _table_lines(
     wide = max((display_width(cell) for row in cells for cell in row), default=1)
     wide = max([wide, *(min(display_width(label), 12) for label in column_labels)])
     side = max((min(display_width(label), 24) for label in row_labels), default=0)
-    room = max(1, (width - 4 - side - 3) // (wide + 2))
-    kept = count if count <= room else max(1, room - 1)
-    more = "" if kept == count else f"  … {count - kept} more"
+    room = (width - 4 - side) // (wide + 2)
+    kept, more = count, ""
+    if count > room:
+        kept = max(1, (width - 4 - side - len(f"  … {count} more")) // (wide + 2))
+        more = f"  … {count - kept} more"
     if column_labels:
         heads = "  ".join(_right(label, wide) for label in column_labels[:kept])
         yield f"    {' ' * side}  {heads}"

@@ -22,7 +22,7 @@ WIDE, NARROW, ROW = 52.0, 14.0, 20.0
 NUMBERS_UP_TO: Final = 12
 """Of more columns the cells are narrow, and hold no number."""
 
-MOST_ROWS, MOST_COLUMNS, MOST_MAPS = 24, 64, 8
+MOST_ROWS, MOST_COLUMNS, MOST_MAPS = 16, 48, 8
 SIDE: Final = 7.0
 """Width of a letter of a row's label."""
 
@@ -79,7 +79,8 @@ def _section(value: Mapping[str, Any], place: int, labels: Mapping[str, Sequence
     )
     maps = [_figure(block, most, f"{value['symbol']}, {value['description']}") for block in blocks]
     more = len(maps) - MOST_MAPS
-    left = f'\n<p class="quiet">… and {more} tables more; see --json</p>' if more > 0 else ""
+    noun = "table" if more == 1 else "tables"
+    left = f'\n<p class="quiet">… and {more} {noun} more; see --json</p>' if more > 0 else ""
     return (
         f'<section aria-labelledby="step-{place}">\n'
         f'<h2 class="equation" id="step-{place}">{heading}<small>{text(shape)} '

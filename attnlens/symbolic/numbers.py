@@ -18,6 +18,8 @@ _erf: Final = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def softmax(logits: Array, axis: int) -> Array:
+    if not logits.shape[axis]:
+        return logits
     highest = logits.max(axis, keepdims=True)
     raised = np.exp(logits - np.where(np.isfinite(highest), highest, 0))
     with np.errstate(invalid="ignore"):
@@ -64,12 +66,13 @@ def where(mask: Array, yes: Array, no: Array) -> Array:
 
 
 def split(x: Array, heads: int) -> Array:
-    return np.swapaxes(x.reshape(*x.shape[:-1], heads, -1), -2, -3)
+    # Not -1: where there are no tokens there is no telling.
+    return np.swapaxes(x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads), -2, -3)
 
 
 def join(x: Array) -> Array:
     swapped = np.swapaxes(x, -2, -3)
-    return swapped.reshape(*swapped.shape[:-2], -1)
+    return swapped.reshape(*swapped.shape[:-2], swapped.shape[-2] * swapped.shape[-1])
 
 
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
