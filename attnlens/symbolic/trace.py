@@ -138,7 +138,10 @@ def trace(
 
     Args:
         inputs: what the module is called with.
-        name, names, axes, batched: as in `attnlens.symbolic.describe`.
+        name: as for `describe`.
+        names: as for `describe`.
+        axes: as for `describe`.
+        batched: as for `describe`.
         labels: axis to its labels, where they are known.
         about: a line on the input.
 
