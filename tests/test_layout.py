@@ -39,12 +39,13 @@ MAY_IMPORT = {
     "explanation": "errors pydantic",
     "render": "errors explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
+    "corpus": "_version errors files cricket explanation models torch numpy pyarrow duckdb ray",
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",
     "api": "errors cricket explanation pandas",
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
-    "cli": "_version errors files answers analysis cricket models records render training "
+    "cli": "_version errors files answers analysis corpus cricket models records render training "
     "explanation llm server dashboard pyarrow",
     "__main__": "cli",
     "__init__": "_version",

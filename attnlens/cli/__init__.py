@@ -29,6 +29,7 @@ def build_parser() -> Parser:
     """The whole command line."""
     from attnlens.cli import (
         check,
+        corpus,
         dashboard,
         evaluate,
         explain,
@@ -69,6 +70,7 @@ def build_parser() -> Parser:
         heads,
         planted,
         simulate,
+        corpus,
         view,
         dashboard,
         schema,
