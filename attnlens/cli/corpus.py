@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from attnlens.cli.options import progress
+from attnlens.cli.options import add_out, check_outputs, emit, progress, utf8_stdout
 
 if TYPE_CHECKING:
     from attnlens.corpus.explain import Progress
+    from attnlens.corpus.folder import Corpus
     from attnlens.corpus.plan import Skipped
 
 LISTED = 20
@@ -26,6 +28,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     kinds = parser.add_subparsers(title="commands", metavar="COMMAND", dest="what", required=True)
     _add_explain(kinds)
+    _add_query(kinds)
+    _add_report(kinds)
 
 
 def whole(least: int, most: int) -> Any:
@@ -111,6 +115,93 @@ def _add_explain(kinds: argparse._SubParsersAction[Any]) -> None:
         "--restart", action="store_true", help="take away the corpus that is in DIR first"
     )
     parser.set_defaults(run=run_explain)
+
+
+def _add_query(kinds: argparse._SubParsersAction[Any]) -> None:
+    parser = kinds.add_parser(
+        "query",
+        help="ask a corpus in SQL",
+        description="One SELECT over the tables balls, heads and matches, and evidence and effects "
+        "where balls were tested, as DuckDB answers it. A corpus is only read.",
+    )
+    parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
+    parser.add_argument("sql", metavar="SQL", help="such as 'select count(*) from balls'")
+    parser.add_argument("--json", action="store_true", help="a JSON object per row instead of CSV")
+    add_out(parser)
+    parser.set_defaults(run=run_query)
+
+
+def _add_report(kinds: argparse._SubParsersAction[Any]) -> None:
+    parser = kinds.add_parser(
+        "report",
+        help="a corpus summed up on one page",
+        description="Where attention goes, when claims about it hold, calibration, surprises and "
+        "whose past balls matter, with intervals, as one HTML file that needs nothing else.",
+    )
+    parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON instead")
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.add_argument(
+        "--least",
+        type=whole(2, 1_000_000),
+        default=200,
+        metavar="N",
+        help="balls of a player that is listed (default 200)",
+    )
+    parser.set_defaults(run=run_report)
+
+
+def run_query(options: argparse.Namespace) -> int:
+    from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.query import write_answer
+
+    form: Literal["csv", "json"] = "json" if options.json else "csv"
+    utf8_stdout()
+    if options.out is None:
+        write_answer(options.corpus, options.sql, sys.stdout, form)
+    else:
+        from attnlens.files import written_beside
+
+        _check_beside(options)
+        with (
+            written_beside(options.out) as part,
+            part.open("w", encoding="utf-8", newline="") as file,
+        ):
+            write_answer(options.corpus, options.sql, file, form)
+    _tell_unfinished(Corpus(Path(options.corpus)))
+    return 0
+
+
+def run_report(options: argparse.Namespace) -> int:
+    import json
+
+    from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.report import Least, report_data
+    from attnlens.render.corpus_page import render_corpus
+
+    _check_beside(options)
+    data = report_data(options.corpus, Least(balls=options.least))
+    utf8_stdout()
+    if options.json:
+        emit(json.dumps(data, ensure_ascii=False, allow_nan=False), options.out)
+    else:
+        emit(render_corpus(data), options.out)
+    _tell_unfinished(Corpus(Path(options.corpus)))
+    return 0
+
+
+def _check_beside(options: argparse.Namespace) -> None:
+    check_outputs({"--out": options.out}, inputs=(options.corpus,))
+
+
+def _tell_unfinished(corpus: Corpus) -> None:
+    told = corpus.manifest
+    if not told["complete"]:
+        print(
+            f"attnlens: {corpus.folder}: {len(corpus.finished())} of {told['parts']} parts are "
+            "finished; the answer is of those",
+            file=sys.stderr,
+        )
 
 
 def run_explain(options: argparse.Namespace) -> int:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -118,6 +120,7 @@ def in_ray(
     """
     # Nothing about this run goes to anybody, and a cluster of one's own needs no password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     if address is None:
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")
     try:
@@ -131,6 +134,7 @@ def in_ray(
         return
     for name in ("ray", "ray.data", "ray.train"):
         logging.getLogger(name).setLevel(logging.ERROR)
+    place = tempfile.mkdtemp(prefix="attnlens-ray-")
     try:
         if address is None:
             ray.init(
@@ -140,10 +144,12 @@ def in_ray(
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 _node_ip_address="127.0.0.1",
+                _temp_dir=place,
             )
         else:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
+        shutil.rmtree(place, ignore_errors=True)
         raise InputError(
             f"no Ray cluster ({' '.join(str(error).split())[:120]})",
             remedy="check --address, or leave it out for a cluster on this machine",
@@ -168,3 +174,4 @@ def in_ray(
         ) from None
     finally:
         ray.shutdown()
+        shutil.rmtree(place, ignore_errors=True)

@@ -199,6 +199,7 @@ def head_rows(side: Side, told: InningsMeasures) -> Columns:
         "match_id": identity["match_id"].repeated(heads),
         "innings": np.repeat(identity["innings"], heads),
         "index": np.repeat(identity["index"], heads),
+        "phase": Coded.of(side.phases).repeated(heads),
         "scale": each_head([scale for scale, _, _ in names]),
         "head": each_head([_key(number) for _, number, _ in names]),
         "earned": each_head([earned for _, _, earned in names]),

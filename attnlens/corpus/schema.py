@@ -78,6 +78,7 @@ BALLS: Final = pyarrow.schema(
 HEADS: Final = pyarrow.schema(
     {
         **IDENTITY,
+        "phase": TEXT,
         "scale": TEXT,
         "head": TEXT,
         "earned": TEXT,
