@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnlens.cli.options import add_out, check_outputs, emit, progress, utf8_stdout
+from attnlens.cli.options import add_out, check_outputs, emit, progress, utf8_stdout, whole
 
 if TYPE_CHECKING:
     from attnlens.corpus.explain import Progress
@@ -30,18 +30,6 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     _add_explain(kinds)
     _add_query(kinds)
     _add_report(kinds)
-
-
-def whole(least: int, most: int) -> Any:
-    """A whole number within limits, as argparse takes it."""
-
-    def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
-        return value
-
-    return read
 
 
 def _add_explain(kinds: argparse._SubParsersAction[Any]) -> None:

@@ -32,6 +32,9 @@ STEPS: Final = 2000
 """Levels of probability that are told apart before bins are made of them."""
 
 LISTED: Final = 12
+OF_EACH: Final = 2
+"""Of the most surprising balls, so many of each outcome: fives would fill the list."""
+
 FAR: Final = 35
 """Past balls further back are not compared: few have an effect."""
 
@@ -253,8 +256,9 @@ def _surprises(connection: DuckDBPyConnection, least: Least) -> dict[str, Any]:
         "select match_id, innings, index, label, date, competition, batting_team, bowling_team, "
         "batter, bowler, actual, top, surprise_bits, score, wickets from balls "
         "where surprise_bits is not null and not super_over "
-        "order by surprise_bits desc, match_id, innings, index limit ?",
-        [LISTED],
+        "qualify row_number() over (partition by actual order by surprise_bits desc, match_id, "
+        "innings, index) <= ? order by surprise_bits desc, match_id, innings, index",
+        [OF_EACH],
     )
     for row in balls:
         row["date"] = None if row["date"] is None else row["date"].isoformat()
@@ -294,12 +298,13 @@ def _surprising(connection: DuckDBPyConnection, role: str, least: Least) -> dict
             }
         )
     found.sort(key=lambda one: (-one["excess_bits"]["value"], one["player"]))
-    return {"players": len(found), "too_few": few, "most": found[:LISTED], "least": _last(found)}
-
-
-def _last(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The other end, without those that stand at this one already."""
-    return list(reversed(found[LISTED:][-LISTED:]))
+    more = [one for one in found if one["excess_bits"]["value"] > 0]
+    return {
+        "players": len(found),
+        "too_few": few,
+        "most": more[:LISTED],
+        "least": found[len(more) :][: -LISTED - 1 : -1],
+    }
 
 
 def _grouped(
@@ -348,6 +353,8 @@ def _claims(connection: DuckDBPyConnection, least: Least) -> dict[str, Any]:
             for row in rows
             if row["claims"] >= least.claims
         ]
+        if name == "phase":
+            told[name].sort(key=lambda row: PHASES.index(row["name"]))
         told[f"{name}_too_few"] = len(rows) - len(told[name])
     [counts] = table(
         connection,

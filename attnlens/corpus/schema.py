@@ -173,12 +173,7 @@ Columns = dict[str, Any]
 def parquet_of(name: str, parts: Sequence[Columns]) -> bytes:
     """Some rows of a table as the bytes of a Parquet file, the same for the same rows."""
     schema = TABLES[name]
-    batches = [
-        pyarrow.record_batch(
-            [_array(part[field.name], field.type) for field in schema], schema=schema
-        )
-        for part in parts
-    ]
+    batches = [record_batch(schema, part) for part in parts]
     table = pyarrow.Table.from_batches(batches, schema).unify_dictionaries().combine_chunks()
     floats = [field.name for field in schema if pyarrow.types.is_floating(field.type)]
     stream = io.BytesIO()
@@ -192,6 +187,13 @@ def parquet_of(name: str, parts: Sequence[Columns]) -> bytes:
         store_schema=False,
     )
     return stream.getvalue()
+
+
+def record_batch(schema: pyarrow.Schema, columns: Columns) -> pyarrow.RecordBatch:
+    """Some rows of a table, rounded."""
+    return pyarrow.record_batch(
+        [_array(columns[field.name], field.type) for field in schema], schema=schema
+    )
 
 
 def _array(values: Any, kind: pyarrow.DataType) -> pyarrow.Array:

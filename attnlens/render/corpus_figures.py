@@ -14,7 +14,8 @@ WIDTH: Final = 120
 SIDE: Final = 150
 MARGIN: Final = 26
 
-NAME, CELL, ROW, TOP = 150, 50, 20, 78
+NAME, CELL, ROW, TOP, LEAN = 128, 44, 20, 78, 40
+"""Of the heads by relations: names, cells, lines, and room for the leaning words."""
 
 RELATION_WORDS: Final[Mapping[str, str]] = {
     "same_over": "this over",
@@ -81,7 +82,7 @@ def reliability_svg(one: Mapping[str, Any]) -> str:
         for entry in bins
     )
     drawn = [
-        f'<svg class="reliability" viewBox="0 0 {MARGIN + SIDE + 8} {SIDE + 26}" role="img" '
+        f'<svg class="reliability" viewBox="0 0 {MARGIN + SIDE + 12} {SIDE + 26}" role="img" '
         f'aria-label="Reliability: {told}">',
         f'<rect class="frame" x="{MARGIN}" y="6" width="{SIDE}" height="{SIDE}"/>',
         f'<line class="even" x1="{x(0)}" y1="{y(0)}" x2="{x(most)}" y2="{y(most)}"/>',
@@ -109,7 +110,7 @@ def _round_up(value: float) -> float:
 def head_matrix(phase: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Heads down, relations across, each cell the ratio to uniform attention."""
     relations = [entry["relation"] for entry in rows[0]["relations"]]
-    width = NAME + CELL * len(relations) + 4
+    width = NAME + CELL * len(relations) + LEAN
     height = TOP + ROW * len(rows) + 4
     drawn = [
         f'<svg class="matrix" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -124,11 +125,16 @@ def head_matrix(phase: str, rows: Sequence[Mapping[str, Any]]) -> str:
         )
     for line, row in enumerate(rows):
         top = TOP + ROW * line
-        label = f"{row['scale']} {row['head'].removeprefix('head_').replace('_', ' ')}"
+        label = head_label(f"{row['scale']} {row['head']}")
         drawn.append(f'<text class="name" x="{NAME - 6}" y="{top + 14}">{text(label)}</text>')
         for column, entry in enumerate(row["relations"]):
             drawn.append(_cell(entry, label, NAME + CELL * column, top))
     return "\n".join(drawn) + "\n</svg>"
+
+
+def head_label(told: str) -> str:
+    """``medium 2 same batsman`` of ``medium head_2_same_batsman``."""
+    return told.replace("head_", "").replace("_", " ")
 
 
 def _cell(entry: Mapping[str, Any], label: str, x: int, y: int) -> str:

@@ -14,7 +14,13 @@ from typing import Any, Final
 
 from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.explanation.visible import LONGEST, visible_all
-from attnlens.render.corpus_figures import head_matrix, reliability_svg, span_svg, stacked_svg
+from attnlens.render.corpus_figures import (
+    head_label,
+    head_matrix,
+    reliability_svg,
+    span_svg,
+    stacked_svg,
+)
 from attnlens.render.html_text import name, share, table, text
 
 FEWEST_EVENTS: Final = 50
@@ -218,7 +224,7 @@ def _claims(data: Mapping[str, Any]) -> str:
             continue
         rows = [
             [
-                text(row["name"]),
+                text(head_label(row["name"]) if key == "head" else row["name"]),
                 span_svg(row["share"], row["low"], row["high"]),
                 f"<strong>{share(row['share'])}</strong> <small>({share(row['low'])} to "
                 f"{share(row['high'])})</small>",
@@ -330,7 +336,8 @@ def _surprising_balls(data: Mapping[str, Any]) -> str:
         "surprises",
         "The most surprising balls",
         table(
-            "Bits: at 10, what happened was held to be a thousand times less likely than certain",
+            "The two most surprising balls of each outcome. At 10 bits, what happened was held to "
+            "have one chance in a thousand",
             ["ball", "happened", "bits", "score before", "date", "match and ball"],
             rows,
             numbers=(2,),
