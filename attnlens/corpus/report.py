@@ -341,7 +341,7 @@ def _claims(connection: DuckDBPyConnection, least: Least) -> dict[str, Any]:
             f"select {key} as name, count(*) as claims, "
             "count(*) filter (verdict = 'supported') as supported, "
             "count(*) filter (verdict = 'contradicted') as contradicted "
-            f"from evidence where controls > 0{only} group by 1 having name is not null "
+            f"from evidence where verdict is not null{only} group by 1 having name is not null "
             "order by supported / claims desc, name",
         )
         told[name] = [
@@ -358,7 +358,7 @@ def _claims(connection: DuckDBPyConnection, least: Least) -> dict[str, Any]:
         told[f"{name}_too_few"] = len(rows) - len(told[name])
     [counts] = table(
         connection,
-        "select count(*) as claims, count(*) filter (controls > 0) as tested, "
+        "select count(*) as claims, count(verdict) as tested, "
         "count(distinct (match_id, innings, index)) as balls from evidence",
     )
     return {**counts, **told}

@@ -14,7 +14,7 @@ WIDTH: Final = 120
 SIDE: Final = 150
 MARGIN: Final = 26
 
-NAME, CELL, ROW, TOP, LEAN = 128, 44, 20, 78, 40
+NAME, CELL, ROW, TOP, LEAN = 148, 42, 20, 72, 44
 """Of the heads by relations: names, cells, lines, and room for the leaning words."""
 
 RELATION_WORDS: Final[Mapping[str, str]] = {
@@ -24,7 +24,7 @@ RELATION_WORDS: Final[Mapping[str, str]] = {
     "same_matchup": "same pair",
     "boundary": "boundaries",
     "wicket_adjacent": "near wickets",
-    "boundary_cluster": "clusters of boundaries",
+    "boundary_cluster": "boundary clusters",
     "over_boundary": "ends of overs",
 }
 
