@@ -35,8 +35,11 @@ _worker: PartWorker | None = None
 def in_this_process(task: Task, works: Iterable[PartWork]) -> Iterator[PartDone]:
     """One part after the other, here."""
     worker = PartWorker(task)
-    for work in works:
-        yield worker(work)
+    try:
+        for work in works:
+            yield worker(work)
+    finally:
+        worker.close()
 
 
 def in_processes(task: Task, works: Iterable[PartWork], workers: int) -> Iterator[PartDone]:

@@ -141,6 +141,10 @@ class PartWorker:
             tuple(skipped),
         )
 
+    def close(self) -> None:
+        """Close the files that are open."""
+        self._shelf.close()
+
     def _measured(self, sides: Sequence[Side]) -> list[InningsMeasures]:
         return measure(self._model, [side.arrays for side in sides], self.device)
 
