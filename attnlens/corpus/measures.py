@@ -114,8 +114,10 @@ def _pass(
         gates = prediction.gates.cpu().numpy()
         now, visible = sequence["now"], sequence["visible"]
         table = relate(now, sequence["balls"], visible)
+        held = table.movedim(-1, 1)[:, SHARED]
         scales = {
-            scale: _scale(scale, prediction.scales[scale], now, visible, table) for scale in SCALES
+            scale: _scale(scale, prediction.scales[scale], now, visible, table, held)
+            for scale in SCALES
         }
     told = []
     for row, one in enumerate(innings):
@@ -139,34 +141,34 @@ def _pass(
 
 
 def _scale(
-    scale: str, weights: Tensor, now: Any, visible: Tensor, table: Tensor
+    scale: str, weights: Tensor, now: Any, visible: Tensor, table: Tensor, held: Tensor
 ) -> dict[str, NDArray[Any]]:
     """`ScaleMeasures` of a batch, by name.
 
     Args:
         weights: ``(batch, head, query, key + 1)``, the query itself last.
         table: every relation ``(batch, query, key, relation)``.
+        held: those of `SHARES` ``(batch, relation, query, key)``.
     """
     past, own = weights[..., :-1], weights[..., -1]
     if scale == "long":
         overs = past.shape[-1]
         seen = visible & (now.over[:, None, :] < now.over[:, :, None])
         membership = (now.over[..., None] == torch.arange(overs, device=past.device)).to(past.dtype)
-        held = relate_overs(table, seen, membership, now.over)[..., SHARED]
         balls_of = torch.einsum("bqk,bko->bqo", seen.to(past.dtype), membership)
-        uniform = _even(table[..., SHARED], seen)
+        uniform = _even(held, seen)
+        held = relate_overs(table, seen, membership, now.over).movedim(-1, 1)[:, SHARED]
         keys = (balls_of > 0).sum(-1)
     else:
         distance = now.index[:, :, None] - now.index[:, None, :]
         seen = visible & (distance < SCALES[scale])
-        held = table[..., SHARED]
         uniform = _even(held, seen)
         keys = seen.sum(-1)
     total = past.sum(-1, keepdim=True)
     shares = past / total  # NaN where there is nothing to look at
-    of_relation = torch.einsum("bhqk,bqkn->bhqn", shares, held)
+    of_relation = torch.einsum("bhqk,bnqk->bhqn", shares, held)
     together = past.sum(1)
-    mean = torch.einsum("bqk,bqkn->bqn", together / together.sum(-1, keepdim=True), held)
+    mean = torch.einsum("bqk,bnqk->bqn", together / together.sum(-1, keepdim=True), held)
     # Of equal weights the later ball's counts.
     backwards, last = past.flip(-1), past.shape[-1] - 1
     most, place = backwards.max(-1) if last >= 0 else (own.new_zeros(own.shape), None)
@@ -192,4 +194,4 @@ def _scale(
 def _even(held: Tensor, seen: Tensor) -> Tensor:
     """What uniform attention over the balls seen would pay each relation."""
     even = seen.to(held.dtype)
-    return torch.einsum("bqk,bqkn->bqn", even / even.sum(-1, keepdim=True), held)
+    return torch.einsum("bqk,bnqk->bqn", even / even.sum(-1, keepdim=True), held)
