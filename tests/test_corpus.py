@@ -351,3 +351,13 @@ def test_the_time_left_follows_from_the_parts_of_this_run() -> None:
     now = Progress(parts=20, finished=12, here=4, balls=800, matches=4, seconds=2.0)
     assert (now.rate, now.left) == (400.0, 4.0)
     assert Progress(20, 8, 0, 0, 0, 0.0).left is None
+
+
+def test_settings_reach_the_commands_of_corpus(attnlens_here: Here, source: Path) -> None:
+    Path("attnlens.toml").write_text("[corpus]\nmatches_per_part = 3\n", "utf-8")
+    assert attnlens_here("corpus", "explain", source, "--out", "c").status == 0
+    assert json.loads(Path("c/manifest.json").read_text("utf-8"))["matches_per_part"] == 3
+    attnlens_here.patch.setenv("ATTNLENS_MATCHES_PER_PART", "2")
+    assert "(3, now 2)" in refused(attnlens_here, source, "--out", "c")
+    Path("attnlens.toml").write_text("[corpus]\nmatches = 3\n", "utf-8")
+    assert "'matches' is no setting" in refused(attnlens_here, source, "--out", "c")

@@ -32,12 +32,14 @@ def apply_settings(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
             fit its option.
     """
     commands = _commands(parser)
-    command = next((word for word in words if not word.startswith("-")), None)
+    command, *rest = [word for word in words if not word.startswith("-")] or [""]
     if command not in commands:
         return
     file = _file()
     _check_names(file, commands)
-    for name, action in _options(commands[command]).items():
+    # A command of commands, such as corpus, has its options one level further down.
+    inner = _commands(commands[command]).get(rest[0]) if rest else None
+    for name, action in _options(inner or commands[command]).items():
         variable = PREFIX + name.upper()
         if variable in os.environ:
             value, place = os.environ[variable], variable
@@ -72,7 +74,10 @@ def _options(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 def _check_names(file: dict[str, Any], commands: dict[str, argparse.ArgumentParser]) -> None:
     """A misspelt setting would otherwise do nothing, silently."""
-    known = {name: set(_options(command)) for name, command in commands.items()}
+    known = {
+        name: set().union(*map(_options, (command, *_commands(command).values())))
+        for name, command in commands.items()
+    }
     anywhere = set().union(*known.values())
     for name, value in file.items():
         if name in commands and isinstance(value, dict):
