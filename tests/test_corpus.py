@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+import torch
 from command_line import OUTCOMES, SCALES, Here
 from corpus_cases import EACH, MATCHES, rows, season, tree
 from hypothesis import given
@@ -292,6 +293,9 @@ def test_what_does_not_fit_is_refused_in_one_line(attnlens_here: Here, source: P
     assert "no file fits this pattern" in refused(here, "folder/*.json", "--out", "d")
     assert "no such file" in refused(here, "nothing.zip", "--out", "d")
     assert "add --engine ray" in refused(here, "folder", "--out", "d", "--address", "x:1")
+    if not torch.cuda.is_available():
+        said = refused(here, "folder", "--out", "d", "--device", "cuda", "--workers", 2)
+        assert said == "--device cuda: torch finds no GPU here; use --device cpu"
     assert not Path("d").exists()
 
 

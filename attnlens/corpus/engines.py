@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from attnlens.corpus.shard import PartDone, PartWork, PartWorker, Task
+from attnlens.cricket.trained import TrainedPredictor
 from attnlens.errors import InputError
 
 AHEAD: Final = 2
@@ -32,9 +33,11 @@ OBJECT_STORE: Final = 512 * 2**20
 _worker: PartWorker | None = None
 
 
-def in_this_process(task: Task, works: Iterable[PartWork]) -> Iterator[PartDone]:
+def in_this_process(
+    task: Task, works: Iterable[PartWork], predictor: TrainedPredictor
+) -> Iterator[PartDone]:
     """One part after the other, here."""
-    worker = PartWorker(task)
+    worker = PartWorker(task, predictor)
     try:
         for work in works:
             yield worker(work)

@@ -16,7 +16,7 @@ from attnlens.corpus.engines import in_processes, in_ray, in_this_process
 from attnlens.corpus.folder import Corpus, pending, writing
 from attnlens.corpus.plan import MATCHES_EACH, Plan, Skipped, plan_of, sources_named
 from attnlens.corpus.schema import SCHEMA_VERSION
-from attnlens.corpus.shard import PartDone, PartWork, Task
+from attnlens.corpus.shard import PartDone, PartWork, Task, check_device
 from attnlens.cricket.match import Match
 from attnlens.cricket.particulars import model_particulars
 from attnlens.cricket.readers import read_matches
@@ -118,6 +118,8 @@ def explain_corpus(
     learnt_from = [os.fspath(source) for source in history]
     folder = Path(out)
     _check_apart(folder, [*named, *learnt_from])
+    if engine == "local":  # Ray's actors may be on other machines
+        check_device(device)
     predictor = load_predictor(model)
     plan = plan_of(named, each=each, tested=evidence, seed=seed, report=reading)
     past = [*learnt_from, *(named if own_history else ())]
@@ -141,7 +143,7 @@ def explain_corpus(
         here = balls = matches = 0
         progress = Progress(len(plan.parts), len(finished), 0, 0, 0, 0.0)
         report(progress)
-        for done in _worked_out(task, works, len(left), workers, engine, address):
+        for done in _worked_out(task, predictor, works, len(left), workers, engine, address):
             corpus.put(done)
             here, balls, matches = here + 1, balls + done.balls, matches + done.matches
             progress = Progress(
@@ -159,6 +161,7 @@ def explain_corpus(
 
 def _worked_out(
     task: Task,
+    predictor: TrainedPredictor,
     works: Iterator[PartWork],
     parts: int,
     workers: int,
@@ -170,7 +173,7 @@ def _worked_out(
     if engine == "ray":
         return in_ray(task, works, workers, address)
     if min(workers, parts) == 1:
-        return in_this_process(task, works)
+        return in_this_process(task, works, predictor)
     return in_processes(task, works, min(workers, parts))
 
 

@@ -20,7 +20,7 @@ from attnlens.corpus.rows import Side, ball_rows, head_rows, match_row, sides_of
 from attnlens.corpus.schema import TABLES, TESTED, Columns, parquet_of
 from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.readers import MatchShelf
-from attnlens.cricket.trained import load_predictor
+from attnlens.cricket.trained import TrainedPredictor, load_predictor
 from attnlens.cricket.window import one_thread
 from attnlens.errors import InputError, MatchFileError
 
@@ -83,24 +83,36 @@ class PartDone:
     skipped: tuple[Skipped, ...]
 
 
+def check_device(device: str) -> None:
+    """Whether this machine has a device.
+
+    Raises:
+        InputError: it has none.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
+
+
 class PartWorker:
     """Works out parts, one after the other, on one thread.
+
+    Args:
+        predictor: the task's, where it is at hand.
 
     Raises:
         InputError: the checkpoint is another than the task's, or there is no such device.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, predictor: TrainedPredictor | None = None) -> None:
+        check_device(task.device)
         self.task = task
-        self.predictor = load_predictor(task.model)
+        self.predictor = load_predictor(task.model) if predictor is None else predictor
         if self.predictor.sha256 != task.sha256:
             raise InputError(
                 "is another checkpoint than the corpus was begun with",
                 path=task.model or self.predictor.name,
                 remedy="give that one to every machine",
             )
-        if task.device == "cuda" and not torch.cuda.is_available():
-            raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
         self.device = torch.device(task.device)
         # Evidence is many small passes, which a GPU has no use for: the predictor stays.
         model = self.predictor.model
