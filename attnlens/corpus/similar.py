@@ -135,7 +135,8 @@ def similar(
         table = pyarrow.parquet.read_table(path, columns=list(NEEDED), partitioning=None)
         balls += len(table)
         table = table.filter(_other_match(table, match))
-        best += _nearest_of(table, asked, count)
+        farthest = best[-1].distance if len(best) == count else math.inf
+        best += _nearest_of(table, asked, count, farthest)
         best.sort(key=lambda one: one.distance)
         del best[count:]
     if not best:
@@ -233,12 +234,15 @@ def distances(table: pyarrow.Table, asked: Mapping[str, Any]) -> Floats:
     return result
 
 
-def _nearest_of(table: pyarrow.Table, asked: Mapping[str, Any], count: int) -> Iterator[Nearest]:
-    """The nearest balls of a part."""
+def _nearest_of(
+    table: pyarrow.Table, asked: Mapping[str, Any], count: int, farthest: float
+) -> Iterator[Nearest]:
+    """The nearest balls of a part, nearer than ``farthest``."""
     far = distances(table, asked)
     ends = _ends(table)
+    table = table.select([*ABOUT, *CHANCES])
     for place in np.argsort(far, kind="stable")[:count].tolist():
-        if not math.isfinite(far[place]):
+        if not far[place] < farthest:
             return
         ahead = table.slice(place, min(int(ends[place]) - place, NEXT))
         row = ahead.slice(0, 1).select(list(ABOUT)).to_pylist()[0]
