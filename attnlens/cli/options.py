@@ -43,6 +43,18 @@ def listed(value: list[str] | str | None) -> list[str]:
     return [value] if isinstance(value, str) else value or []
 
 
+def whole(least: int, most: int) -> Any:
+    """A whole number within limits, as argparse takes it."""
+
+    def read(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        return value
+
+    return read
+
+
 def add_ball(parser: argparse.ArgumentParser) -> None:
     """``MATCH``, ``--ball`` and ``--innings``."""
     parser.add_argument(
