@@ -59,7 +59,7 @@ class HeldOut:
 
     predictor: TrainedPredictor
     matches: tuple[Match, ...]
-    timeline: Timeline | None
+    timeline: Timeline[TrainedPredictor] | None
     in_sample: int
     given: Mapping[str, Match]
 
@@ -223,7 +223,7 @@ def _timeline(
     chosen: Sequence[Match],
     earlier: dict[str, Match],
     report: Callable[[str], None],
-) -> Timeline | None:
+) -> Timeline[TrainedPredictor] | None:
     """Ratings on the chosen matches' dates."""
     days = [match.date for match in chosen if match.date is not None]
     until = predictor.ratings.until

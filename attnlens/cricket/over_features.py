@@ -10,7 +10,6 @@ and, over the days, in the ratings. So the history of an innings' first over is 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from attnlens.cricket.match import Delivery, Innings, Match, Player
 from attnlens.cricket.next_ball import at_the_crease, over_ended, unbowled
-from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.outcomes import OUTCOME_INDEX
 from attnlens.cricket.over_tokens import TOKEN_INDEX, overs_of, token_of
 from attnlens.cricket.ratings import (
     Floats,
@@ -334,5 +333,3 @@ def _six(logits: Floats) -> tuple[Floats, Floats]:
     runs: Floats = 6 * chances @ RUNS
     wickets: Floats = 6 * chances[:, OUTCOME_INDEX["W"]]
     return runs, wickets
-
-

@@ -51,6 +51,8 @@ KINDS: Final[tuple[Kind, ...]] = (
 )
 """The kinds of entity, in the order of a ball's row of entity numbers."""
 
+ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
+
 LIMITED: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
 SUPER_OVER_BALLS: Final = 6
 
@@ -150,7 +152,7 @@ class Ratings:
     )
     aliases: dict[str, str] = field(default_factory=dict)
     until: datetime.date | None = None
-    kinds: tuple[str, ...] = tuple(kind.name for kind in KINDS)
+    kinds: tuple[str, ...] = ALL_KINDS
 
     def player_key(self, player: Player) -> str:
         """The id; for a player without one, the id that name has had, else the name."""

@@ -182,9 +182,7 @@ class OverDecoder(nn.Module):
         """``Y_1``, after the self-attention's output ``own``."""
         return step("Y_1", self.norm_1(y_0 + own), "after the decoder's self-attention")
 
-    def read(
-        self, y_1: Tensor, keys: Tensor, values: Tensor, padded: Tensor
-    ) -> Tensor:
+    def read(self, y_1: Tensor, keys: Tensor, values: Tensor, padded: Tensor) -> Tensor:
         """Logits ``(batch, query, token)``, from ``Y_1`` on.
 
         Args:
@@ -243,9 +241,7 @@ class OverModel(nn.Module):
         self.encoder = HistoryEncoder(self.sizes)
         self.decoder = OverDecoder(self.sizes)
 
-    def forward(
-        self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor
-    ) -> Tensor:
+    def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
         """Logits of the token after each token given, ``(batch, place, token)``.
 
         Args:

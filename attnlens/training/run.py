@@ -20,6 +20,7 @@ from attnlens.cricket.seen import identities
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.errors import InputError, MatchFileError
+from attnlens.models.predictor import FullModel
 from attnlens.training.dataset import TrainingInnings, fit_base, ordinary, rate_and_encode
 from attnlens.training.earned import earned_names
 from attnlens.training.fit import Recipe, cricket_sizes, fit
@@ -78,7 +79,7 @@ def train(
     asked = check_teachers(plan.teachers, keep)
     sizes = cricket_sizes(**plan.sizes)
     if state is not None:
-        check_state(state, sizes, recipe, asked)
+        check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
     matches = _read(sources, report)
     train_until, validate_until = _split(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
@@ -91,7 +92,7 @@ def train(
     used = [match for match in matches if max(match.dates) <= validate_until]
     asked["matches"] = _mark(train_until, used)
     if state is not None:
-        check_state(state, sizes, recipe, asked)
+        check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
     base = fit_base(training, seed=recipe.seed)
     ratings = Ratings()
