@@ -34,6 +34,8 @@ from attnlens.probe import step
 PAD: Final = 0
 START: Final = 1
 END: Final = 2
+WIDEST: Final = 8192
+"""The most that any size may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class OverSizes:
         """
         sizes = cls(**data)
         for name, value in data.items():
-            fits = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+            fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= WIDEST
             if name == "dropout":
                 fits = isinstance(value, int | float) and 0 <= value < 1
             if not fits:

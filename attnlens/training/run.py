@@ -80,8 +80,8 @@ def train(
     sizes = cricket_sizes(**plan.sizes)
     if state is not None:
         check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
-    matches = _read(sources, report)
-    train_until, validate_until = _split(matches, plan)
+    matches = read_dated(sources, report)
+    train_until, validate_until = split_days(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
     if not training:
         raise InputError(
@@ -90,7 +90,7 @@ def train(
             remedy="give earlier matches or a later day",
         )
     used = [match for match in matches if max(match.dates) <= validate_until]
-    asked["matches"] = _mark(train_until, used)
+    asked["matches"] = matches_mark(train_until, used)
     if state is not None:
         check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
@@ -158,7 +158,7 @@ def train(
     return predictor
 
 
-def _mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
+def matches_mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
     """What tells these matches, and where they are split, from others."""
     told = [(match.match_id, match.dates) for match in matches]
     return hashlib.sha256(repr((train_until, told)).encode()).hexdigest()
@@ -174,7 +174,12 @@ def _silent(_: str) -> None:
     """For all processes but the first."""
 
 
-def _read(sources: Sequence[str], report: Report) -> list[Match]:
+def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
+    """Matches to learn from that have a date, each once, oldest first.
+
+    Raises:
+        InputError: there is none.
+    """
     skipped: list[MatchFileError] = []
     matches: dict[str, Match] = {}
     for source in sources:
@@ -195,7 +200,7 @@ def _read(sources: Sequence[str], report: Report) -> list[Match]:
     return sorted(matches.values(), key=lambda match: (max(match.dates), match.match_id))
 
 
-def _split(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
+def split_days(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
     """The last day of training and that of validation; neither is later than the matches.
 
     Raises:
