@@ -16,9 +16,9 @@ from attnlens.cricket.over_tokens import TOKENS
 from attnlens.cricket.seen import from_tensor
 from attnlens.cricket.trained import Trained, base_of, known_tensors, ratings_of
 from attnlens.errors import CheckpointError
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.models.checkpoint import kind_of, read_checkpoint, write_checkpoint
 from attnlens.models.cricket import OverModel, OverSizes
-from attnlens.models.shipped import named_checkpoint
+from attnlens.models.shipped import OVERS, named_checkpoint
 
 KIND: Final = "cricket"
 FORMAT: Final = 1
@@ -40,6 +40,11 @@ class TrainedOvers(Trained):
         draws them from here. Rows sum to 1.
         """
         return np.array(self.card["token_runs"], dtype=float)
+
+
+def writes_overs(model: str | os.PathLike[str] | None) -> bool:
+    """Whether a checkpoint, by name or file, is an encoder-decoder of overs."""
+    return model is not None and kind_of(named_checkpoint(model)[1]) == KIND
 
 
 def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:
@@ -67,7 +72,7 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
     Raises:
         CheckpointError: the file is missing, damaged, or of another kind or version.
     """
-    name, path = named_checkpoint(KIND if model is None else model)
+    name, path = named_checkpoint(OVERS if model is None else model)
     checkpoint = read_checkpoint(path, KIND)
     about, tensors = checkpoint.about, checkpoint.tensors
     told = [about.get(key) for key in ("format", "tokens", "past_features", "context_features")]

@@ -17,6 +17,7 @@ from attnlens.errors import CheckpointError
 from attnlens.files import written_beside
 
 LARGEST = 512 * 2**20
+LARGEST_HEAD = 16 * 2**20
 _LENGTH = 8
 
 
@@ -49,6 +50,20 @@ def write_checkpoint(
         )
         # safetensors makes files that only their owner can read.
         part.chmod(0o644)
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What a checkpoint says it holds, from its head alone; ``None`` where it cannot be told."""
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(_LENGTH))
+            header = json.loads(file.read(min(length, LARGEST_HEAD)))
+        kind = json.loads(header["__metadata__"]["about"])["kind"]
+    except (OSError, struct.error, KeyError, TypeError, ValueError):
+        return None
+    return kind if isinstance(kind, str) else None
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
