@@ -66,9 +66,7 @@ def test_balls_hidden_from_the_model_are_as_if_they_were_padding(one: OneOver) -
     oldest = np.ones((1, one.balls), bool)
     oldest[0, :5] = False
     with torch.no_grad():
-        shorter = one.model(
-            batch.history[:, 5:], batch.padded[:, 5:], batch.context, batch.given
-        )
+        shorter = one.model(batch.history[:, 5:], batch.padded[:, 5:], batch.context, batch.given)
     np.testing.assert_allclose(
         one.under_masks(oldest)[0], shorter[0].double().softmax(-1).numpy(), atol=1e-6
     )

@@ -42,9 +42,9 @@ def trained() -> TrainedOvers:
     return small_overs()
 
 
-def arrays_of(match: Match, innings: int = 1, coming: int | None = None) -> OverArrays:
+def arrays_of(match: Match, innings: int = 1, over: int | None = None) -> OverArrays:
     side = next(side for side in match.innings if side.number == innings)
-    return encode_overs(match, side, trained().ratings, trained().base, coming=coming)
+    return encode_overs(match, side, trained().ratings, trained().base, over=over)
 
 
 def with_side(match: Match, side: Innings) -> Match:
@@ -85,10 +85,13 @@ def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, o
     told = []
     cut = dataclasses.replace(side, deliveries=side.deliveries[:start])
     for one in (side, changed, *([cut] if start else [])):
-        coming = over if len(one.deliveries) == start else None
-        arrays = arrays_of(with_side(match, one), innings, coming)
-        row = arrays.over.tolist().index(over)
-        told.append((arrays.history(row, SIZES.history), arrays.context[row]))
+        if len(one.deliveries) > start:
+            arrays = arrays_of(with_side(match, one), innings)
+            row = arrays.over.tolist().index(over)
+            told.append((arrays.history(row, SIZES.history), arrays.context[row]))
+        arrays = arrays_of(with_side(match, one), innings, over)
+        assert len(arrays) == 1
+        told.append((arrays.history(0, SIZES.history), arrays.context[0]))
     for history, context in told[1:]:
         np.testing.assert_array_equal(history, told[0][0])
         np.testing.assert_array_equal(context, told[0][1])

@@ -208,9 +208,7 @@ def test_one_step_at_a_time_gives_the_numbers_of_the_whole() -> None:
             logits = model.following(decoding, given)
             assert logits.shape == (2, 3, 24)
             for sample in range(3):
-                torch.testing.assert_close(
-                    logits[:, sample], whole[:, place], atol=1e-6, rtol=1e-6
-                )
+                torch.testing.assert_close(logits[:, sample], whole[:, place], atol=1e-6, rtol=1e-6)
 
 
 def test_greedy_takes_the_likeliest_token_until_the_end() -> None:

@@ -12,13 +12,14 @@ from typing import Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from attnlens.analysis.claims import Tested
 from attnlens.analysis.faithfulness import spearman
 from attnlens.cricket.flags import SHORT_HISTORY
 from attnlens.cricket.kinds import differences
 from attnlens.cricket.match import Delivery
-from attnlens.cricket.over_batch import over_batch
+from attnlens.cricket.over_batch import OverBatch, over_batch
 from attnlens.cricket.over_evidence import (
     SITE,
     Claim,
@@ -28,7 +29,7 @@ from attnlens.cricket.over_evidence import (
     one_over,
     seed_of,
 )
-from attnlens.cricket.over_features import OverArrays, encode_overs
+from attnlens.cricket.over_features import encode_overs
 from attnlens.cricket.over_question import OverQuestion, state_of
 from attnlens.cricket.over_samples import Limits, described, draw_overs
 from attnlens.cricket.over_tokens import TOKENS, token_of, written
@@ -37,7 +38,7 @@ from attnlens.cricket.seen import identity_of
 from attnlens.cricket.trained_overs import TrainedOvers
 from attnlens.cricket.window import one_thread
 from attnlens.errors import InputError
-from attnlens.models.cricket import PAD, START, Choice, decode
+from attnlens.models.cricket import PAD, START, Choice, OverModel, decode
 from attnlens.recorder import record
 
 Floats = NDArray[np.float64]
@@ -79,10 +80,8 @@ def next_over(
     told = Choice() if choice is None else choice
     _check(told, samples)
     model, match, innings = trained.model, question.match, question.innings
-    coming = None if question.bowled else question.over
-    arrays = encode_overs(match, innings, trained.ratings, trained.base, coming=coming)
-    row = arrays.over.tolist().index(question.over)
-    batch = over_batch([(arrays, row)], model.sizes)
+    arrays = encode_overs(match, innings, trained.ratings, trained.base, over=question.over)
+    batch = over_batch([(arrays, 0)], model.sizes)
     with torch.no_grad():
         memory = model.remember(batch.history, batch.padded, batch.context)
     generator = torch.Generator().manual_seed(seed)
@@ -90,10 +89,8 @@ def next_over(
     words = written(numbers.tolist())
     wanted = numbers[: len(words)]
     given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
-    with torch.no_grad(), record(model) as recording:
-        logits = model(batch.history, batch.padded, batch.context, given)
-    chances = logits[0].double().softmax(-1).numpy()
-    weights = recording[SITE].weights[0].double().numpy()
+    both, weights = _read(model, batch, given)
+    chances = both[0, : len(words)]
     past = question.past[len(question.past) - weights.shape[-1] :]
     labels = [ball.label for ball in past]
     tested = None
@@ -101,7 +98,7 @@ def next_over(
         # The tokens that were written stand in place of those that were bowled.
         over = replace(batch, given=given, wanted=wanted[None])
         seed_tested = seed_of(match.match_id, innings.number, question.over)
-        one = one_over(model, over, arrays, row, seed_tested)
+        one = one_over(model, over, arrays, 0, seed_tested)
         tested = gather_over(one, claims_of_over(weights, words, labels))
     state = state_of(question)
     drawn = None
@@ -136,7 +133,7 @@ def next_over(
             for word, number, row_of in zip(words, wanted.tolist(), chances, strict=True)
         ],
         "actual": [token_of(ball) for ball in question.balls],
-        "actual_balls": _actual(question, trained, arrays, row),
+        "actual_balls": _actual(question, batch, both[1]),
         "cross_attention": _cross_attention(weights, words, past, model.sizes.history, tested),
         "agreement": None if tested is None else _agreement(weights, tested),
         "evidence": [] if tested is None else [_claim(one, past) for one in tested.tested],
@@ -176,16 +173,34 @@ def _runners_up(chances: Floats, chosen: int) -> list[dict[str, Any]]:
     ]
 
 
-def _actual(
-    question: OverQuestion, trained: TrainedOvers, arrays: OverArrays, row: int
-) -> list[dict[str, Any]]:
+def _read(model: OverModel, batch: OverBatch, given: Tensor) -> tuple[Floats, Floats]:
+    """Chances after what was written and after what was bowled, from one pass.
+
+    Args:
+        given: what stands before each token that was written ``(1, place)``.
+
+    Returns:
+        chances ``(2, places, token)`` of the tokens written and of those bowled, and
+        cross-attention ``(head, place, ball)`` of those written.
+    """
+    places = max(given.shape[1], batch.given.shape[1])
+    told = torch.cat(
+        [nn.functional.pad(one, (0, places - one.shape[1])) for one in (given, batch.given)]
+    )
+    with torch.no_grad(), record(model) as recording:
+        logits = model(
+            batch.history.expand(2, -1, -1),
+            batch.padded.expand(2, -1),
+            batch.context.expand(2, -1),
+            told,
+        )
+    chances: Floats = logits.double().softmax(-1).numpy()
+    weights = recording[SITE].weights[0, :, : given.shape[1]].double().numpy()
+    return chances, weights
+
+
+def _actual(question: OverQuestion, batch: OverBatch, chances: Floats) -> list[dict[str, Any]]:
     """What was bowled, with the chance it was given after what was bowled before it."""
-    if not question.bowled:
-        return []
-    batch = over_batch([(arrays, row)], trained.model.sizes)
-    with torch.no_grad():
-        logits = trained.model(batch.history, batch.padded, batch.context, batch.given)
-    chances = logits[0].double().softmax(-1).numpy()
     told = batch.wanted[0].tolist()
     return [
         {

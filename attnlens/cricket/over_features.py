@@ -158,12 +158,12 @@ class OverArrays:
 
 
 def encode_overs(
-    match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, coming: int | None = None
+    match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
 ) -> OverArrays:
     """Arrays for every over of an innings, with ratings as ``ratings`` holds them now.
 
     Args:
-        coming: the label of an over not yet bowled, to be the last row.
+        over: the label of the only over that is wanted; it need not be bowled yet.
     """
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
@@ -175,9 +175,9 @@ def encode_overs(
     expected = base.log_probabilities(base_inputs(scoreboard(match, innings)))
     outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
     overs = overs_of(innings)
-    first = {over: balls[0].index - 1 for over, balls in overs.items()}
-    if coming is not None:
-        first[coming] = len(deliveries)
+    first = {label: balls[0].index - 1 for label, balls in overs.items()}
+    if over is not None:
+        first = {over: first.get(over, len(deliveries))}
     batter = np.array([number_of(ball.batter) for ball in deliveries], np.int64)
     bowler = np.array([number_of(ball.bowler) for ball in deliveries], np.int64)
     pairs = [_pair(innings, start) for start in first.values()]
@@ -196,7 +196,7 @@ def encode_overs(
         ).reshape(-1, 2),
         context=_context(match, innings, first, pairs, ratings, base),
         tokens=tuple(
-            tuple(TOKEN_INDEX[token_of(ball)] for ball in overs.get(over, ())) for over in first
+            tuple(TOKEN_INDEX[token_of(ball)] for ball in overs.get(label, ())) for label in first
         ),
         allotment=0 if quota is None else -(-quota // BOWLERS),
     )
