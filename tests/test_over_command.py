@@ -292,6 +292,23 @@ def test_settings_that_are_not_its_own_are_refused(
     assert attnlens_here.files() == []
 
 
+def test_a_setting_about_predictors_of_balls_is_not_taken_for_this_model(
+    attnlens_here: Here, sample: Path
+) -> None:
+    Path("attnlens.toml").write_text('model = "measured"\n', encoding="utf-8")
+    attnlens_here.good("over", sample, "--over", "0")
+    said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
+    assert "there is no setting 'speed'; known: epochs, innings" in said.err
+    attnlens_here.patch.setenv("ATTNLENS_OVERS_MODEL", "nowhere.safetensors")
+    assert (
+        "nowhere.safetensors: no such checkpoint"
+        in attnlens_here("over", sample, "--over", "0").err
+    )
+    attnlens_here.patch.setenv("ATTNLENS_KIND", "cricket")
+    said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
+    assert "there is no setting 'speed'; known: epochs, overs" in said.err
+
+
 @pytest.mark.parametrize("option", ["--plot", "--calibration-out"])
 def test_what_is_about_single_balls_is_not_evaluated(attnlens_here: Here, option: str) -> None:
     said = attnlens_here("evaluate", "nowhere", "--model", "cricket", option, "x.svg")

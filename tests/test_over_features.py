@@ -93,8 +93,9 @@ def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, o
         assert len(arrays) == 1
         told.append((arrays.history(0, SIZES.history), arrays.context[0]))
     for history, context in told[1:]:
-        np.testing.assert_array_equal(history, told[0][0])
-        np.testing.assert_array_equal(context, told[0][1])
+        np.testing.assert_allclose(history, told[0][0], atol=2e-6)
+        # Rows of matrices of other heights are rounded otherwise.
+        np.testing.assert_allclose(context, told[0][1], atol=2e-6)
 
 
 def test_later_innings_and_the_result_are_not_told() -> None:

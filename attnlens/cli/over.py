@@ -35,8 +35,13 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         help="12 (as the file labels it, from 0: the 13th), last, next (not yet bowled), or 2:12",
     )
     parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    # As a setting it is overs_model: what `model` names there is a predictor of balls.
     parser.add_argument(
-        "--model", metavar="PATH", help="an encoder-decoder, or `cricket` (default)"
+        "--model",
+        "--overs-model",
+        dest="model",
+        metavar="PATH",
+        help="an encoder-decoder, or `cricket` (default)",
     )
     parser.add_argument(
         "--history",

@@ -27,8 +27,11 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    # As a setting it is kind: what `model` names there is a checkpoint.
     parser.add_argument(
         "--model",
+        "--kind",
+        dest="model",
         choices=("temporal", "cricket"),
         default="temporal",
         help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
