@@ -194,9 +194,9 @@ def next_over(
     Raises:
         AttnlensError: the file, the over or the checkpoint cannot be used.
     """
+    from attnlens.cricket.over import choice_of
     from attnlens.cricket.over import next_over as answered
     from attnlens.cricket.over_question import find_over
-    from attnlens.models.cricket import Choice
 
     if not isinstance(match, Match):
         match = read_match(match)
@@ -206,12 +206,10 @@ def next_over(
         from attnlens.cricket.timeline import Timeline
 
         trained = Timeline(trained, history).predictor_for(match)
-    drawn = temperature is not None or top_k is not None
-    choice = Choice(not drawn, 1.0 if temperature is None else temperature, top_k)
     return answered(
         question,
         trained,
-        choice=choice,
+        choice=choice_of(temperature, top_k),
         seed=seed,
         samples=samples,
         evidence=evidence,

@@ -103,22 +103,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _answer(question: Any, options: argparse.Namespace) -> dict[str, Any]:
-    from attnlens.cricket.over import next_over
+    from attnlens.cricket.over import choice_of, next_over
     from attnlens.cricket.trained_overs import load_overs
     from attnlens.cricket.window import one_thread
-    from attnlens.models.cricket import Choice
 
     with one_thread():
         trained = load_overs(options.model)
     dated = options.history is not None
     if dated:
         trained = timeline(trained, options.history).predictor_for(question.match)
-    drawn = options.temperature is not None or options.top_k is not None
-    temperature = 1.0 if options.temperature is None else options.temperature
     return next_over(
         question,
         trained,
-        choice=Choice(not drawn, temperature, options.top_k),
+        choice=choice_of(options.temperature, options.top_k),
         seed=options.seed,
         samples=options.samples or 0,
         evidence=not options.no_evidence,

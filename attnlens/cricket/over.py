@@ -53,6 +53,12 @@ FELT: Final = 0.05
 MOST_SAMPLES: Final = 100_000
 
 
+def choice_of(temperature: float | None, top_k: int | None) -> Choice:
+    """The likeliest token each time, unless a temperature or a top-k is given: then drawn."""
+    drawn = temperature is not None or top_k is not None
+    return Choice(not drawn, 1.0 if temperature is None else temperature, top_k)
+
+
 @one_thread()
 def next_over(
     question: OverQuestion,

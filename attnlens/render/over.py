@@ -17,8 +17,9 @@ WIDE: Final = 96
 PLACE: Final = 4
 TOKEN: Final = 7
 CHANCE: Final = 6
-OTHERS: Final = 15
-CHANGE: Final = 10
+OTHERS: Final = 9
+SHARE: Final = 6
+CHANGE: Final = 9
 Q: Final = 7
 VERDICT: Final = 26
 SIDE: Final = 12
@@ -83,9 +84,9 @@ def _add_tokens(page: Page, data: Mapping[str, Any]) -> None:
         (f"{'chance':>{CHANCE}}", "quiet"),
     ]
     if wide:
-        head.append((pad("  or else", OTHERS, ""), "quiet"))
+        head.append((pad("  else", OTHERS, ""), "quiet"))
     if data["cross_attention"]["balls"]:
-        head.append((pad("  looked at (share)", balls, ""), "quiet"))
+        head.append((pad(f"{'share':>{SHARE}}  looked at", balls, ""), "quiet"))
     if claims:
         head += [
             (f"{'hidden':>{CHANGE}}", "quiet"),
@@ -101,17 +102,16 @@ def _add_tokens(page: Page, data: Mapping[str, Any]) -> None:
             (f"{percent(token['probability']):>{CHANCE}}", style),
         ]
         if wide:
-            others = "  ".join(
-                f"{one['token']} {percent(one['probability'])}" for one in token["runners_up"][:2]
-            )
-            line.append((pad(f"  {others}", OTHERS, page.glyphs.ellipsis), "quiet"))
+            next_one = token["runners_up"][0]
+            told = f"  {next_one['token']} {percent(next_one['probability'])}"
+            line.append((pad(told, OTHERS, page.glyphs.ellipsis), "quiet"))
         claim = claims.get(place)
         if claim is not None:
-            told = f"  {' '.join(claim['labels'])} ({percent(claim['share'])})"
+            told = f"{percent(claim['share']):>{SHARE}}  {' '.join(claim['labels'])}"
             line.append((pad(told, balls, page.glyphs.ellipsis), ""))
             line += _judged(claim, page.glyphs, wide=wide)
         elif data["cross_attention"]["balls"]:
-            line.append((f"  {_most(data['cross_attention'], place)}", ""))
+            line.append((_most(data["cross_attention"], place), ""))
         page.add(*line)
     if not data["cross_attention"]["balls"]:
         page.paragraph("it looked at nothing: no ball came before", "quiet", indent=4)
@@ -142,7 +142,7 @@ def _most(cross: Mapping[str, Any], place: int) -> str:
     row = cross["weights"][place][cross["padded"] :]
     order = sorted(range(len(row)), key=lambda ball: -row[ball])[:4]
     labels = " ".join(cross["balls"][ball]["label"] for ball in sorted(order))
-    return f"{labels} ({percent(sum(row[ball] for ball in order))})"
+    return f"{percent(sum(row[ball] for ball in order)):>{SHARE}}  {labels}"
 
 
 def _add_actual(page: Page, data: Mapping[str, Any]) -> None:
