@@ -7,7 +7,7 @@ Without SRC the costs alone, on the sample match. With matches, also: overs draw
 those that were played in the days asked for, each tested as `attnlens over` tests it. Figures of
 the forecasts themselves are `attnlens evaluate SRC --model cricket`'s.
 
-Costs are medians of interleaved runs on one thread. The encoder's pass is over a whole history of
+Costs are medians of interleaved runs on one thread, processor time. The encoder's pass is over a whole history of
 128 balls.
 """
 
@@ -83,10 +83,10 @@ def costs(trained: TrainedOvers) -> None:
         for name, way in ways.items():
             if run >= 4 and name == list(ways)[-1]:
                 continue
-            started = time.perf_counter()
+            started = time.process_time()
             way()
             if run:
-                times[name].append(time.perf_counter() - started)
+                times[name].append(time.process_time() - started)
     unit = median(times["one pass of the encoder"])
     for name, seconds in times.items():
         print(f"{name:34} {1000 * median(seconds):9.2f} ms {median(seconds) / unit:9.1f} x")

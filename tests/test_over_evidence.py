@@ -289,6 +289,11 @@ def test_drawn_overs_stop_where_the_innings_does() -> None:
     out = brought(tokens("W", "4", "W", "W", "6", "6"), table, Limits(None, 2), generator)
     assert (out.runs[0], out.wickets[0], out.deliveries[0]) == (4, 2, 3)
     assert bool(out.finished[0])
+    side = MATCH.innings[1]
+    assert side.target is not None
+    assert Limits.of(side, side.target - 3, 8) == Limits(3, 2)
+    # Files of shortened matches can have a target that was passed long before the end.
+    assert Limits.of(side, side.target, 8) == Limits(None, 2)
     endless = brought(tokens("1", "1", "wd", "1"), table, Limits(None, 10), generator)
     assert (endless.runs[0], endless.deliveries[0], bool(endless.finished[0])) == (3, 4, False)
 

@@ -45,7 +45,8 @@ class EncodedInnings:
         return last_day(self.match)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Not with slots: a frozen class that has them cannot be made through `HeldOut`.
+@dataclass(frozen=True, eq=False)
 class HeldOutFor(Generic[T]):
     """Matches to judge a trained model on.
 

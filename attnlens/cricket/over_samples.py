@@ -43,8 +43,9 @@ class Limits:
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
-        """As they stand at a score."""
-        needed = None if innings.target is None else max(innings.target - score, 1)
+        """As they stand at a score; a target that was passed before is none."""
+        target = innings.target
+        needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
         return cls(needed, max(out - wickets, 1))
 
