@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from attnlens.recorder import Edges, intervene, record
     from attnlens.records import AttentionRecord, Recording, load_recording
+    from attnlens.symbolic import describe, trace
 
 __all__ = [
     "AttentionRecord",
@@ -41,6 +42,7 @@ __all__ = [
     "WhatIf",
     "__version__",
     "check_grounding",
+    "describe",
     "explain",
     "intervene",
     "load_recording",
@@ -50,6 +52,7 @@ __all__ = [
     "read_matches",
     "record",
     "summarize_temporal_attention",
+    "trace",
     "what_if",
 ]
 
@@ -66,6 +69,7 @@ _HOMES = {
     "TemporalEncoder": "attnlens.models.temporal",
     "WhatIf": "attnlens.explanation.what_if_types",
     "check_grounding": "attnlens.explanation.grounding",
+    "describe": "attnlens.symbolic",
     "explain": "attnlens.api",
     "intervene": "attnlens.recorder",
     "load_recording": "attnlens.records",
@@ -75,6 +79,7 @@ _HOMES = {
     "read_matches": "attnlens.api",
     "record": "attnlens.recorder",
     "summarize_temporal_attention": "attnlens.explanation.summary",
+    "trace": "attnlens.symbolic",
     "what_if": "attnlens.api",
 }
 

@@ -61,7 +61,8 @@ def explain(
         history: matches to bring the ratings to the match's date with.
         outcome: explain this outcome, such as ``"4"``: effects and verdicts are about its
             chance alone.
-        batter, bowler: who faces and who bowls ``"next"``, where the file cannot tell.
+        batter: who faces ``"next"``, where the file cannot tell.
+        bowler: who bowls it, likewise.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -129,10 +130,14 @@ def what_if(
     """What the model would have expected of one ball, had something been different.
 
     Args:
-        match, ball, innings, model, history: as for `explain`; ``"next"`` may be asked about
-            without naming anybody.
-        bowler, batter: who bowls and who faces instead: somebody of the match, or anybody
-            whom the ratings know, by name or registry id.
+        match: as for `explain`.
+        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
+        innings: as for `explain`.
+        model: as for `explain`.
+        history: as for `explain`.
+        bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
+            name or registry id.
+        batter: who faces instead, likewise.
         target: what is chased.
         changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
             ``"last"`` is the ball before the one asked about.

@@ -15,20 +15,22 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-StepListener = Callable[[str, Tensor, str], None]
+StepListener = Callable[[str, Tensor, str, bool], None]
 _listeners: tuple[StepListener, ...] = ()
 
 
-def step(symbol: str, value: Tensor, description: str = "") -> Tensor:
+def step(symbol: str, value: Tensor, description: str = "", *, given: bool = False) -> Tensor:
     """``value`` unchanged; whoever listens learns what the paper calls it.
 
     Args:
         symbol: as in the equations, LaTeX without the dollars, such as ``h_{attn}``.
         value: the intermediate result, any shape.
         description: a few words, such as "after the feed-forward network".
+        given: it is worked out by rules that no equation tells better than the description,
+            such as which balls have the same bowler.
     """
     for listener in _listeners:
-        listener(symbol, value, description)
+        listener(symbol, value, description, given)
     return value
 
 

@@ -298,6 +298,11 @@ class Recording(Mapping[str, AttentionRecord]):
 
         return recording_text(self)
 
+    def _repr_html_(self) -> str:
+        from attnlens.notebook import recording_html
+
+        return recording_html(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write every record to a safetensors file (beside it first, then renamed).
 

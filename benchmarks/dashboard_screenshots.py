@@ -30,15 +30,20 @@ PAGES = {
     "heads": "/heads",
     "recordings": "/recordings",
     "recording": "/recording/encoder.safetensors",
+    "difference": "/recordings/compare",
+    "models": "/models",
+    "model": "/models/tiny?step=8",
     "lost": "/nowhere",
 }
+WHOLE = ("compare", "difference", "model")
 SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
 TALL = 1480
 COLOURS = 256
 MOST = 150_000
 
 
-def encoder_recording(folder: Path) -> Path:
+def encoder_recordings(folder: Path) -> tuple[Path, Path]:
+    """Of an untrained encoder, before and after its second layer was changed."""
     import torch
 
     import attnlens
@@ -46,11 +51,16 @@ def encoder_recording(folder: Path) -> Path:
     torch.manual_seed(5)
     layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
-    with attnlens.record(model) as recording, torch.no_grad():
-        model(torch.randn(1, 24, 32))
-    path = folder / "encoder.safetensors"
-    recording.save(path)
-    return path
+    x = torch.randn(1, 24, 32)
+    paths = folder / "encoder.safetensors", folder / "changed.safetensors"
+    for path in paths:
+        with attnlens.record(model) as recording, torch.no_grad():
+            model(x)
+        recording.save(path)
+        with torch.no_grad():
+            for parameter in model.layers[1].self_attn.parameters():
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    return paths
 
 
 def heads_of_sample(folder: Path) -> Path:
@@ -64,7 +74,7 @@ def heads_of_sample(folder: Path) -> Path:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("match", "head", "claims", "compare"):
+    if name in ("match", "head", "claims", "compare", "difference", "model"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name in ("match", "head", "claims"):
         page.wait_for_selector(".claims", timeout=60_000)
@@ -115,8 +125,8 @@ def main() -> None:
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
-        recording, heads = encoder_recording(Path(name)), heads_of_sample(Path(name))
-        arguments = (SAMPLE, recording, "--heads", heads)
+        recordings, heads = encoder_recordings(Path(name)), heads_of_sample(Path(name))
+        arguments = (SAMPLE, *recordings, "--heads", heads)
         with serving(Path(name), *arguments) as server, sync_playwright() as started:
             browser = started.chromium.launch(executable_path=browser_path(), args=list(SWITCHES))
             for size, (width, height) in SIZES.items():
@@ -128,7 +138,9 @@ def main() -> None:
                     for page_name, path in PAGES.items():
                         page.goto(server.url + path)
                         settle(page, page_name)
-                        whole = {"full_page": True} if page_name == "compare" else {}
+                        whole = (
+                            {"full_page": True} if page_name in ("compare", "difference") else {}
+                        )
                         if page_name == "match":
                             top = {"x": 0, "y": 0, "width": width, "height": TALL}
                             whole = {"full_page": True, "clip": top}

@@ -13,19 +13,8 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
-NOUNS = {
-    "0": "a dot ball",
-    "1": "a single",
-    "2": "two runs",
-    "3": "three runs",
-    "4": "a four",
-    "5": "five runs",
-    "6": "a six",
-    "W": "a wicket",
-    "wd": "a wide",
-    "nb": "a no-ball",
-    "bye": "byes or leg byes",
-}
+from attnlens.explanation.facts import OUTCOME_WORDS
+
 GROUPS = {
     "venue and teams": "the venue and teams",
     "striker's record": "the striker's record",
@@ -92,12 +81,12 @@ class Story:
             "bowler": ball["bowler"],
             "batter": ball["batter"],
             "score": f"{ball['score']}/{ball['wickets']}",
-            "moved": NOUNS[moved["outcome"]],
+            "moved": OUTCOME_WORDS[moved["outcome"]],
             "moved_code": moved["outcome"],
             "now": percent(now),
             "base": percent(base),
             "way": "higher" if now > base else "lower",
-            "top": NOUNS[prediction["top"]],
+            "top": OUTCOME_WORDS[prediction["top"]],
             "top_now": percent(self.chances[prediction["top"]]["probability"]),
         }
 
@@ -129,7 +118,7 @@ class Story:
         up = change["after"] > change["before"]
         return {
             "labels": listed([self.history[ball]["label"] for ball in self.removed]),
-            "hit": NOUNS[change["outcome"]],
+            "hit": OUTCOME_WORDS[change["outcome"]],
             "hit_code": change["outcome"],
             "before": percent(change["before"]),
             "after": percent(change["after"]),
@@ -155,7 +144,7 @@ class Story:
         slots = self._expected()
         if slots is None or not self.data["contributions"]:
             return None
-        place = list(NOUNS).index(slots["moved_code"])
+        place = list(OUTCOME_WORDS).index(slots["moved_code"])
         groups = self.data["contributions"]
         values = [group["points"][place]["points"] for group in groups]
         best = max(range(len(groups)), key=lambda at: abs(values[at]))
@@ -181,7 +170,7 @@ class Story:
             return None
         return {
             "batter": self.data["ball"]["batter"],
-            "actual": NOUNS[prediction["actual"]],
+            "actual": OUTCOME_WORDS[prediction["actual"]],
             "actual_now": percent(self.chances[prediction["actual"]]["probability"]),
             "bits": f"{prediction['surprise_bits']:.1f}",
         }
@@ -191,7 +180,7 @@ class Story:
             return None
         told = [row for row in self.data["history"] if row["outcome"] in ("4", "6", "W")]
         row = self.chance.choice(told or self.data["history"])
-        name = NOUNS[row["outcome"]]
+        name = OUTCOME_WORDS[row["outcome"]]
         self.event = row
         return {
             "event": name,
@@ -316,14 +305,15 @@ class Story:
             others = [
                 outcome
                 for outcome, entry in self.chances.items()
-                if NOUNS[outcome] != slots[name] and percent(entry["probability"]) != slots[number]
+                if OUTCOME_WORDS[outcome] != slots[name]
+                and percent(entry["probability"]) != slots[number]
                 and outcome not in ("5", "bye")
-            ]  # fmt: skip
+            ]
             other = self.chance.choice(others)
-            yield "wrong outcome", {**slots, name: NOUNS[other], f"{name}_code": other}
+            yield "wrong outcome", {**slots, name: OUTCOME_WORDS[other], f"{name}_code": other}
         if used & {"event", "Event"}:
             options = [one for one in ("4", "6", "1", "0") if one != self.event["outcome"]]
-            other = NOUNS[self.chance.choice(options)]
+            other = OUTCOME_WORDS[self.chance.choice(options)]
             yield "wrong outcome", {**slots, "event": other, "Event": other[0].upper() + other[1:]}
 
 

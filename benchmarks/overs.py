@@ -7,8 +7,8 @@ Without SRC the costs alone, on the sample match. With matches, also: overs draw
 those that were played in the days asked for, each tested as `attnlens over` tests it. Figures of
 the forecasts themselves are `attnlens evaluate SRC --model cricket`'s.
 
-Costs are medians of interleaved runs on one thread, processor time. The encoder's pass is over a whole history of
-128 balls.
+Costs are medians of interleaved runs on one thread, processor time. The encoder's pass is over a
+whole history of 128 balls.
 """
 
 from __future__ import annotations

@@ -55,7 +55,11 @@ def explained(
         if reference.index > len(side.deliveries):
             try:
                 match = with_next_ball(match, reference.innings)
-            except AttnlensError:
+            except AttnlensError as error:
+                print(
+                    f"passed over: {match.match_id}, the ball after the last: {error}",
+                    file=sys.stderr,
+                )
                 continue
         outcome = OUTCOMES[number // 10 % len(OUTCOMES)] if number % 10 == 9 else None
         number += 1

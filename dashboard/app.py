@@ -33,6 +33,7 @@ INDEX: Final = """<!DOCTYPE html>
 </html>
 """
 MATCH: Final = re.compile(r"match/([^/]+)")
+MODEL: Final = re.compile(r"models/([^/]+)")
 RECORDING: Final = re.compile(r"recording/([^/]+)")
 
 
@@ -109,6 +110,12 @@ def page_of(
         return heads_page(functions.heads)
     if key == "recordings":
         return pages.recordings_page(recordings, public=public)
+    if key == "recordings/compare":
+        return pages.compare_recordings_page(recordings)
+    if key == "models":
+        return pages.models_page(functions.inside.models)
+    if (found := MODEL.fullmatch(key)) and found[1] in functions.inside.models:
+        return pages.model_page(found[1], functions.inside)
     if found := MATCH.fullmatch(key):
         shown = matches.get(found[1])
         if shown is not None and any(one["balls"] for one in shown.about["innings"]):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dash import dcc, html
 
+from attnlens.dashboard.pages import marked
 from attnlens.errors import InputError
 
 MOST_LIFT: Final = 4.0
@@ -123,7 +124,7 @@ def _relation(row: Data) -> html.Div:
     return html.Div(
         [
             html.Span(_words(row["relation"]), className="name"),
-            html.Span(marks, className="track", **{"aria-hidden": "true"}),
+            html.Span(marks, className="track", **marked(aria_hidden="true")),
             html.Span(told, className="value", title=f"lift{interval}"),
         ],
         className="lift-row",

@@ -12,7 +12,8 @@ import re
 import tempfile
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,12 +33,17 @@ class Shown:
         value: the match as the reader gave it, or the page as text.
         about: the match's plain data, or the recording's name.
         sample: whether it is the one that is there where none was given.
+        newer: the match where it has changed since it was last asked; ``None`` where the match is
+            not being followed.
+        version: how often it has changed.
     """
 
     key: str
     value: Any
     about: dict[str, Any]
     sample: bool = False
+    newer: Callable[[], Any] | None = None
+    version: int = 0
 
 
 def safe_name(text: str) -> str:
@@ -53,6 +59,7 @@ class Library:
         self._given: dict[str, Shown] = {}
         self._uploaded: OrderedDict[str, Shown] = OrderedDict()
         self._lock = threading.Lock()
+        self._following = threading.Lock()
 
     @property
     def given(self) -> list[Shown]:
@@ -67,22 +74,45 @@ class Library:
                 return self._uploaded[key]
         return self._given.get(key)
 
-    def give(self, match: Any, *, sample: bool = False) -> Shown:
+    def give(
+        self, match: Any, *, sample: bool = False, newer: Callable[[], Any] | None = None
+    ) -> Shown:
         """A match from the command line."""
         about = self._functions.match(match)
-        return self._add_given(about["match_id"], match, about, sample)
+        return self._add_given(about["match_id"], match, about, sample, newer)
+
+    def refreshed(self, key: str) -> Shown | None:
+        """What has that key, as it stands now where it is being followed."""
+        shown = self.get(key)
+        if shown is None or shown.newer is None:
+            return shown
+        with self._following:
+            shown = self._given[key]
+            match = None if shown.newer is None else shown.newer()
+            if match is not None:
+                about = self._functions.match(match)
+                shown = replace(shown, value=match, about=about, version=shown.version + 1)
+                self._given[key] = shown
+        return shown
 
     def give_recording(self, path: str) -> Shown:
         """A recording from the command line."""
         name = os.path.basename(os.path.normpath(path))
-        return self._add_given(name, self._functions.page(path, name), {"name": name}, False)
+        return self._add_given(name, self._functions.page(path, name), {"name": name})
 
-    def _add_given(self, name: str, value: Any, about: dict[str, Any], sample: bool) -> Shown:
+    def _add_given(
+        self,
+        name: str,
+        value: Any,
+        about: dict[str, Any],
+        sample: bool = False,
+        newer: Callable[[], Any] | None = None,
+    ) -> Shown:
         wanted = key = safe_name(name)
         number = 2
         while key in self._given:
             key, number = f"{wanted}-{number}", number + 1
-        self._given[key] = Shown(key, value, about, sample)
+        self._given[key] = Shown(key, value, about, sample, newer)
         return self._given[key]
 
     def upload(self, name: str, content: bytes, *, recording: bool = False) -> Shown:

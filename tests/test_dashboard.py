@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dashboard_server import SWITCHES, Server, browser_path, serving
+import torch
+from dashboard_server import Server, serving
+
+import attnlens
+from attnlens.analysis.differences import compare
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("dash", reason="the dashboard's extra is not installed")
@@ -35,27 +39,33 @@ def hostile_match(tmp_path_factory: pytest.TempPathFactory, sample_match_path: P
 def server(
     tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path, hostile_match: Path
 ) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("served"), sample_match_path, hostile_match) as one:
+    recordings = two_recordings(tmp_path_factory.mktemp("recordings"))
+    files = (sample_match_path, hostile_match, *recordings)
+    with serving(tmp_path_factory.mktemp("served"), *files) as one:
         yield one
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = browser_path()
-    if path is None:
-        pytest.skip(
-            "no Chromium is here: install the system's, or name one with ATTNLENS_TEST_BROWSER"
-        )
-    with playwright.sync_playwright() as started:
-        one = started.chromium.launch(executable_path=path, args=list(SWITCHES))
-        yield one
-        one.close()
+def two_recordings(folder: Path) -> tuple[Path, Path]:
+    """Of one encoder, before and after its second layer was changed, on the same input."""
+    torch.manual_seed(3)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    x = torch.randn(1, 6, 16)
+    paths = folder / "before.safetensors", folder / "after.safetensors"
+    for path in paths:
+        with attnlens.record(model) as recording, torch.no_grad():
+            model(x)
+        recording.save(path)
+        with torch.no_grad():
+            for parameter in model.layers[1].parameters():
+                parameter.add_(0.2 * torch.randn_like(parameter))
+    return paths
 
 
 @pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Any]:
+def page(chromium: Any, server: Server) -> Iterator[Any]:
     """A page that fails its test on a console error or a request to elsewhere."""
-    context = browser.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=True)
+    context = chromium.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=True)
     one = context.new_page()
     one.set_default_timeout(PATIENCE)
     complaints: list[str] = []
@@ -65,12 +75,12 @@ def page(browser: Any, server: Server) -> Iterator[Any]:
         "request",
         lambda asked: (
             None
-            if asked.url.startswith((server.url, "data:", "blob:"))
+            if asked.url.startswith((server.url, one.also, "data:", "blob:", "file:"))
             else complaints.append(f"asked elsewhere: {asked.url}")
         ),
     )
-    # Statuses that a test provokes; the browser itself reports them.
-    one.provoked = ()
+    # Statuses that a test provokes, which the browser itself reports; another server of ours.
+    one.provoked, one.also = (), server.url
     yield one
     context.close()
     refused = [f"status of {status}" for status in one.provoked]
@@ -117,6 +127,13 @@ def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) ->
         next(p["points"] for p in group["points"] if p["outcome"] == top)
         for group in told["contributions"]
     ]
+    first = page.locator(".claims li").first.locator("svg[role=img]").get_attribute("aria-label")
+    spreads = [
+        f"middle {one['control_quantiles_nats'][2]:.1e}".replace("e-0", "e-")
+        for one in told["evidence"]
+        if one["control_quantiles_nats"]
+    ]
+    assert any(spread in first for spread in spreads), first
     assert sorted(float(one.replace("−", "-")) for one in adds) == pytest.approx(
         sorted(points), abs=0.051
     )
@@ -257,6 +274,111 @@ def test_comparing_two_balls(page: Any, server: Server) -> None:
     assert "a=simulated-82/1/48/bundled" in page.url
 
 
+def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> None:
+    opened(page, server, "/recordings/compare")
+    expect(page.locator(".apart")).to_have_count(4)
+    # What differs most comes first, and is shown; the first layer is the same in both.
+    expect(page.locator(".apart").first).to_contain_text("layers.1.self_attn")
+    expect(page.locator(".apart .value").last).to_have_text("0.000")
+    before, after = (attnlens.load_recording(path) for path in two_recordings(tmp_path))
+    difference = compare(before, after, ["layers.1.self_attn"])[0]
+    by_head = difference.total_variation[0].mean(-1)
+    shown = page.locator(".apart .value").all_text_contents()[:2]
+    assert [float(one) for one in shown] == pytest.approx(sorted(by_head, reverse=True), abs=6e-4)
+    page.locator("[data-map=d]").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    head = int(by_head.argmax())
+    cells = [float(one["layers.1.self_attn"].weights[0, head, 1, 1]) for one in (before, after)]
+    told = page.locator("#recording-cell").text_content()
+    found = [float(number) for number in re.findall(r"[AB] (\d\.\d+)", told)]
+    assert found == pytest.approx(cells, abs=6e-5)
+    page.locator(".apart").last.click()
+    assert "site=layers.0.self_attn" in page.url
+    page.click("#both-tools summary")
+    with page.expect_download() as waiting:
+        page.click("#both-tools .menu-list >> text='CSV'")
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
+    assert len(rows) == 36
+    assert {row["difference"] for row in rows} <= {"0.000000", "-0.000000"}
+
+
+def test_a_model_step_by_step(page: Any, server: Server) -> None:
+    opened(page, server, "/models/tiny?input=3,1,4,1,5&step=7")
+    status, content, _ = server.get("/trace/tiny.json?input=3,1,4,1,5")
+    told = json.loads(content)
+    values = [*told["inputs"], *told["steps"]]
+    assert (status, len(values)) == (200, 13)
+    expect(page.locator(".step")).to_have_count(13)
+    expect(page.locator(".equation")).to_have_text("A = softmax(S)")
+    numbers = page.locator("#step-shown .values").first.locator("td.number").all_text_contents()
+    weights = [weight for row in values[6]["values"] for weight in row]
+    found = [float(one.replace("−", "-")) for one in numbers]
+    assert found == pytest.approx(weights, abs=5.1e-4)
+    # What it is made of is there, and leads to its own step.
+    page.locator(".made-of .link").first.click()
+    expect(page.locator(".equation")).to_contain_text("S = Q K")
+    page.keyboard.press("End")
+    expect(page.locator(".equation")).to_have_text("y = argmax(logits)")
+    assert "step=13" in page.url
+    page.fill("#model-text", "9,9,0,0,1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-said")).to_contain_text("9,9,0,0,1")
+    answer = json.loads(server.get("/trace/tiny.json?input=9,9,0,0,1")[1])["steps"][-1]["values"]
+    shown = page.locator("#step-shown .values").first.locator("td.number").all_text_contents()
+    assert [int(one) for one in shown] == answer
+    page.provoked = (422,)
+    page.fill("#model-text", "3,1,<b>")
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-said [role=alert]")).to_be_visible()
+    page.click("#steps-tools summary")
+    with page.expect_download() as waiting:
+        page.click("#steps-tools .menu-list >> text='Equations (Markdown)'")
+    assert "h_1" in Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def test_every_model_is_listed_and_shown(page: Any, server: Server) -> None:
+    page.goto(server.url + "/models")
+    page.wait_for_selector(".cards .card")
+    names = [one.text_content() for one in page.locator(".cards .card b").all()]
+    assert names[:3] == ["temporal", "attention", "tiny"]
+    for name in names:
+        opened(page, server, f"/models/{name}")
+        assert page.locator(".step").count() > 4
+        expect(page.locator("#model-said")).to_contain_text("worked out again by numpy")
+        page.goto("about:blank")
+
+
+def test_a_match_that_is_being_played_grows_on_the_page(
+    page: Any, sample_match_path: Path, tmp_path: Path
+) -> None:
+    lines = sample_match_path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path = tmp_path / "live.csv"
+    path.write_text("".join(lines[:31]) + lines[31][:30], encoding="utf-8")
+    with serving(tmp_path, path, "--follow") as live:
+        page.also = live.url
+        page.goto(live.url + "/match/simulated-82/innings/1/ball/30")
+        page.wait_for_selector("body[data-ready=yes]")
+        before = page.locator(".team .runs").text_content()
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines[31][30:])
+        expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "31")
+        assert page.url.endswith("/ball/31")
+        page.wait_for_selector(".claims")
+        told = json.loads(live.get("/data/simulated-82/1/31/explanation.json?v=1")[1])
+        score = f"{told['ball']['score']}/{told['ball']['wickets']}"
+        expect(page.locator(".team .runs")).to_have_text(score)
+        # Who looks at an earlier ball stays there.
+        page.keyboard.press("Home")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines[32])
+        expect(page.locator("#toast")).to_contain_text("a new ball has come")
+        assert ball(page) == 1
+        assert page.locator(".slider").get_attribute("aria-valuemax") == "32"
+        page.goto("about:blank")  # it would go on asking
+    assert before != score
+
+
 def test_files_are_brought_and_bad_ones_refused_in_the_readers_words(
     page: Any, server: Server, tmp_path: Path, hostile_match: Path
 ) -> None:
@@ -291,7 +413,7 @@ def test_hostile_names_are_only_names(page: Any, server: Server) -> None:
     assert alerts == []
 
 
-def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server) -> None:
+def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server, tmp_path: Path) -> None:
     opened(page, server, explained=True)
 
     def taken(panel: str, item: str) -> tuple[str, bytes]:
@@ -313,6 +435,13 @@ def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server) -> No
     assert json.loads(content) == told
     name, content = taken("narrative", "Prompt (.txt)")
     assert b"Ewan Thistlemoor" in content
+    name, content = taken("narrative", "Report (.html)")
+    assert name == "simulated-82-1-47-report.html"
+    report = tmp_path / name
+    report.write_bytes(content)
+    page.goto(report.as_uri())
+    expect(page.locator("body")).to_contain_text(told["narrative"][0]["text"][:40])
+    assert page.locator("svg").count() >= 1
 
 
 def test_everything_is_reached_by_keys_alone_and_said_aloud(page: Any, server: Server) -> None:
@@ -342,8 +471,8 @@ def test_everything_is_reached_by_keys_alone_and_said_aloud(page: Any, server: S
     assert unnamed == []
 
 
-def test_a_phone_in_the_dark_needs_no_sideways_scrolling(browser: Any, server: Server) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
+def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: Server) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     for path in (SAMPLE, "/compare", "/", "/recordings"):

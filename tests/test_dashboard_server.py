@@ -261,6 +261,21 @@ def test_a_recording_is_shown_under_its_own_policy(server: Server, tmp_path: Pat
     assert status == 422
 
 
+def test_no_file_of_this_machine_is_named_over_the_network(
+    server: Server, sample_match_path: Path
+) -> None:
+    for path in (str(sample_match_path), "/etc/passwd"):
+        status, content, _ = server.get(f"/trace/temporal.json?input={path}")
+        assert (status, json.loads(content)["error"].split(";")[0]) == (
+            422,
+            "temporal is shown with an example",
+        )
+    assert server.get("/trace/nothing.json")[0] == 404
+    assert server.get(f"/trace/tiny.json?input={'1' * 500}")[0] == 413
+    assert server.get("/models/tiny/../../x")[0] in (200, 404)
+    assert server.get("/models/tiny/secret.md")[0] == 404
+
+
 def test_public_is_read_only_and_other_hosts_are_warned_of(
     tmp_path: Path, sample_match_path: Path
 ) -> None:

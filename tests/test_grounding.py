@@ -66,6 +66,18 @@ TRUE = (
     "**Duvivier-Oke** faces `Thistlemoor` – the *Comets* are 52/1.",
     "",
     "Nothing here can be wrong.",
+    # In words that no list holds: no reading of them is found fault with that holds.
+    "A single at 42%, where a ball without any context would get 30%.",
+    "Nothing is likelier here than a single, which has 42%.",
+    "Blot out balls 4.5, 4.3, 3.6 and 3.1 and a single reads 40%, not 42%: supported.",
+    "If we pretend balls 4.5, 4.3, 3.6 and 3.1 never happened, a single ends up at 40%, not 42%.",
+    "Call it a two-in-five chance of a single.",
+    "Par for a single is 30%. Today's figure: 42%.",
+    "1. A single: 42%\n2. A dot ball: 28%",
+    "6.6: Junichi Harrowgate to Callum Wetherspring, a six.",
+    "The run rate stands at 7.26 after 52/1.",
+    "Thistlemoor with the ball, Duvivier-Oke waiting.",
+    "These stories should be read as pictures rather than causes.",
 )
 FALSE = (
     ("Ewan Thistlemoor to Callum Wetherspring.", "name", "Anselm Duvivier-Oke"),
@@ -110,6 +122,19 @@ FALSE = (
     ("This happened on 3 May 2024.", "number", None),
     ("Two wickets are down.", "count", "1"),
     ("Of its attention to recent balls, 59% went to this batter's balls.", "number", None),
+    ("A single at 42%, where a ball without any context would get 35%.", "number", None),
+    ("Duvivier-Oke with the ball, Thistlemoor waiting.", "name", None),
+    ("Harrowgate bowls this one to Duvivier-Oke at 52/1.", "name", "Ewan Thistlemoor"),
+    ("The Comets' Thistlemoor against Duvivier-Oke.", "name", None),
+    ("It dwelt on 7.1, 6.6, 6.5 and 6.4; of these four, three went to the boundary.", "count", "2"),
+    ("Hiding all six of balls 4.5, 4.3, 3.6 and 3.1 lowers a single to 40%.", "count", "4"),
+    ("A single is a one-in-five chance.", "number", "42%"),
+    ("6.6: Junichi Harrowgate to Callum Wetherspring, a four.", "outcome", "a six"),
+    ("1.8 bits of surprise greeted a wicket.", "outcome", "a dot ball"),
+    ("Chances of a single have slipped to 42%.", "direction", None),
+    ("A lower-than-usual probability of a single, 42% versus 30%, marks this ball.", "direction",
+     None),
+    ("The Comets are 52 for two.", "number", "52/1"),
 )  # fmt: skip
 
 
@@ -351,8 +376,9 @@ def test_the_benchmark_of_true_and_spoilt_sentences(
     run("sample_explanations.py", str(sample_match_path), "--balls", "12", "--out", sample)
     assert "0 with something not in the explanation" in run("grounding.py", sample, "--own")
     assert "longer than 2,000 tokens by the bound: 0" in run("prompt_tokens.py", sample)
-    told = run("grounding.py", sample, "--balls", "12", "--only", "tuned")
-    figures = re.search(r"recall ([\d.]+) +precision ([\d.]+)", told)
-    assert figures is not None
-    assert float(figures[1]) >= 0.97
-    assert float(figures[2]) >= 0.97
+    for which, least in (("tuned", 0.97), ("second passages", 0.92)):
+        told = run("grounding.py", sample, "--balls", "12", "--only", which)
+        figures = re.search(r"recall ([\d.]+) +precision ([\d.]+)", told)
+        assert figures is not None
+        assert float(figures[1]) >= least
+        assert float(figures[2]) >= least

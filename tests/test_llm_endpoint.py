@@ -153,6 +153,12 @@ def test_answers_that_are_none(raw: str, said: str) -> None:
     assert failure(sends(raw))[0].startswith(said)
 
 
+def test_a_web_page_is_told_from_an_answer_that_was_cut() -> None:
+    said, tries = failure(sends("<html>\n<p>Welcome\n</html>\n", kind="text/html; charset=utf-8"))
+    assert said == "answers with a web page; is it an OpenAI-compatible address, ending in /v1?"
+    assert tries == 1
+
+
 @pytest.mark.parametrize(
     ("raw", "said"),
     [

@@ -210,6 +210,14 @@ def test_arguments_that_are_missing_or_strange_are_tool_errors(questions: Questi
     assert result.is_error
 
 
+def test_arguments_that_a_tool_does_not_take_are_refused(questions: Questions) -> None:
+    given = {"match": NAME, "ball": "47", "outcom": "6"}
+    result = ask(server_of(questions), lambda client: client.call_tool("explain_ball", given))
+    assert result.is_error
+    said = "explain_ball takes no outcom; it takes match, ball, innings, outcome, evidence"
+    assert said in str(result.content[0])
+
+
 def test_resources_and_the_prompt(questions: Questions) -> None:
     async def talk(client: Client) -> tuple[str, str, str]:
         schema = await client.read_resource("attnlens://schema")

@@ -29,6 +29,8 @@ def build_parser() -> Parser:
     """The whole command line."""
     from attnlens.cli import (
         check,
+        completion,
+        corpus,
         dashboard,
         evaluate,
         explain,
@@ -36,13 +38,16 @@ def build_parser() -> Parser:
         heads,
         match,
         mcp,
+        models,
         narrate,
         over,
         planted,
         predict,
         ratings,
         schema,
+        similar,
         simulate,
+        text,
         train,
         view,
         whatif,
@@ -71,9 +76,14 @@ def build_parser() -> Parser:
         heads,
         planted,
         simulate,
+        text,
+        corpus,
+        similar,
         view,
+        models,
         dashboard,
         schema,
+        completion,
     ):
         module.add_to(commands)
     return parser

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import can_draw, emit, utf8_stdout
+from attnlens.cli.options import add_formats, add_out, can_draw, emit, utf8_stdout
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,11 +32,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         help="what `attnlens explain --format json` wrote, or - for stdin",
     )
     parser.add_argument("text", metavar="TEXT", help="a file with the text, or - for stdin")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser)
+    add_out(parser)
     parser.set_defaults(run=run)
 
 

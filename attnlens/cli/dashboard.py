@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_model_options, progress
@@ -13,7 +13,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
-    from attnlens.dashboard.functions import Functions
+    from attnlens.dashboard.functions import Functions, Inside
     from attnlens.dashboard.library import Library
 
 MOST_MATCHES = 200
@@ -37,6 +37,11 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine only")
     parser.add_argument("--port", type=_port, default=8050, metavar="N", help="default 8050")
     parser.add_argument("--no-browser", action="store_true", help="open no browser")
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="read the match files again as they grow: each new ball is shown as it comes",
+    )
     parser.add_argument("--public", action="store_true", help="read-only: nothing can be uploaded")
     parser.add_argument(
         "--heads", metavar="FILE", help="what heads do across matches, from `attnlens heads --json`"
@@ -103,7 +108,7 @@ def _first(address: str, matches: Library) -> str:
 
 def _open(options: argparse.Namespace, matches: Library, recordings: Library) -> None:
     """What was given, or a sample."""
-    from attnlens.cricket.readers import read_matches
+    from attnlens.cricket.readers import read_match, read_matches
 
     count = 0
     for path in options.files:
@@ -113,6 +118,11 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
             continue
         skipped: list[Any] = []
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
+        if options.follow and alone:
+            match = read_match(path, growing=True)
+            matches.give(match, newer=_newer(path, match))
+            count += 1
+            continue
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
             if count == MOST_MATCHES:
                 print(
@@ -125,8 +135,24 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
             progress(f"reading {path}: {count} matches")
         if skipped:
             print(f"attnlens: {path}: {len(skipped)} could not be read", file=sys.stderr)
+    if options.follow and not any(shown.newer for shown in matches.given):
+        raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
     if not options.files:
         matches.give(_sample(), sample=True)
+
+
+def _newer(path: str, match: Match) -> Callable[[], Match | None]:
+    """What gives the match anew where its file has changed."""
+    from attnlens.cricket.following import Growing
+
+    growing = Growing(path)
+    growing.begin(match)
+
+    def newer() -> Match | None:
+        news = growing.poll()
+        return None if news is None else news.match
+
+    return newer
 
 
 def _sample() -> Match:
@@ -198,7 +224,48 @@ def _functions(options: argparse.Namespace) -> Functions:
         texts=_texts(),
         page=_recording_page,
         models=models,
+        inside=_inside(),
         heads=None if options.heads is None else _heads(options.heads),
+    )
+
+
+def _inside() -> Inside:
+    """The reference models, each loaded when it is first asked about."""
+    from functools import lru_cache
+
+    from attnlens.cli.models import about, catalogue, described, traced
+    from attnlens.cricket.window import one_thread
+    from attnlens.dashboard.functions import Inside
+    from attnlens.models.catalogue import Loaded
+    from attnlens.render import description
+
+    entries = {entry.name: entry for entry in catalogue()}
+
+    @lru_cache(maxsize=8)
+    def loaded(name: str) -> Loaded:
+        with one_thread():
+            return entries[name].loaded()
+
+    def trace(name: str, text: str | None) -> dict[str, Any]:
+        if text is not None and entries[name].from_file:
+            # Whoever asks over the network must not name files of this machine.
+            raise InputError(f"{name} is shown with an example", remedy="use `attnlens trace`")
+        return traced(entries[name], loaded(name), text)
+
+    def text(render: Callable[[dict[str, Any]], str]) -> Callable[[str], str]:
+        return lambda name: render(described(entries[name], loaded(name)))
+
+    return Inside(
+        models={
+            name: {**about(entry), "example": entry.example, "from_file": entry.from_file}
+            for name, entry in entries.items()
+        },
+        trace=trace,
+        texts={
+            "equations.md": text(description.render_description_markdown),
+            "equations.tex": text(description.render_description_latex),
+            "equations.txt": text(description.render_description),
+        },
     )
 
 

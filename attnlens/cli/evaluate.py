@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
-    can_draw,
+    add_formats,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     report_skipped,
     utf8_stdout,
@@ -61,11 +61,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         action="store_true",
         help="judge on matches inside the training dates too: flattering figures",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser)
+    add_out(parser)
     parser.add_argument("--plot", metavar="FILE", help="a reliability diagram: .svg, .png or .pdf")
     parser.add_argument(
         "--calibration-out",
@@ -219,7 +216,5 @@ def _told(data: dict[str, Any], options: argparse.Namespace) -> str:
 
     return render_evaluation(
         data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
-        unicode=options.out is not None or can_draw(),
+        **page(options.out),
     )

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import (
-    can_draw,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     report_skipped,
     utf8_stdout,
@@ -78,11 +76,5 @@ def evaluate_overs(options: argparse.Namespace, history: Sequence[str]) -> int:
         return 0
     from attnlens.render.over_evaluation import render_over_evaluation
 
-    text = render_over_evaluation(
-        data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
-        unicode=options.out is not None or can_draw(),
-    )
-    emit(text, options.out)
+    emit(render_over_evaluation(data, **page(options.out)), options.out)
     return 0

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from attnlens.cli.follow import add_follow_options, check_follow, follow
 from attnlens.cli.options import (
+    add_ball,
+    add_formats,
     add_model_options,
-    can_draw,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     timeline,
     utf8_stdout,
@@ -43,10 +45,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    add_formats(parser, FORMATS)
     parser.add_argument(
         "--messages",
         choices=("openai", "anthropic"),
@@ -57,7 +56,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="FILE",
         help="a Jinja template in place of the prompt's own (implies --format prompt)",
     )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_out(parser)
     parser.add_argument(
         "--cache",
         metavar="FOLDER",
@@ -67,23 +66,13 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--no-cache", action="store_true", help="work it out anew, and keep no answer"
     )
+    add_follow_options(parser)
     parser.set_defaults(run=run)
 
 
 def add_ball_options(parser: argparse.ArgumentParser) -> None:
     """The match, the ball, the model and what is asked of them."""
-    parser.add_argument(
-        "match",
-        metavar="MATCH",
-        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
-    )
-    parser.add_argument(
-        "--ball",
-        metavar="BALL",
-        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
-        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
-    )
-    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    add_ball(parser)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
     parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
     add_model_options(parser)
@@ -99,6 +88,7 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    check_follow(options)
     for name in ("messages", "template"):
         if getattr(options, name) is not None:
             if options.format not in ("text", "prompt"):
@@ -109,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
             options.format = "prompt"
     if options.all and options.ball is not None:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
-    if not options.all and options.ball is None:
+    if not (options.all or options.follow) and options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
     if options.outcome is not None and options.format in ("heatmap", "summary"):
         raise InputError(
@@ -122,6 +112,8 @@ def run(options: argparse.Namespace) -> int:
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
         )
+    if options.follow:
+        return follow(options)
     # The answer should not be lost for want of a place.
     check_outputs(
         {"--out": options.out},
@@ -311,11 +303,9 @@ def render(data: dict[str, Any], options: argparse.Namespace) -> str:
 
     return render_terminal(
         data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
         outcome=options.outcome,
         scale=options.scale or "medium",
-        unicode=options.out is not None or can_draw(),
+        **page(options.out),
     )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
+    add_formats,
     add_model_options,
-    can_draw,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     report_skipped,
     utf8_stdout,
@@ -74,11 +74,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--per-ball", metavar="FILE", help="a row per past ball, as .csv")
     parser.add_argument("--plot", metavar="FILE", help="a picture too: .svg, .png or .pdf")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser)
+    add_out(parser)
     parser.set_defaults(run=run)
 
 
@@ -123,9 +120,7 @@ def run(options: argparse.Namespace) -> int:
     emit(
         render_faithfulness(
             data,
-            width=page_width(options.out),
-            color=color_wanted(options.out),
-            unicode=options.out is not None or can_draw(),
+            **page(options.out),
         ),
         options.out,
     )

@@ -7,12 +7,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
+    add_formats,
     add_model_options,
-    can_draw,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     report_skipped,
     utf8_stdout,
@@ -58,11 +58,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "the contributions, the same there?",
     )
     parser.add_argument("--plot", metavar="FILE", help="a picture too: .svg, .png or .pdf")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser)
+    add_out(parser)
     parser.set_defaults(run=run)
 
 
@@ -104,9 +101,7 @@ def run(options: argparse.Namespace) -> int:
     emit(
         render_heads(
             data,
-            width=page_width(options.out),
-            color=color_wanted(options.out),
-            unicode=options.out is not None or can_draw(),
+            **page(options.out),
         ),
         options.out,
     )

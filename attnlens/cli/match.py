@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
+    add_formats,
+    add_out,
     can_draw,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     report_skipped,
     utf8_stdout,
@@ -35,10 +36,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "match", metavar="MATCH", help="a match file, ARCHIVE.zip::MEMBER, a zip or a folder"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    add_formats(parser)
     parser.add_argument(
         "--order",
         choices=("file", "date"),
@@ -51,7 +49,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         default="stop",
         help="at a file that cannot be read: stop (default), or skip it and say so",
     )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_out(parser)
     parser.set_defaults(run=run)
 
 
@@ -90,9 +88,7 @@ def _page(match: Match, options: argparse.Namespace) -> str:
 
     return render_scorecard(
         data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
-        unicode=options.out is not None or can_draw(),
+        **page(options.out),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.explain import add_ball_options, explained
-from attnlens.cli.options import can_draw, progress, utf8_stdout
+from attnlens.cli.options import add_formats, can_draw, progress, utf8_stdout
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,14 +52,9 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--retries", type=int, default=3, metavar="N", help="tries after the first; default 3"
     )
-    parser.add_argument(
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="json asks for structured output and prints it with what was found; default text",
-    )
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    add_formats(
+        parser,
+        what="json asks for structured output and prints it with what was found; default {}",
     )
     parser.set_defaults(run=run)
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from attnlens.errors import InputError
 
@@ -40,6 +40,65 @@ class Given(argparse.Action):
 def listed(value: list[str] | str | None) -> list[str]:
     """What `Given` collected, which is one text where it comes from a setting."""
     return [value] if isinstance(value, str) else value or []
+
+
+def whole(least: int, most: int) -> Any:
+    """A whole number within limits, as argparse takes it."""
+
+    def read(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        return value
+
+    return read
+
+
+def add_ball(parser: argparse.ArgumentParser) -> None:
+    """``MATCH``, ``--ball`` and ``--innings``."""
+    parser.add_argument(
+        "match",
+        metavar="MATCH",
+        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
+    )
+    parser.add_argument(
+        "--ball",
+        metavar="BALL",
+        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
+        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
+    )
+    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+
+
+def add_formats(
+    parser: argparse.ArgumentParser,
+    formats: Sequence[str] = ("text", "json"),
+    *,
+    what: str = "default {}",
+    short: Sequence[str] = ("json",),
+) -> None:
+    """``--format``, the first being the default, and ``--json`` for short.
+
+    Args:
+        what: the help of ``--format``, with the default put in.
+        short: which formats have an option of their own.
+    """
+    parser.add_argument(
+        "--format", choices=formats, default=formats[0], help=what.format(formats[0])
+    )
+    for name in short:
+        parser.add_argument(
+            f"--{name}",
+            action="store_const",
+            const=name,
+            dest="format",
+            help=f"short for --format {name}",
+        )
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """``--out FILE``."""
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +140,27 @@ def report_skipped(heading: str, skipped: Sequence[MatchFileError]) -> None:
             print(f"attnlens: {error}", file=sys.stderr)
 
 
+class Page(TypedDict):
+    """How a page of text is drawn, as every renderer takes it."""
+
+    width: int
+    color: bool
+    unicode: bool
+
+
+def page(out: str | None) -> Page:
+    """Drawn for a terminal, or for the file ``out``.
+
+    The width is ``COLUMNS`` where set, else the terminal's, else 100. Colour only on a terminal
+    that has it, and not where NO_COLOR says no.
+    """
+    plain = out is not None and "COLUMNS" not in os.environ
+    width = PLAIN_WIDTH if plain else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    no_color = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    color = out is None and not no_color and sys.stdout.isatty()
+    return {"width": width, "color": color, "unicode": out is not None or can_draw()}
+
+
 def can_draw() -> bool:
     """Whether stdout takes the block characters; if not, it is made to take any text."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
@@ -90,20 +170,6 @@ def can_draw() -> bool:
     if reconfigure is not None:
         reconfigure(errors="replace")
     return False
-
-
-def color_wanted(out: str | None) -> bool:
-    """Colour only on a terminal that has it, and not where NO_COLOR says no."""
-    if out is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return sys.stdout.isatty()
-
-
-def page_width(out: str | None) -> int:
-    """The terminal's width, ``COLUMNS`` where set, else 100."""
-    if out is not None and "COLUMNS" not in os.environ:
-        return PLAIN_WIDTH
-    return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
 
 
 def progress(text: str) -> None:

@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 from attnlens.cli.options import (
-    can_draw,
+    add_formats,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     timeline,
     utf8_stdout,
 )
@@ -66,11 +66,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser)
+    add_out(parser)
     parser.set_defaults(run=run)
 
 
@@ -131,9 +128,4 @@ def _render(data: dict[str, Any], options: argparse.Namespace) -> str:
         return render_json(data)
     from attnlens.render.over import render_over
 
-    return render_over(
-        data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
-        unicode=options.out is not None or can_draw(),
-    )
+    return render_over(data, **page(options.out))

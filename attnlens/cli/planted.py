@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from attnlens.cli.options import add_formats
 from attnlens.errors import InputError
 
 
@@ -40,10 +41,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     ):
         parser.add_argument(name, type=_count, metavar="N", help=words)
     parser.add_argument("--seed", type=int, metavar="N", help="of everything random (default 5)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    add_formats(parser)
     parser.set_defaults(run=run)
 
 

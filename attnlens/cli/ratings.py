@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     MATCHES,
-    can_draw,
+    add_formats,
     check_outputs,
-    color_wanted,
     emit,
-    page_width,
+    page,
     progress,
     report_skipped,
     utf8_stdout,
@@ -50,10 +49,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--player", metavar="NAME", help="show what the checkpoint knows of this player"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    add_formats(parser)
     parser.set_defaults(run=run)
 
 
@@ -182,7 +178,7 @@ def _show(options: argparse.Namespace) -> int:
     from attnlens.render.player import render_player
 
     emit(
-        render_player(data, width=page_width(None), color=color_wanted(None), unicode=can_draw()),
+        render_player(data, **page(None)),
         None,
     )
     return DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from attnlens.cli.options import emit, utf8_stdout
+from attnlens.cli.options import add_out, emit, utf8_stdout
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
@@ -14,7 +14,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         help="the JSON Schema of an explanation",
         description="Print the JSON Schema (draft 2020-12) of `explain --format json`.",
     )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_out(parser)
     parser.set_defaults(run=run)
 
 

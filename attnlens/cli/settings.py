@@ -32,12 +32,14 @@ def apply_settings(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
             fit its option.
     """
     commands = _commands(parser)
-    command = next((word for word in words if not word.startswith("-")), None)
+    command, *rest = [word for word in words if not word.startswith("-")] or [""]
     if command not in commands:
         return
     file = _file()
     _check_names(file, commands)
-    for name, action in _options(commands[command]).items():
+    inner = _commands(commands[command])  # of a group, such as text
+    asked = next((inner[word] for word in rest if word in inner), commands[command])
+    for name, action in _options(asked).items():
         variable = PREFIX + name.upper()
         if variable in os.environ:
             value, place = os.environ[variable], variable
@@ -72,7 +74,10 @@ def _options(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 def _check_names(file: dict[str, Any], commands: dict[str, argparse.ArgumentParser]) -> None:
     """A misspelt setting would otherwise do nothing, silently."""
-    known = {name: set(_options(command)) for name, command in commands.items()}
+    known = {
+        name: set(_options(command)).union(*map(_options, _commands(command).values()))
+        for name, command in commands.items()
+    }
     anywhere = set().union(*known.values())
     for name, value in file.items():
         if name in commands and isinstance(value, dict):

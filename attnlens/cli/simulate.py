@@ -12,6 +12,7 @@ LARGEST = 10.0
 """The largest strength taken: exp(10) is beyond any effect."""
 
 MOST_MATCHES = 100_000
+MOST_SENTENCES = 1_000_000
 
 
 class Plant(argparse.Action):
@@ -81,7 +82,21 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "off); may be repeated. Causes: settled, batter_hit, bowler_hit, bowler_wide, dots, "
         "wicket_fallen, free_hit; of the scoreboard: chase, out_of_reach, wickets_down",
     )
+    parser.add_argument(
+        "--commentary",
+        type=_sentences,
+        metavar="N",
+        help="instead of matches, N sentences of spoken commentary on them, each with what a "
+        "scorer writes down: a .csv of pairs, for `attnlens text train`",
+    )
     parser.set_defaults(run=run)
+
+
+def _sentences(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not 1 <= value <= MOST_SENTENCES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_SENTENCES}")
+    return value
 
 
 def _matches(text: str) -> int:
@@ -137,6 +152,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
     if not options.out:
         raise InputError("--out is empty", remedy="name a file or a folder")
+    if options.commentary is not None:
+        return _commentary(options)
     ruled = bool(options.rules)
     strength = options.strength if options.strength is not None else 0.0 if ruled else 1.0
     coefficients = dataclasses.replace(Coefficients().times(strength), **(options.plant or {}))
@@ -158,4 +175,28 @@ def run(options: argparse.Namespace) -> int:
     finally:
         if several:
             progress("")
+    return 0
+
+
+def _commentary(options: argparse.Namespace) -> int:
+    from attnlens.cricket.commentary import commentary_csv
+    from attnlens.files import check_writable, write_text
+
+    given = {
+        "--matches": options.matches != 1,
+        "--format": options.format is not None,
+        "--strength": options.strength is not None,
+        "--rules": options.rules is not None,
+        "--plant": bool(options.plant),
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise InputError(
+            f"{name} is about matches, --commentary about sentences", remedy="give one of the two"
+        )
+    if not options.out.lower().endswith(".csv"):
+        raise InputError(
+            "commentary is written as CSV", path=options.out, remedy="give a file that ends in .csv"
+        )
+    check_writable(options.out)
+    write_text(options.out, commentary_csv(options.commentary, options.seed))
     return 0

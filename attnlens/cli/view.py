@@ -9,15 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    can_draw,
-    check_outputs,
-    color_wanted,
-    emit,
-    page_width,
-    progress,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_formats, check_outputs, emit, page, progress, utf8_stdout
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,17 +36,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--top", type=int, default=8, metavar="N", help="strongest keys told; default 8"
     )
-    parser.add_argument(
-        "--format", choices=("html", "text", "json"), default="html", help="default html"
-    )
-    for name in ("text", "json"):
-        parser.add_argument(
-            f"--{name}",
-            action="store_const",
-            const=name,
-            dest="format",
-            help=f"short for --format {name}",
-        )
+    add_formats(parser, ("html", "text", "json"), short=("text", "json"))
     parser.add_argument("--out", metavar="FILE", help="write there, and open nothing")
     parser.add_argument(
         "--no-browser", action="store_true", help="open nothing; the page's path is printed"
@@ -84,9 +66,7 @@ def run(options: argparse.Namespace) -> int:
     emit(
         render_recording(
             data,
-            width=page_width(options.out),
-            color=color_wanted(options.out),
-            unicode=options.out is not None or can_draw(),
+            **page(options.out),
         ),
         options.out,
     )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     Given,
+    add_ball,
+    add_formats,
     add_model_options,
-    can_draw,
+    add_out,
     check_outputs,
-    color_wanted,
     emit,
     listed,
-    page_width,
+    page,
     timeline,
     utf8_stdout,
 )
@@ -33,18 +34,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "past balls that went otherwise: before and after side by side, and how much of the "
         "difference came through attention.",
     )
-    parser.add_argument(
-        "match",
-        metavar="MATCH",
-        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
-    )
-    parser.add_argument(
-        "--ball",
-        metavar="BALL",
-        help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
-        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
-    )
-    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    add_ball(parser)
     parser.add_argument("--bowler", metavar="NAME", help="who bowls instead: name or registry id")
     parser.add_argument("--batter", metavar="NAME", help="who faces instead: name or registry id")
     parser.add_argument("--target", type=int, metavar="N", help="the runs that are chased instead")
@@ -71,11 +61,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         help="take a name that nobody has in full as a player without a record",
     )
     add_model_options(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default text")
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser)
+    add_out(parser)
     parser.set_defaults(run=run)
 
 
@@ -148,7 +135,5 @@ def _render(data: dict[str, Any], options: argparse.Namespace) -> str:
 
     return render_what_if(
         data,
-        width=page_width(options.out),
-        color=color_wanted(options.out),
-        unicode=options.out is not None or can_draw(),
+        **page(options.out),
     )

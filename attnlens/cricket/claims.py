@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from attnlens.analysis import claims
 from attnlens.cricket.outcomes import OUTCOME_INDEX
@@ -12,16 +12,8 @@ from attnlens.cricket.window import BallWindow
 from attnlens.explanation.heatmap import LISTED, PastBall, ScaleAttention, head_key, ranked
 from attnlens.models.temporal import SCALES
 
-Kind = Literal[
-    "head",
-    "this over",
-    "boundaries",
-    "the scoreboard",
-    "the chase",
-    "striker's record",
-    "bowler's record",
-    "venue and teams",
-]
+if TYPE_CHECKING:
+    from attnlens.explanation.types import ClaimKind
 
 RECENT: Final = SCALES["medium"]
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
@@ -37,7 +29,7 @@ class Claim(claims.Claim):
     about what was known.
     """
 
-    kind: Kind
+    kind: ClaimKind
     scale: str | None = None
     head: str | None = None
 

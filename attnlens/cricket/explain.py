@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from attnlens.cricket.calibration import calls_like
 from attnlens.cricket.evidence import (
     RECENT,
@@ -18,7 +20,7 @@ from attnlens.cricket.flags import flags_of
 from attnlens.cricket.match import Match
 from attnlens.cricket.naming import BallReference, echo
 from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.ratings import quota_of
+from attnlens.cricket.particulars import chase, model_particulars, standing
 from attnlens.cricket.reading import Reading, read_ball
 from attnlens.cricket.results import result_sentence
 from attnlens.cricket.tensors import NODES, free_hits
@@ -35,6 +37,11 @@ NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of the controls' effects, as far as they are told."""
+
+MEDIAN: Final = QUANTILES.index(0.5)
 
 GREATEST: Final = 3
 """How many of a group's balls are told by themselves."""
@@ -92,7 +99,7 @@ def explain_ball(
     flags = flags_of(window, predictor, evidence=evidence, history=history)
     data = {
         "schema_version": build.SCHEMA_VERSION,
-        "model": _model(predictor),
+        "model": model_particulars(predictor),
         "match": _match(window),
         "ball": _ball(window, reference),
         "prediction": build.prediction(
@@ -129,18 +136,6 @@ def explain_ball(
     return data
 
 
-def _model(predictor: TrainedPredictor) -> dict[str, Any]:
-    until = predictor.ratings.until
-    return {
-        "name": predictor.name,
-        "sha256": predictor.sha256,
-        "trained_from": predictor.card.get("trained_from"),
-        "trained_until": predictor.card.get("trained_until"),
-        "ratings_until": None if until is None else until.isoformat(),
-        "match_types": list(predictor.card.get("match_types", [])),
-    }
-
-
 def _calibration(
     predictor: TrainedPredictor, flags: Iterable[Mapping[str, str]], full: Sequence[float]
 ) -> dict[str, Any] | None:
@@ -172,14 +167,8 @@ def _match(window: BallWindow) -> dict[str, Any]:
 
 
 def _ball(window: BallWindow, reference: BallReference) -> dict[str, Any]:
-    match, innings, ball = window.match, window.innings, window.delivery
-    quota = quota_of(match, innings)
-    left = None if quota is None else max(quota - ball.legal_balls_before, 0)
-    target = innings.target
-    required = None if target is None else max(target - ball.score_before, 0)
-    rate = 6 * required / left if required is not None and left else None
+    innings, ball = window.innings, window.delivery
     bowled = ball.legal_balls_before
-    happened = bool(ball.outcome)
     return {
         "innings": innings.number,
         "index": ball.index,
@@ -187,21 +176,14 @@ def _ball(window: BallWindow, reference: BallReference) -> dict[str, Any]:
         "over": ball.over,
         "label": ball.label,
         "actual_delivery": ball.actual_delivery,
-        "legal_number": ball.legal_balls_before + 1,
-        "is_legal": ball.is_legal if happened else None,
-        "batter": ball.batter.name,
-        "non_striker": ball.non_striker.name,
-        "bowler": ball.bowler.name,
-        "score": ball.score_before,
-        "wickets": ball.wickets_before,
-        "target": target,
-        "balls_left": left,
-        "runs_required": required,
-        "required_rate": None if rate is None else rounded(rate),
+        "legal_number": bowled + 1,
+        "is_legal": ball.is_legal if ball.outcome else None,
+        **standing(window),
+        **chase(window),
         "run_rate": rounded(6 * ball.score_before / bowled) if bowled else None,
         "free_hit": free_hits(innings.deliveries)[ball.index - 1],
         "super_over": innings.super_over,
-        "echo": echo(match, reference),
+        "echo": echo(window.match, reference),
     }
 
 
@@ -271,11 +253,10 @@ def _claim(
     one: Tested, full: list[float], outcome: str | None, tally: dict[str, Any] | None
 ) -> dict[str, Any]:
     claim = one.claim
-    middle = None
+    spread = None
     if len(one.controls):
-        ordered = sorted(one.controls.tolist())
-        half = len(ordered) // 2
-        middle = (ordered[half] + ordered[~half]) / 2
+        nats = np.quantile(one.controls, QUANTILES).tolist()
+        spread = [rounded(value, build.NATS_DIGITS) for value in nats]
     return {
         "claim": claim.text,
         "scale": claim.scale,
@@ -289,7 +270,8 @@ def _claim(
         "top_change": build.top_change(OUTCOMES, full, one.probabilities.tolist(), outcome),
         "control": _control(one),
         "controls": len(one.controls),
-        "control_median_nats": None if middle is None else rounded(middle, build.NATS_DIGITS),
+        "control_median_nats": None if spread is None else spread[MEDIAN],
+        "control_quantiles_nats": spread,
         "p": None if one.p is None else rounded(one.p),
         "q": None if one.q is None else rounded(one.q),
         "replaced": _second_operator(one),

@@ -19,7 +19,7 @@ from attnlens.cricket.attribution import attended_keys, attention_at
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.reading import SITES
-from attnlens.cricket.tensors import NODES, encode_innings
+from attnlens.cricket.tensors import NODES, InningsArrays, encode_innings
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import one_thread
 from attnlens.models.attention import hidden_softmax, unflattened
@@ -77,7 +77,6 @@ class InningsReading:
     total: Floats
 
 
-@one_thread()
 def read_innings(match: Match, innings: Innings, predictor: TrainedPredictor) -> InningsReading:
     """Run the predictor over every delivery of an innings and read its attention.
 
@@ -86,8 +85,14 @@ def read_innings(match: Match, innings: Innings, predictor: TrainedPredictor) ->
     """
     if not innings.deliveries:
         raise ValueError(f"innings {innings.number} has no delivery")
-    model = predictor.model
     arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
+    return read_encoded(arrays, predictor)
+
+
+@one_thread()
+def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsReading:
+    """`read_innings` of an innings that has been encoded."""
+    model = predictor.model
     batch, _ = training_batch([arrays])
     with torch.no_grad(), attended_keys(model) as keys, record(model) as recording:
         prediction = model.predict(batch)

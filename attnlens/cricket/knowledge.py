@@ -10,7 +10,7 @@ So the question is whether *this* record, or scoreboard, says more than another 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -21,13 +21,16 @@ from attnlens.analysis.claims import IN_DOUBT, MODEL, ROUNDS, Measured, Trial
 from attnlens.analysis.controls import FEWEST
 from attnlens.analysis.verdicts import p_value
 from attnlens.cricket.ablation import repeat
-from attnlens.cricket.claims import Claim, Kind
+from attnlens.cricket.claims import Claim
 from attnlens.cricket.ratings import phase_of, quota_of
 from attnlens.cricket.tensors import RATING_SCALE, SCOREBOARD_NODES
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
 from attnlens.models.predictor import KNOWLEDGE
 from attnlens.models.relations import take
+
+if TYPE_CHECKING:
+    from attnlens.explanation.types import ClaimKind
 
 Floats = NDArray[np.float64]
 Graph = dict[str, Any]
@@ -51,14 +54,14 @@ PLAYERS: Final = {
 def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
     """One claim for each group of knowledge."""
     innings, ball = window.innings, window.delivery
-    board: Kind = "the scoreboard"
+    board: ClaimKind = "the scoreboard"
     told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}"
     if innings.target is not None:
         board = "the chase"
         needed = max(innings.target - ball.score_before, 0)
         told = f"the chase ({needed} more to win, {ball.wickets_before} down"
     where = window.match.venue or "the ground"
-    texts: dict[str, tuple[Kind, str]] = {
+    texts: dict[str, tuple[ClaimKind, str]] = {
         "venue and teams": ("venue and teams", f"what is known of {where} and of the two sides"),
         "striker's record": (
             "striker's record",

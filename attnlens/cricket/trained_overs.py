@@ -16,7 +16,7 @@ from attnlens.cricket.over_tokens import TOKENS
 from attnlens.cricket.seen import from_tensor
 from attnlens.cricket.trained import Trained, base_of, known_tensors, ratings_of
 from attnlens.errors import CheckpointError
-from attnlens.models.checkpoint import kind_of, read_checkpoint, write_checkpoint
+from attnlens.models.checkpoint import checkpoint_kind, read_checkpoint, write_checkpoint
 from attnlens.models.cricket import OverModel, OverSizes
 from attnlens.models.shipped import OVERS, named_checkpoint
 
@@ -44,7 +44,12 @@ class TrainedOvers(Trained):
 
 def writes_overs(model: str | os.PathLike[str] | None) -> bool:
     """Whether a checkpoint, by name or file, is an encoder-decoder of overs."""
-    return model is not None and kind_of(named_checkpoint(model)[1]) == KIND
+    if model is None:
+        return False
+    try:
+        return checkpoint_kind(named_checkpoint(model)[1]) == KIND
+    except CheckpointError:
+        return False  # whoever reads it will say what is wrong
 
 
 def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:

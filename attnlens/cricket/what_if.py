@@ -22,9 +22,9 @@ from attnlens.cricket.match import Delivery, Innings, Match, Player
 from attnlens.cricket.naming import BallReference, echo, innings_numbered
 from attnlens.cricket.next_ball import at_the_crease, over_ended, with_next_ball
 from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.particulars import chase, model_particulars, standing
 from attnlens.cricket.people import person_called, refuse_wrong_side
 from attnlens.cricket.question import Question
-from attnlens.cricket.ratings import quota_of
 from attnlens.cricket.retelling import (
     Retold,
     balls_with,
@@ -108,7 +108,7 @@ def what_if(
         }
     data = {
         "schema_version": "1.0",
-        "model": _model(predictor),
+        "model": model_particulars(predictor),
         "match": _match(worlds.recorded, recorded.innings),
         "ball": {
             "innings": recorded.innings.number,
@@ -356,18 +356,6 @@ def _part(before: Floats, after: Floats) -> dict[str, Any]:
     return {"points": _points(before, after), "effect_nats": _nats(before, after)}
 
 
-def _model(predictor: TrainedPredictor) -> dict[str, Any]:
-    until = predictor.ratings.until
-    return {
-        "name": predictor.name,
-        "sha256": predictor.sha256,
-        "trained_from": predictor.card.get("trained_from"),
-        "trained_until": predictor.card.get("trained_until"),
-        "ratings_until": None if until is None else until.isoformat(),
-        "match_types": list(predictor.card.get("match_types", [])),
-    }
-
-
 def _match(match: Match, innings: Innings) -> dict[str, Any]:
     return {
         "match_id": match.match_id,
@@ -382,21 +370,11 @@ def _match(match: Match, innings: Innings) -> dict[str, Any]:
 
 
 def _state(window: BallWindow, reference: BallReference) -> dict[str, Any]:
-    innings, ball = window.innings, window.delivery
-    quota, target = quota_of(window.match, innings), innings.target
-    left = None if quota is None else max(quota - ball.legal_balls_before, 0)
-    required = None if target is None else max(target - ball.score_before, 0)
+    ball = window.delivery
     return {
-        "batter": ball.batter.name,
-        "non_striker": ball.non_striker.name,
-        "bowler": ball.bowler.name,
-        "score": ball.score_before,
-        "wickets": ball.wickets_before,
+        **standing(window),
         "legal_balls": ball.legal_balls_before,
-        "target": target,
-        "balls_left": left,
-        "runs_required": required,
-        "required_rate": rounded(6 * required / left) if required is not None and left else None,
-        "free_hit": free_hits(innings.deliveries)[ball.index - 1],
+        **chase(window),
+        "free_hit": free_hits(window.innings.deliveries)[ball.index - 1],
         "echo": echo(window.match, reference),
     }

@@ -8,6 +8,7 @@ from typing import Final
 
 from attnlens.explanation.grounding_claims import CAUSE, Reading, labels_in
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
+from attnlens.explanation.grounding_happened import AMONG, EVERY, NOUNS, Happened, not_so
 from attnlens.explanation.grounding_text import COUNT, LABEL, NAME, Outcome, whole
 
 _LIST: Final = rf"{LABEL}(?:(?:,| and|, and| or)(?: balls?)? ?{LABEL})*"
@@ -26,36 +27,9 @@ _WAS: Final = re.compile(
     r"(?: (?:both|all|each|every one))*(?: a| an| the)? ?$",
     re.IGNORECASE,
 )
-_BROUGHT: Final = re.compile(
-    r"(?:(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|"
-    r"what (?:came|happened|followed)|"
-    rf"the (?:result|outcome|answer))|{NAME})(?: in the end| in fact| actually| then| duly"
-    rf"| itself)? "
-    r"(?:brought|was|turned out(?: to be)?|ended (?:in|as|up as|with)|resulted in|went for"
-    r"|produced|"
-    r"yielded|came(?: out)? as|proved(?: to be)?|became|gave|hit|struck|took|got|made|played out)"
-    r"|\bin (?:the event|fact|reality),?|\bwhat happened (?:was|:)|\bactually(?:,| was)?|"
-    r"\bin the end(?:,| it was)?|\bas it (?:was|turned out|happened),?(?: it was)?|"
-    r"\bhappened:)(?: just| only| indeed| out)?(?: an?)? ?$",
-    re.IGNORECASE,
-)
-_CAME: Final = re.compile(
-    r"^,? (?:is|was|were|are) what (?:came|happened|followed|we got|it was|it brought)\b",
-    re.IGNORECASE,
-)
 _SOME: Final = re.compile(
     rf"\b({COUNT}) (wickets|boundaries|fours|sixes|dots|dot balls|singles)\b(?! (?:down|in hand"
     rf"|left))",
-    re.IGNORECASE,
-)
-_TOP_BEFORE: Final = re.compile(
-    r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top)\b[^.;,()]{0,40}$",
-    re.IGNORECASE,
-)
-_TOP_AFTER: Final = re.compile(
-    r"^(?: \([^)]*\)| at [\d.]+ ?%|, at [\d.]+ ?%,?)*(?: is| was| remains| as| seems)?(?: still)?"
-    r"(?: the| its)? ?(?:likeliest|most likely|most probable|favou?rite|top (?:outcome|call"
-    r"|pick))\b",
     re.IGNORECASE,
 )
 _OF: Final = re.compile(
@@ -78,23 +52,34 @@ HIDES: Final = re.compile(
     rf"(?: away)?(?: the)?(?: balls?| deliveries)? {LABEL}",
     re.IGNORECASE,
 )
-_MOMENTUM: Final = re.compile(
-    rf"({COUNT}) runs? in (?:the )?last ({COUNT}) attended", re.IGNORECASE
-)
-_EVERY: Final = re.compile(
-    r"\b(?:all|both|each|every one|every)(?: of (?:them|these|those|which))?(?: were| was| are"
-    r"| being)?"
-    r"(?: of them)?(?: an?)? ?$",
+LABEL_OR_THESE: Final = re.compile(rf"{LABEL}|\b(?:these|those|them|which)\b", re.IGNORECASE)
+_SMALL: Final = re.compile(
+    r"(?<!last )(?<!head )\b(zero|two|three|four|five|six|none|one (?=of|went|was|brought"
+    r"|boundary))"
+    r"\b(?! (?:runs?|overs?|points?|percent|wickets? down|bits?|nats?|heads?|claims?|scales?"
+    r"|times))",
     re.IGNORECASE,
 )
-_NONE: Final = re.compile(
-    r"\b(?:no|none(?: of them)?(?: was| were)?(?: an?)?|not one|without an?) ?$", re.IGNORECASE
+_REST: Final = re.compile(
+    r"\b(?:not|no|never|others?|rest|remaining|neither|didn't|wasn't|weren't|without|except|but"
+    r"|only)"
+    r"\b",
+    re.IGNORECASE,
+)
+_THE_BALLS: Final = re.compile(
+    rf"\bthe ({COUNT}) (?:\w+ )?(?:balls|deliveries)(?: at|,|:| were| \()? ?(?P<list>{_LIST})",
+    re.IGNORECASE,
+)
+_ALL: Final = re.compile(rf"\ball ({COUNT})\b(?! (?:of|runs|wickets|heads|scales))", re.IGNORECASE)
+_FURTHER: Final = re.compile(r",? (?:and|to|through)\b")
+_CHANCE: Final = re.compile(r" (?:at |about |around )?[\d.]+ ?(?:%|per ?cent)")
+_MOMENTUM: Final = re.compile(
+    rf"({COUNT}) runs? in (?:the )?last ({COUNT}) attended", re.IGNORECASE
 )
 _COUNTED: Final = re.compile(
     rf"\b{COUNT}(?: of (?:the|those|these) {COUNT}(?: were| was)?)? ?$", re.IGNORECASE
 )
 _OFF_SOME: Final = re.compile(rf"^ (?:off|from|in) {COUNT} of\b", re.IGNORECASE)
-_AMONG: Final = re.compile(r"^ (?:among|amongst|in) (?:them|these|those|it)\b", re.IGNORECASE)
 _WICKETS: Final = re.compile(
     rf"\b({COUNT})(?: \w+)? (?:wickets? (?:(?:are|were|have) )?(?:down|fallen|lost|gone|already)"
     rf"|down\b)|"
@@ -103,27 +88,13 @@ _WICKETS: Final = re.compile(
     re.IGNORECASE,
 )
 
-NOUNS: Final = {
-    "0": "a dot ball",
-    "1": "a single",
-    "2": "two runs",
-    "3": "three runs",
-    "4": "a four",
-    "5": "five runs",
-    "6": "a six",
-    "W": "a wicket",
-    "wd": "a wide",
-    "nb": "a no-ball",
-    "bye": "byes or leg byes",
-    BOUNDARY: "a boundary",
-}
-
 
 class Balls:
     """Checks one clause after another."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self._happened = Happened(facts)
 
     def check(self, reading: Reading, plain: str) -> Iterator[Unsupported]:
         """Everything that a clause says of balls; ``plain`` is its sentence as it was written."""
@@ -131,7 +102,7 @@ class Balls:
         yield from self._events(reading, plain, told)
         yield from self._labels(reading, plain, bool(told))
         yield from self._counts(reading, plain, told)
-        yield from self._outcomes(reading, plain, told)
+        yield from self._happened.check(reading, plain, told)
 
     # -- which balls ---------------------------------------------------------------------------
 
@@ -219,7 +190,7 @@ class Balls:
         for rank, one in enumerate(reading.outcomes):
             after = _AT.match(text[one.end :])
             before = _WAS.search(text[: one.start])
-            if one.expected and not after:
+            if (one.expected and not after) or _CHANCE.match(text[one.end :]):
                 continue
             if after and not re.match(r"\s?%", text[one.end + after.end() :]):
                 labels = after[1]
@@ -231,37 +202,16 @@ class Balls:
             for label, _, _ in labels_in(labels, self._facts):
                 places = self._facts.labels.get(label, [])
                 if places and not any(self._facts.is_outcome(at, one.outcome) for at in places):
-                    yield self._not_so(places[0], label, one, text, plain)
+                    yield not_so(self._facts, places[0], label, one, text, plain)
 
     def _of_each(self, text: str, before: re.Match[str], one: Outcome) -> bool:
         """Whether an outcome is said of every ball before it, and not counted among them."""
-        if _AMONG.match(text[one.end :]) or _OFF_SOME.match(text[one.end :]):
+        if AMONG.match(text[one.end :]) or _OFF_SOME.match(text[one.end :]):
             return False
         if _COUNTED.search(text[: one.start]):
             return False
         several = len(labels_in(before[1], self._facts)) > 1
-        return not several or one.plural or bool(_EVERY.search(text[: one.start]))
-
-    def _not_so(self, place: int, label: str, one: Outcome, text: str, plain: str) -> Unsupported:
-        said = f"{text[one.start : one.end].strip()} at {label}"
-        true = self._facts.history[place]["outcome"]
-        return Unsupported(
-            plain,
-            said,
-            "outcome",
-            "is not what that ball brought",
-            NOUNS[true],
-            f"/history/{place}/outcome",
-        )
-
-    def _of_one(self, reading: Reading, one: Outcome) -> bool:
-        """Whether the one past ball that a sentence names brought an outcome."""
-        places = set(reading.places)
-        if len(places) != 1:
-            return False
-        place = next(iter(places))
-        named = self._facts.history[place]["label"] in reading.sentence
-        return named and self._facts.is_outcome(place, one.outcome)
+        return not several or one.plural or bool(EVERY.search(text[: one.start]))
 
     # -- how many ------------------------------------------------------------------------------
 
@@ -280,6 +230,14 @@ class Balls:
                     reading, plain, match.group(), int(match[1]), int(match[2]), BOUNDARY
                 )
             told.update(range(len(reading.outcomes)))
+        yield from self._all(reading, plain)
+        for match in _THE_BALLS.finditer(text):
+            listed = {label for label, _, _ in labels_in(match["list"], self._facts)}
+            if whole(match[1]) != len(listed) > 0 and not _FURTHER.match(text[match.end() :]):
+                yield Unsupported(
+                    plain, match.group(), "count", "is not how many balls there are",
+                    str(len(listed)), None,
+                )  # fmt: skip
         for match in _OF.finditer(text):
             kind = self._kind_beside(reading, match.start(), match.end(), told)
             if match[1].lower() in ("each", "half") or (kind is None and match[2] is None):
@@ -312,6 +270,50 @@ class Balls:
                 kind = self._kind_of(match[2].lower())
                 yield from self._count(reading, plain, match.group(), whole(match[1]), None, kind)
         yield from self._wickets(text, plain, reading, told)
+        yield from self._loose(reading, plain, told)
+
+    def _all(self, reading: Reading, plain: str) -> Iterator[Unsupported]:
+        """ "Hiding all four" of the balls that a text is about."""
+        size = len(set(reading.places))
+        for match in _ALL.finditer(reading.text) if reading.hiding and size else ():
+            if whole(match[1]) != size:
+                problem = "is not how many balls there are"
+                yield Unsupported(plain, match.group(), "count", problem, str(size), None)
+
+    def _loose(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        """Small counts in other words, in a clause about several balls and what came of them.
+
+        Whatever its words, a count there is of the balls, or of those that brought one of the
+        outcomes named, or did not.
+        """
+        sets = [one for one in self._sets(reading, None) if len(one) > 1]
+        kinds = {
+            rank: one.outcome
+            for rank, one in enumerate(reading.outcomes)
+            if not one.expected and rank not in told
+        }
+        listed = re.search(LABEL, reading.sentence)
+        about = bool(listed or LABEL_OR_THESE.search(reading.text)) and len(set(reading.places)) > 1
+        if not kinds or not sets or not about:
+            return
+        known = {len(one) for one in sets}
+        for one in sets:
+            for kind in kinds.values():
+                count = sum(self._facts.is_outcome(at, kind) for at in one)
+                known.add(count)
+                if _REST.search(reading.text):
+                    known.add(len(one) - count)
+        for match in _SMALL.finditer(reading.text):
+            if any(one.start <= match.start() < one.end for one in reading.outcomes):
+                continue
+            told.update(kinds)
+            number = 0 if match[1].lower() == "none" else whole(match[1].strip())
+            if number not in known:
+                true = sum(self._facts.is_outcome(at, next(iter(kinds.values()))) for at in sets[0])
+                yield Unsupported(
+                    plain, match[1], "count", "is not how many of these balls", str(true),
+                    f"/history/{sets[0][0]}/outcome",
+                )  # fmt: skip
 
     def _kind_of(self, noun: str) -> str:
         """The outcome that a noun counts."""
@@ -420,60 +422,3 @@ class Balls:
                     str(true),
                     "/ball/wickets",
                 )
-
-    # -- what is said of all, of none, of the ball itself ---------------------------------------
-
-    def _outcomes(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
-        text = reading.text
-        prediction = self._facts.data["prediction"]
-        for rank, one in enumerate(reading.outcomes):
-            before, after = text[: one.start], text[one.end :]
-            if _TOP_BEFORE.search(before) or _TOP_AFTER.match(after):
-                top = prediction["top"]
-                if not _same(one.outcome, top) and not re.search(
-                    r"\b(?:second|next|third|less)\b", text
-                ):
-                    yield Unsupported(
-                        plain, text[one.start : one.end], "outcome", "is not the likeliest outcome",
-                        NOUNS[top], "/prediction/top",
-                    )  # fmt: skip
-                continue
-            if rank in told or one.expected:
-                continue
-            came = _BROUGHT.search(before) and not re.match(r"(?: of the time|'s)", after)
-            if came or _CAME.match(after):
-                actual = prediction["actual"]
-                if self._of_one(reading, one):
-                    continue
-                if actual is None or not _same(one.outcome, actual):
-                    yield Unsupported(
-                        plain, text[one.start : one.end], "outcome",
-                        "is not what happened" if actual else "has not happened: no ball was "
-                        "bowled",
-                        None if actual is None else NOUNS[actual], "/prediction/actual",
-                    )  # fmt: skip
-                continue
-            places = list(dict.fromkeys(reading.places))
-            if not places and reading.pinned:
-                places = list(reading.claims[0].balls)
-            if not places:
-                continue
-            if _EVERY.search(before):
-                wrong = next(
-                    (at for at in places if not self._facts.is_outcome(at, one.outcome)), None
-                )
-            elif _NONE.search(before):
-                wrong = next((at for at in places if self._facts.is_outcome(at, one.outcome)), None)
-            elif _AMONG.match(after) and not any(
-                self._facts.is_outcome(at, one.outcome) for at in places
-            ):
-                wrong = places[0]
-            else:
-                wrong = None
-            if wrong is not None:
-                label = self._facts.history[wrong]["label"]
-                yield self._not_so(wrong, label, one, text, plain)
-
-
-def _same(said: str, true: str) -> bool:
-    return said == true or (said == BOUNDARY and true in ("4", "6"))

@@ -11,10 +11,16 @@ from attnlens.explanation.grounding_facts import Claim, Facts, Unsupported
 from attnlens.explanation.grounding_text import LABEL, NAME, Outcome, outcomes_in
 
 HIDING: Final = re.compile(
-    r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without|tak(?:e|es|en|ing) (?:it|them|that|"
+    r"\b(?:hid(?:e|es|ing|den)|remov(?:e|es|ed|ing)|without(?! (?:any |a |the |more )?(?:context|"
+    r"knowledge|information|history|clue|doubt|question|exception|support))"
+    r"|tak(?:e|es|en|ing) (?!most|the most|\w+ points)[^.;,%\d]{1,40} (?:away|out)|eras\w+"
+    r"|blot(?:s|ted|ting)?\b"
+    r"|out of (?:view|sight)|wip(?:e|es|ed|ing)|tak(?:e|es|en|ing) (?:it|them|that|"
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
-    r"strip(?:ped|ping)?|knowing nothing|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
-    r"those|these|ball)|absent|gone|cover(?:s|ed|ing)? (?:\w+ )?up|removal|absence|exclud\w*"
+    r"strip(?:ped|ping)?|knowing nothing|kn(?:ows?|ew) nothing (?:of|about) (?!it\b|a ball|the"
+    r" ball|this ball)|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
+    r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|removal"
+    r"|absence|exclud\w*"
     r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+)\b",
     re.IGNORECASE,
 )
@@ -100,8 +106,9 @@ _VERDICTS: Final = (
         r"(?:\w+ )?(?:chance|luck|noise)\b|\bwithin (?:chance|noise)\b|\bat chance\b|"
         r"\b(?:in|no )?distinguish\w* from (?:chance|luck|noise|random)\b|"
         r"\b(?:down to|put down to|as good as) (?:chance|luck|noise)\b"
-        r"|\bchance (?:alone )?(?:does|would|could)\b"
-        rf"|\b(?:fail(?:s|ed)?|{_NO}(?: \w+)?) (?:to )?beat (?:chance|luck)",
+        r"|(?<!more than )(?<!better than )\bchance (?:alone )?(?:does|would|could)\b"
+        rf"|\b(?:fail(?:s|ed)?|{_NO}(?: \w+)?) (?:to )?beat (?:chance|luck)"
+        r"|\b(?:possibly|mere|just|pure|perhaps|probably|likely)(?: a)? coincidence\b",
     ),
     (
         NOT,
@@ -121,6 +128,7 @@ _VERDICTS: Final = (
         SUPPORTED,
         r"\bsupported\b|\bsupports?\b(?! act)|\bborne out\b|\bbacked (?:up|by (?:the )?(?:test"
         r"|evidence))\b|"
+        r"\bback(?:s|ed)? (?:that|it|this|them) up\b|\bmore than (?:a )?coincidence\b|"
         r"\bupheld\b|\b(?:holds?|held|stands?|stood) up\b|\bsurvive[sd]?\b|"
         r"\bpass(?:es|ed)(?: the| its)? (?:test|check)\b|\b(?:better|more) than (?:chance|luck"
         r"|random)\b|"
@@ -128,7 +136,7 @@ _VERDICTS: Final = (
         r"|\bproof\b|"
         r"\b(?:statistically )?significant\b|\bclearly matter(?:s|ed)?\b|\breally matter(?:s"
         r"|ed)?\b|"
-        r"\bundoubtedly\b|\bwithout (?:a )?doubt\b",
+        r"\bundoubtedly\b|\bwithout (?:a )?doubt\b|\bmade (?:a|any|the) (?:\w+ )?difference\b",
     ),
 )
 CAUSE: Final = re.compile(
@@ -140,7 +148,15 @@ CAUSE: Final = re.compile(
     re.IGNORECASE,
 )
 _DENIED: Final = re.compile(
-    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\bfar from ?$", re.IGNORECASE
+    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead"
+    rf" of) ?$",
+    re.IGNORECASE,
+)
+_CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
+_SUPPOSED: Final = re.compile(
+    r"\b(?:ideas?|claims?|suggest\w*|whether|notion|hypothes[ie]s|thought|believ\w+|did|do|does|if"
+    r"|evidence)\b",
+    re.IGNORECASE,
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran)"
@@ -186,11 +202,14 @@ def labels_in(text: str, facts: Facts) -> list[tuple[str, int, int]]:
     for match in re.finditer(LABEL, text):
         before, after = text[: match.start()], text[match.end() :]
         if re.match(
-            r"\s*(?:bits?|nats?|points?|percent|per cent|times|overs?\b|runs?\b|an over)", after
+            r"\s*(?:bits?|nats?|points?|percent|per cent|times|overs?\b|runs?\b|(?:an|per) over)",
+            after,
         ):
             continue
         if re.search(
-            r"(?:\brate(?: of| is| at|:)?|\bq|\bp|=|times|surprise(?: of)?|[≤<>]) ?$", before
+            r"(?:\brate(?: of| is| at|:| \w+ \w+| \w+ \w+ \w+)?|\bq|\bp|=|times|surprise(?: of)?"
+            r"|[≤<>]) ?$",
+            before,
         ):
             continue
         if "(" in before[-2:] and re.match(r"\s*(?:bits?|nats?|points?)", after):
@@ -334,7 +353,8 @@ def claims_in(text: str, reading: Reading, facts: Facts) -> tuple[list[Claim], b
     if pinned:
         alone = [claim for claim in chosen if claim.of_head]
         others = [claim for claim in chosen if not claim.of_head]
-        chosen = (alone or others) if _ALONE.search(text) else (others or alone)
+        only = _ALONE.search(text) and "from the model" not in reading.sentence
+        chosen = (alone or others) if only else (others or alone)
     return chosen, pinned
 
 
@@ -343,7 +363,10 @@ def check_claims(
 ) -> Iterator[Unsupported]:
     """Verdict words and words of cause against the verdicts of the claims."""
     for verdict, words in verdicts:
-        if not any(_has(claim, verdict) for claim in reading.claims) and not (
+        held = reading.claims
+        if verdict == NOT and any(claim.is_positive() for claim in held):
+            held = [claim for claim in held if claim.verdict is not None]
+        if not any(_has(claim, verdict) for claim in held) and not (
             verdict == PICTURE and not facts.claims
         ):
             yield _wrong_verdict(reading, words, plain, "verdict")
@@ -404,11 +427,16 @@ def verdicts_in(text: str) -> list[tuple[str, str]]:
             if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
             taken.append((match.start(), match.end()))
+            if re.search(r"\b(?:it|that|this) prove[sd]$", text[: match.end()]):
+                continue  # what the ball proved to be
             if re.search(
                 r"\b(?:whether|if|would be|only if|unless)(?: \w+){0,3} ?$", text[: match.start()]
-            ):
+            ) or ("difference" in match.group() and _SUPPOSED.search(text[: match.start()])):
                 continue
-            if verdict == SUPPORTED and _DENIED.search(text[: match.start()]):
+            if verdict == SUPPORTED and (
+                _DENIED.search(text[: match.start()])
+                or ("difference" in match.group() and _CANNOT.search(text[: match.start()]))
+            ):
                 found.append((match.start(), NOT, match.group()))
                 continue
             found.append((match.start(), verdict, match.group()))

@@ -9,7 +9,8 @@ from typing import Final
 from attnlens.explanation.attention_types import SCALES
 from attnlens.explanation.grounding_claims import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
-from attnlens.explanation.grounding_text import COUNT, ORDINAL_WORDS, whole
+from attnlens.explanation.grounding_numbers import FRACTION
+from attnlens.explanation.grounding_text import COUNT, NUMBER_WORDS, ORDINAL_WORDS, whole
 from attnlens.explanation.grounding_units import numbers_in
 
 _DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"
@@ -35,8 +36,10 @@ _DATE: Final = re.compile(
     re.IGNORECASE,
 )
 _SCORE: Final = re.compile(
-    r"(?<![\d./])(\d{1,3})(?:/| for )(\d{1,2})(?!\d|/|\.\d|\s?%)(?! (?:were|was|of|balls))"
+    r"(?<![\d./])(\d{1,3})(?:/| for )(\d{1,2}|(?<=for )(?:no|one|two|three|four|five|six|seven"
+    r"|eight|nine)\b(?=[,.;) ]|$))(?!\d|/|\.\d|\s?%)(?! (?:were|was|of|balls))"
 )
+_DOWN: Final = ("no", *list(NUMBER_WORDS)[1:11])
 _NEED: Final = re.compile(
     r"\b(\d{1,3}) (?:runs? )?(?:needed |required |wanted |to (?:get|win|make) )?(?:more )?"
     r"(?:off|from|in) (?:the last )?(\d{1,3})\b(?: balls?| deliver\w+)?",
@@ -47,7 +50,7 @@ _ORDINAL: Final = re.compile(
 )
 _RATE: Final = re.compile(
     r"\b(required|asking|needed|run|scoring|current)?[- ]?(?:run )?rate(?: required)?(?: of| is"
-    r"| was| at| now|:)*"
+    r"| was| at| now|:| stands| sits| has been| currently| remains| running| about| around)*"
     r" ?(\d{1,2}(?:\.\d+)?)|(\d{1,2}(?:\.\d+)?) (?:runs )?(?:an|per) over",
     re.IGNORECASE,
 )
@@ -78,6 +81,8 @@ class Counts:
         for match in re.finditer(
             r"\b(?:T20I?s?|T10|[Hh]ead (?:number )?\d|P\s?\([^)]*\)|one of|at one)", text
         ):
+            text = _blanked(text, match.start(), match.end())
+        for match in FRACTION.finditer(text):
             text = _blanked(text, match.start(), match.end())
         for number in numbers_in(text):
             text = _blanked(text, number.start - len(number.sign), number.end)
@@ -154,7 +159,8 @@ class Counts:
 
     def _score(self, match: re.Match[str], plain: str) -> Iterator[Unsupported]:
         score, wickets = self._ball["score"], self._ball["wickets"]
-        if (int(match[1]), int(match[2])) != (score, wickets):
+        down = int(match[2]) if match[2].isdigit() else _DOWN.index(match[2].lower())
+        if (int(match[1]), down) != (score, wickets):
             pointer = "/ball/score" if int(match[1]) != score else "/ball/wickets"
             known = [Known(score, pointer, f"{score}/{wickets}")]
             yield self._wrong(plain, match.group(), known, None, "is not the score")
@@ -230,7 +236,7 @@ class Counts:
     def _balls(self, reading: Reading, before: str, after: str) -> list[Known]:
         ball, data = self._ball, self._facts.data
         left = _some(ball["balls_left"], "/ball/balls_left")
-        if re.match(r" (?:left|remaining|to (?:go|come|spare|bowl))", after):
+        if re.match(r" (?:left|remaining|in which|to (?:go|come|spare|bowl|get))", after):
             return left
         known = [
             *left,
@@ -367,6 +373,10 @@ class Counts:
                 )
                 if ball[key] is not None
             ]
+        table = self._facts.data["prediction"].get("calibration")
+        if table and number > 200:
+            for at, entry in enumerate(table["outcomes"]):
+                known.append(Known(entry["balls"], f"/prediction/calibration/outcomes/{at}/balls"))
         if not any(one.value == number for one in known):
             yield self._wrong(plain, said, known, number, "is not in the explanation")
 

@@ -15,7 +15,9 @@ _UP: Final = re.compile(
     r"|rises?|rose|"
     r"rising|climb(?:s|ed|ing)?|grow(?:s|ing)?|grew|goes up|went up|jump(?:s|ed)?|push(?:es|ed"
     r"|ing)? up|"
-    r"adds?|added|adding|up)\b",
+    r"adds?|added|adding|helps?|bolster(?:s|ed)?|inflat(?:es?|ed)|swells?|strengthens?|nudg(?:es?"
+    r"|ed)"
+    r" up|up)\b",
     re.IGNORECASE,
 )
 _DOWN: Final = re.compile(
@@ -25,24 +27,39 @@ _DOWN: Final = re.compile(
     r"|takes? (?:\w+ )?away|"
     r"took away|hold(?:s|ing)? (?:\w+ ){0,3}down|held (?:\w+ ){0,3}down|pull(?:s|ed"
     r"|ing)? (?:\w+ ){0,3}down|"
-    r"drag(?:s|ged)?(?: \w+){0,3} down|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
+    r"drag(?:s|ged)?(?: \w+){0,3} down|dent(?:s|ed)?|erod(?:es?|ed)|depress(?:es|ed)?|suppress(?:es"
+    r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into"
+    r"|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
     r"|down)\b",
     re.IGNORECASE,
 )
 _SPOKE: Final = re.compile(
-    r"\b(?:spoke|speaks?|argued?|argues|pointed|points) (for|against|towards?)\b", re.IGNORECASE
+    r"\b(?:spoke|speaks?|argued?|argues|pointed|(?<!\d )points) (for|against|towards?)\b",
+    re.IGNORECASE,
 )
 _LIKELIER: Final = re.compile(
-    r"\b(more|less) likely\b|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
-    r"\b(above|below|over|under) (?:the |its |their )?(?:baseline|usual|average|norm)|"
-    r"\b(higher|lower|more|less|greater|smaller) than\b",
+    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent)\b"
+    r"|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
+    r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in"
+    r" excess of"
+    r"|beyond|clear of) (?:the |its |their |that |what (?:is|was) )?(?:baseline|usual|average|norm"
+    r"|default)|\b(over-represented|under-represented)\b|"
+    r"\b(outstrips|exceeds|tops|beats|surpasses|trails|undershoots|lags behind|lags) (?:the |its "
+    r"|that )?"
+    r"(?:baseline|usual|average|norm|default)|"
+    r"\b(higher|lower|more|less|greater|smaller)[ -]than\b",
     re.IGNORECASE,
 )
 _UP_WORDS: Final = frozenset(
-    ["more", "likelier", "high", "higher", "raised", "above", "over", "greater"]
+    [
+        *("more", "likelier", "high", "higher", "raised", "above", "over", "greater", "up on"),
+        *("ahead of", "north of", "in excess of", "beyond", "clear of", "over-represented"),
+        *("outstrips", "exceeds", "tops", "beats", "surpasses"),
+    ]
 )
 _THAN_USUAL: Final = re.compile(
-    r"\b(?:usual|baseline|average|normal|norm|default|knows nothing|stands? out|otherwise)\b",
+    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|stands? out"
+    r"|otherwise)\b",
     re.IGNORECASE,
 )
 _NOT: Final = re.compile(
@@ -56,9 +73,27 @@ _IDLE: Final = re.compile(
 _TAKEN: Final = re.compile(
     r"^(?:takes?|took|drop(?:s|ped|ping)?|cuts?|cutting) (?:\w+ )?(?:away |out )?(?:the |those "
     r"|these )?"
-    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d|$)",
+    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%])|$)",
     re.IGNORECASE,
 )
+_SPAN: Final = re.compile(r"^up from [\d.]+ ?(?:%|per ?cent)? to\b", re.IGNORECASE)
+_PHRASE: Final = re.compile(
+    r"\b(?:end(?:s|ed)?|turn(?:s|ed)?|lin(?:es?|ed)|sets?|back(?:s|ed)?|sum(?:s|med)?|ma[dk]es?"
+    r"|open(?:s"
+    r"|ed)?|follow(?:s|ed)?|steps?|stepped|shows?|showed|giv(?:es?|en)|gave|picks?|picked"
+    r"|catch(?:es)?"
+    r"|caught|keeps?|kept|look(?:s|ed)?|settl(?:es?|ed)|sen[dt]s?|slow(?:s|ed)?|boil(?:s|ed)?"
+    r"|tak(?:es|en)"
+    r"|took|com(?:es?|ing)|came|put|has|had|have|that|this|it|them) (?:up|down)$",
+    re.IGNORECASE,
+)
+_FROM_BASE: Final = re.compile(
+    r"(?:(?: of| by)? [\d.]+ ?(?:percentage )?points?)? (?:from|on|against|over) (?:an? |its |the"
+    r" |their )?(?:baseline|usual"
+    r"|average|norm\b|normal)",
+    re.IGNORECASE,
+)
+_MOVE: Final = re.compile(r" (?:by |to |from )?(?:about |around |some )?\d")
 _HIDDEN_UP: Final = re.compile(r"\bcover(?:s|ed|ing)? (?:\w+ )?up$", re.IGNORECASE)
 _EITHER_WAY: Final = re.compile(r"\b(?:up or down|down or up)\b", re.IGNORECASE)
 _MOST: Final = re.compile(
@@ -87,7 +122,12 @@ class Directions:
                 continue
             if _EITHER_WAY.search(text[max(0, match.start() - 9) : match.end() + 9]):
                 continue
-            if _NOT.search(text[: match.start()]) or _IDLE.match(text[match.start() :]):
+            after = text[match.start() :]
+            if _NOT.search(text[: match.start()]) or (
+                _IDLE.match(after) and not _SPAN.match(after)
+            ):
+                continue
+            if _PHRASE.search(text[: match.end()]) and not _MOVE.match(text[match.end() :]):
                 continue
             if re.match(
                 r"(?:wickets? |\d+ |\w+ wickets? )?down\b", match.group(), re.IGNORECASE
@@ -119,7 +159,7 @@ class Directions:
         outcome = self._outcome(reading, match)
         if outcome is None:
             return
-        known = self._change(reading, outcome, text, match)
+        known = self._change(reading, outcome, text, match) or self._since(reading, outcome, match)
         if known and not any(_goes(one.value, up) for one in known):
             yield self._wrong(match.group(), plain, up, known[0])
         elif _MOST.search(text[match.start() :]) and reading.groups and not reading.hiding:
@@ -164,6 +204,28 @@ class Directions:
                 for claim in reading.claims
             ]
         return []
+
+    def _since(self, reading: Reading, outcome: str, match: re.Match[str]) -> list[Known]:
+        """The change from the baseline, where a chance is said to have come to what it is."""
+        if reading.hiding or reading.pinned:
+            return []
+        now, base = self._facts.chance(outcome), self._facts.chance(outcome, "baseline")
+        came = re.match(
+            r"(?: \w+ly)? (?:to|at) (?:about |around )?(?=[\d.]+ ?(?:%|per))",
+            reading.text[match.end() :],
+        )
+        by = re.match(
+            r"(?: by)? (?:about |around )?(?=[\d.]+ ?-?(?:p|per))", reading.text[match.end() :]
+        )
+        after = numbers_in(reading.text[match.end() :])
+        if _FROM_BASE.match(reading.text[match.end() :]):
+            return [Known(100 * (now.value - base.value), now.pointer)]
+        if not after or not (came or by):
+            return []
+        told = 100 * now.value if after[0].unit == "%" else 100 * (now.value - base.value)
+        if not after[0].fits(told):
+            return []
+        return [Known(100 * (now.value - base.value), now.pointer)]
 
     def _most(
         self, reading: Reading, up: bool, match: re.Match[str], outcome: str, plain: str

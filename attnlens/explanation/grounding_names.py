@@ -58,6 +58,7 @@ usual usually venue verdict very was watch we weight weights well were what what
 whereas whether which while who why wicket wickets wide wides will with within without worth would
 yes yet you your zero thanks owing bits nats percent target runs-rate required chasing batting
 hidden take-away conversely meaning stepping tellingly statistically importantly strikingly
+today tonight yesterday tomorrow cricket
 unsurprisingly both-ways fours boundary dismissals dismissal expectations weighing weighed held
 holding bearing beware treat trust careful mostly again ahead pressure context overs delivery
 deliveries attended
@@ -220,6 +221,8 @@ def _short_forms(name: str) -> Iterator[str]:
     if len(last) > 1:
         yield last
         yield f"{words[0][0]} {last}"
+    if start < len(words) - 1 and len(words[-1]) > 3:
+        yield words[-1]
     if len(words[0]) > 2 and not _are_initials(words[0]) and words[0][0].isalpha():
         yield words[0]
 
@@ -255,7 +258,9 @@ def check_names(
     """Names that are nobody's, or anybody's, and players who do what another does."""
     for match in re.finditer(NAME, clause.text):
         held = vocabulary.entities.get(match.group(), [])
-        if len({one.name for one in held}) > 1 and {one.kind for one in held} == {PLAYER}:
+        names = {one.name for one in held}
+        here = names & {facts.ball[role] for role in ("bowler", "batter", "non_striker")}
+        if len(names) > 1 and len(here) != 1 and {one.kind for one in held} == {PLAYER}:
             told = vocabulary.plain(match.group())
             who = " or ".join(sorted(one.name for one in held)[:3])
             yield Unsupported(
@@ -292,7 +297,7 @@ def _strangers(
 
 def _is_plain(word: str, *, alone: bool, after: str) -> bool:
     """Whether the first word of a sentence is a word, not a name."""
-    low = word.lower()
+    low = re.sub(r"'(?:ve|re|ll|d|m)$", "", word.lower())
     stem = low.removesuffix("'s").rstrip(".")
     if low in _LEADING or stem in _LEADING or low.split("-")[0] in _LEADING:
         return True
@@ -301,7 +306,11 @@ def _is_plain(word: str, *, alone: bool, after: str) -> bool:
     if not alone or word.endswith("'s") or after.startswith("'s"):
         return False
     acts = (
-        r"(?: \w+ly)? (?:bowls?|bowled|faces|faced|hits?|takes|took|scored|struck|is|was|has)\b"
+        r"(?: \w+ly)? (?:bowls?|bowled|faces|faced|hits?|takes|took|scored|struck|is|was|has|steams"
+        r"|charges|runs in|comes in|turns|sends?|sent|delivers|delivered|conceded|concedes|looks"
+        r"|walks|ambles|strides|smashed|hammered|gets|got|will|on strike|with the ball|had (?:\w+"
+        r" )?"
+        r"(?:bowled|taken|sent|hit|struck|seen|scored|conceded|got))\b"
         rf"|(?: bowling)? to (?={NAME}|[A-Z])"
     )
     return re.match(acts, after) is None

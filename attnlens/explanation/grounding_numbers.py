@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES, SCALES
-from attnlens.explanation.grounding_claims import ONE_HEAD, Reading
+from attnlens.explanation.grounding_attention import EARLIER_PERCENT, shares_of_attention
+from attnlens.explanation.grounding_claims import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
+from attnlens.explanation.grounding_points import points_of
+from attnlens.explanation.grounding_text import COUNT, whole
 from attnlens.explanation.grounding_units import (
     NATS,
     NUMERAL,
@@ -28,9 +31,9 @@ _ODDS: Final = re.compile(
 )
 _BASE_WORDS: Final = (
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
-    r"starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
+    r"par|starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
     r"nothing known|known nothing|told nothing|no knowledge|blank|prior|would have (?:said|given"
-    r"|been)"
+    r"|been)|without (?:any |a |the |more )?(?:context|knowledge|information|history|clue)"
 )
 _AGAINST: Final = re.compile(
     rf"\b(?:against|versus|vs\.?|than|compared (?:with|to)|base(?: of)?|instead of|rather than|not|"
@@ -42,7 +45,8 @@ _AFTER_BASE: Final = re.compile(
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran|are|were|came)"
-    r"|came true|of the time|calibrat\w+|where it said|on record|when (?:it|the model) "
+    r"|came true|of the time|calibrat\w+|where it said|on record|"
+    r"track record|observed|in practice|forecasts? (?:of|at|near|like)|when (?:it|the model) "
     r"(?:says?|said|gives?|gave)|such (?:a )?(?:balls?|forecasts?|predictions?))\b",
     re.IGNORECASE,
 )
@@ -56,6 +60,37 @@ _CHANCE_WORDS: Final = re.compile(
     r"|baseline)",
     re.IGNORECASE,
 )
+_BASE: Final = re.compile(rf"\b(?:{_BASE_WORDS})\b", re.IGNORECASE)
+_PLAIN_BASE: Final = re.compile(
+    r"\b(?:baseline|usual|normal|typical|average|norm|default|context|prior)", re.IGNORECASE
+)
+_SETTLED: Final = re.compile(
+    rf"\b(?:(?:against|versus|vs\.?)(?: an?| the| about| some)?|(?:{_BASE_WORDS})"
+    rf"(?: of| is| was| at| being|:)*) ?$",
+    re.IGNORECASE,
+)
+_SUPPOSED: Final = re.compile(
+    r"\b(?:would|could|might|where|but|though|whereas|while|only|just|than|from)\b[^.;:%]{0,44}$",
+    re.IGNORECASE,
+)
+_REMOVED: Final = re.compile(
+    r"\b(?:hid\w*|remov\w+|mask\w*|it|them|they|those|these|that|which|balls|deliveries)\b",
+    re.IGNORECASE,
+)
+_NOTICE: Final = re.compile(r"\b(?:attention|attend\w*|weights?|focus\w*|gaze)\b", re.IGNORECASE)
+_SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
+_OF_PREDICTION: Final = re.compile(r"\bprediction\b", re.IGNORECASE)
+_OF_ATTENTION: Final = re.compile(
+    r"^ ?(?:of|in) (?:(?:all|its|the|that|this|model's|total|overall) ){0,3}(?:attention|weight"
+    r"|focus|gaze)\b",
+    re.IGNORECASE,
+)
+FRACTION: Final = re.compile(
+    rf"\b(?P<some>{COUNT}|once)(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?:"
+    rf" every)?[ -]"
+    rf"(?P<many>{COUNT}|a hundred)\b(?! (?:balls were|overs?|innings|attended|runs))",
+    re.IGNORECASE,
+)
 _INTERVAL: Final = re.compile(
     r"95[ -]?(?:%|per ?cent) (?:interval|confidence|CI)|95% ci", re.IGNORECASE
 )
@@ -65,32 +100,9 @@ _ROUGH: Final = re.compile(
     re.IGNORECASE,
 )
 _LESS: Final = re.compile(r"(?:\b(?:less than|under|below)|<) ?$", re.IGNORECASE)
-_EVEN: Final = re.compile(
-    r"\b(?:even (?:attention|share|spread|split|look)|uniform\w*|(?:spread )?evenly|equal(?:ly)?|"
-    r"flat|by chance|no preference|fair share|proportion\w*)\b",
-    re.IGNORECASE,
-)
-
-RELATIONS: Final = (
-    ("same_over", r"(?:current|this|last) over(?!s)|over so far"),
-    ("same_matchup", r"(?:this|the) bowler'?s? (?:\w+ )?(?:balls? )?to this batter"),
-    ("same_bowler", r"(?:this|the) bowler'?s?\b|same[- ]bowler"),
-    ("same_batsman", r"(?:this|the) (?:batter|striker|batsman)'?s?\b|same[- ]bats?(?:man|ter)"),
-    ("boundary_cluster", r"clusters? of boundaries"),
-    ("over_boundary", r"first and last balls of (?:an |the )?overs?"),
-    ("wicket_adjacent", r"wickets and the balls (?:beside|next to)"),
-    ("boundary", r"boundar(?:y|ies)\b"),
-)
-_AGGREGATES: Final = {
-    "same_over": "last_over",
-    "same_bowler": "same_bowler",
-    "same_batsman": "same_batsman",
-    "boundary": "boundaries",
-}
 
 
 _SURPRISE: Final = re.compile(r"\bsurpris|\binformation\b", re.IGNORECASE)
-_EARLIER_PERCENT: Final = re.compile(r"\d ?(?:%|per ?cent)", re.IGNORECASE)
 _RATED: Final = re.compile(r"(?:,? ?(?:at|is|was|to|from|stands at|comes? out at|had|:|\()? ?)")
 _NEXT_BASE: Final = re.compile(
     rf"\b(?:{_BASE_WORDS})(?: of| is| was| at| being|:)? ?$", re.IGNORECASE
@@ -99,26 +111,41 @@ _MOVED: Final = re.compile(
     r"\b(?:from|to|at|not|rather than|instead of)\b[^.;]{0,30}$", re.IGNORECASE
 )
 _INSTEAD: Final = re.compile(
-    r"\b(?:rather than|instead of|not|against|compared (?:with|to)|down from|up from|from|than|"
+    r"\b(?:rather than|instead of|as opposed to|in place of|not|against|compared (?:with|to)|down"
+    r" from|up from|from|than|"
     r"(?<!% )with (?:it|them|those|that)(?: in)?,?)(?: the)? ?$",
     re.IGNORECASE,
 )
 _BECOMES: Final = re.compile(
     r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that),?) ?$", re.IGNORECASE
 )
-_WITH: Final = re.compile(r"^ with (?:it|them|those|that)\b", re.IGNORECASE)
-_WITHOUT: Final = re.compile(r"^ (?:without|once|when|if|after) ", re.IGNORECASE)
+_WITH: Final = re.compile(
+    r"^ with (?:it|them|those|that)\b(?! (?:hidden|out|gone|remov|mask|taken|away|left|absent"
+    r"|cover))",
+    re.IGNORECASE,
+)
+_WITHOUT: Final = re.compile(
+    r"^ without\b|"
+    r"^ (?:without|once|when|if|after|with (?:it|them|those|that)) ",
+    re.IGNORECASE,
+)
 _BEFORE, _AFTER, _EITHER = "before", "after", "either"
 
 
 def _role(number: Number, reading: Reading, against: bool) -> str:
     """Whether a chance in a clause about hiding is that before it or after."""
     left, right = reading.text[: number.start], reading.text[number.end :]
+    if re.match(r" without\b", right):
+        return _AFTER
     if _INSTEAD.search(left) or _WITH.match(right):
         return _BEFORE
     if _BECOMES.search(left) or _WITHOUT.match(right):
         return _AFTER
     return _BEFORE if against else _EITHER
+
+
+def _counted(text: str) -> int:
+    return {"once": 1, "a hundred": 100}.get(text.lower()) or whole(text)
 
 
 class Numbers:
@@ -139,6 +166,31 @@ class Numbers:
             yield from self._one(number, reading, before, after, plain)
         for match in _ODDS.finditer(text):
             yield from self._odds(match, reading, plain)
+        for match in FRACTION.finditer(text):
+            yield from self._fraction(match, reading, plain)
+
+    def _fraction(
+        self, match: re.Match[str], reading: Reading, plain: str
+    ) -> Iterator[Unsupported]:
+        """ "One in six": of a chance that has been named, and of the whole numbers the nearest."""
+        some, many = _counted(match["some"]), _counted(match["many"])
+        if not 0 < some < many <= 100 or reading.looked or reading.named:
+            return
+        told = number_of("0", PERCENT, "", match.start(), match.end())
+        outcome = self._outcome_of(told, reading)
+        if outcome is None:
+            return
+        key = "baseline" if _AGAINST.search(reading.text[: match.start()]) else "probability"
+        known = [self._facts.chance(outcome, key)]
+        if reading.pinned:
+            known += self._hidden(outcome, reading, _EITHER)
+        near = 0.6 if some == 1 else 1.0
+        low, high = some / (many + near), some / max(many - near, 0.5)
+        if not any(low <= one.value <= high for one in known):
+            yield Unsupported(
+                plain, match.group().strip(), "number", "is not what this is",
+                f"{known[0].value:.0%}", known[0].pointer,
+            )  # fmt: skip
 
     def _one(
         self, number: Number, reading: Reading, before: str, after: str, plain: str
@@ -149,7 +201,7 @@ class Numbers:
             known = self._percent(number, reading, before, after)
             values = [100 * one.value for one in known]
         elif number.unit == POINTS:
-            known, signed = self._points(number, reading), True
+            known, signed = points_of(self._facts, number, reading), True
             values = [one.value for one in known]
         elif number.unit == TIMES:
             known = self._ratios()
@@ -167,6 +219,11 @@ class Numbers:
             return
         rough = bool(_ROUGH.search(before))
         if any(number.fits(value, rough=rough, signed=signed) for value in values):
+            return
+        if number.unit == PERCENT and any(
+            number.fits(100 * one.value, rough=rough)
+            for one in self._otherwise(number, reading, before, after)
+        ):
             return
         said = reading.text[number.start - len(number.sign) : number.end]
         problem = "is not in the explanation" if not known else "is not what this is"
@@ -189,10 +246,14 @@ class Numbers:
             for one in reading.outcomes
             if one.expected or _RATED.fullmatch(reading.text[one.end : number.start])
         )
+        if _SCALE.search(reading.text) and _OF_PREDICTION.search(reading.text):
+            return shares_of_attention(self._facts, reading, before, after, number)
         if _CALLS.search(reading.text):
             return self._calibration(outcome, reading, before, after)
-        if _ATTENTION.search(reading.text) and not near_chance:
-            return self._attention(reading, before, after, number)
+        if _ATTENTION.search(reading.text) and (
+            not near_chance or _OF_ATTENTION.search(reading.text[number.end :])
+        ):
+            return shares_of_attention(self._facts, reading, before, after, number)
         against = _AGAINST.search(before)
         if not against and _AFTER_BASE.match(after):
             # "28% (baseline 38%)": the word goes with the number after it.
@@ -204,10 +265,49 @@ class Numbers:
         if against:
             return self._chances(outcome, "baseline")
         known = self._chances(outcome, "probability")
-        if _EARLIER_PERCENT.search(reading.text[: number.start]):
+        if EARLIER_PERCENT.search(reading.text[: number.start]):
             # Of two chances without a word that tells them apart, the second may be the baseline.
             known += self._chances(outcome, "baseline")
         return known
+
+    def _otherwise(
+        self, number: Number, reading: Reading, before: str, after: str
+    ) -> Iterator[Known]:
+        """What a percentage can be too, where no word settles what it is.
+
+        A word that compares ("than", "from", "against" further off) can stand between the model's
+        chance and another's; "without" and "would" can tell of a ball of which nothing is known.
+        Where the sentence names the baseline by its name, no other number is that.
+        """
+        text = reading.text
+        outcome = self._outcome_of(number, reading)
+        several = len(EARLIER_PERCENT.findall(reading.sentence)) > 1
+        if several and _ATTENTION.search(reading.sentence) and not reading.hiding:
+            shares = shares_of_attention(self._facts, reading, before, after, number)
+            yield from shares if reading.relation is not None else ()
+        if reading.pinned and not (reading.hiding or _PLAIN_BASE.search(text)):
+            # Of balls or of knowledge that a test was about: with them, and without.
+            yield from self._hidden(outcome, reading, _EITHER)
+        if _ATTENTION.search(text) and not _NOTICE.search(text):
+            yield from self._chances(
+                outcome, "baseline" if _AGAINST.search(before) else "probability"
+            )
+        if _SCALE.search(text):
+            weights = self._facts.data["fusion_weights"].items()
+            yield from (
+                Known(value, f"/fusion_weights/{name}") for name, value in weights if name in text
+            )
+        if _SETTLED.search(before) or _AFTER_BASE.match(after):
+            if reading.hiding and not _CALLS.search(text):
+                yield from self._chances(outcome, "baseline")
+            return
+        loose = reading.hiding and not (reading.named or _REMOVED.search(text))
+        if _AGAINST.search(before) or loose:
+            yield from self._chances(outcome, "probability")
+        if _BASE.search(reading.sentence):
+            return
+        if loose or ((several or _SUPPOSED.search(before)) and not reading.hiding):
+            yield from self._chances(outcome, "baseline")
 
     def _outcome_of(self, number: Number, reading: Reading) -> str | None:
         """The outcome whose chance a percentage is: named right after it, else before it."""
@@ -263,10 +363,13 @@ class Numbers:
         keys, known = ["predicted", "happened"], self._chances(outcome, "probability")
         spread = re.search(r"\b(?:between|interval|range|95)\b", reading.text)
         if re.search(
-            r"\b(?:came|comes?|happened|happens|true|in fact|really|actually)\b", before
-        ) or (re.match(r" of the time", after)):
+            r"\b(?:came|comes?|happened|happens|true|right|correct|in fact|really|actually)\b",
+            before,
+        ) or re.match(r" (?:of the time|observed|in practice|seen|in fact)", after):
             keys, known = ["happened"], []
-        elif re.search(r"\b(?:said|says|gave|gives|predicted|calls? (?:of|at|near))\b", before):
+        elif re.search(
+            r"\b(?:said|says|gave|gives|predicted|calls? (?:of|at|near))\b", before
+        ) or re.match(r" (?:predicted|forecast|called)", after):
             keys = ["predicted"]
         for at, entry in enumerate(table["outcomes"] if table else ()):
             if outcome is None or outcome in (entry["outcome"], BOUNDARY):
@@ -278,126 +381,7 @@ class Numbers:
             known += self._chances(outcome, "baseline")
         return known
 
-    def _attention(self, reading: Reading, before: str, after: str, number: Number) -> list[Known]:
-        """Shares of attention: of the relation that is named, of the balls, or of the "
-        "prediction."""
-        data, text = self._facts.data, reading.text
-        if re.search(r"\b(?:prediction|fusion|ball itself|carries)\b", text):
-            weights = data["fusion_weights"].items()
-            return [Known(value, f"/fusion_weights/{name}") for name, value in weights]
-        scales = [scale for scale in SCALES if re.search(rf"\b{scale}\b", text)] or ["medium"]
-        named = self._relation(text, number) or reading.relation
-        reading.relation = named
-        last = not _EARLIER_PERCENT.search(text[number.end :])
-        if _EVEN.search(before) or (last and _EVEN.search(after)):
-            keys = ["uniform"]
-        else:
-            keys = ["share"]
-            if _EARLIER_PERCENT.search(text[: number.start]):
-                keys.append("uniform")
-        known: list[Known] = []
-        for scale in scales:
-            pointer = f"/across_balls/{scale}"
-            heat = data["across_balls"][scale]
-            for at, share in enumerate(heat["shares"]):
-                if share["relation"] == named or named is None:
-                    known += [Known(share[key], f"{pointer}/shares/{at}/{key}") for key in keys]
-            for name, value in heat["aggregate_attention"].items() if "share" in keys else ():
-                if named is None or _AGGREGATES.get(named) == name:
-                    known.append(Known(value, f"{pointer}/aggregate_attention/{name}"))
-        if named is None or reading.named or ONE_HEAD.search(text):
-            for scale in SCALES:
-                known += self._heads(scale, reading)
-        return known
-
-    def _relation(self, text: str, number: Number) -> str | None:
-        """The kind of past ball that is named nearest."""
-        best: tuple[int, str] | None = None
-        for relation, pattern in RELATIONS:
-            for match in re.finditer(rf"\b(?:{pattern})", text, re.IGNORECASE):
-                gap = min(abs(match.start() - number.end), abs(number.start - match.end()))
-                if best is None or gap < best[0]:
-                    best = gap, relation
-        return None if best is None else best[1]
-
-    def _heads(self, scale: str, reading: Reading) -> Iterator[Known]:
-        heads = self._facts.data["across_balls"][scale]["attention_by_head"]
-        wanted = (
-            {self._facts.history[at]["index"] for at in reading.places} if reading.named else set()
-        )
-        for name, head in heads.items():
-            pointer = f"/across_balls/{scale}/attention_by_head/{name}"
-            for balls, weights in (("top_balls", "weights"), ("top_any", "top_any_weights")):
-                chosen = [at for at, ball in enumerate(head[balls]) if not wanted or ball in wanted]
-                for at in chosen:
-                    yield Known(head[weights][at], f"{pointer}/{weights}/{at}")
-                if chosen:
-                    yield Known(sum(head[weights][at] for at in chosen), f"{pointer}/{weights}")
-            for key in ("self_attention", "past_attention"):
-                yield Known(head[key], f"{pointer}/{key}")
-
     # -- points, nats, bits, odds ----------------------------------------------------------------
-
-    def _points(self, number: Number, reading: Reading) -> list[Known]:
-        outcome = self._points_outcome(number, reading)
-        groups = self._groups_near(number, reading)
-        wanted = (
-            [outcome] if outcome else [self._facts.moved, self._facts.data["prediction"]["top"]]
-        )
-        known: list[Known] = []
-        if groups and not reading.hiding:
-            return [self._facts.points(at, one) for at in groups for one in wanted]
-        if reading.hiding or reading.pinned:
-            for claim in reading.claims:
-                own = [outcome] if outcome else [claim.data["top_change"]["outcome"]]
-                for one in own:
-                    at = OUTCOMES.index("4" if one == BOUNDARY else one)
-                    known.append(Known(claim.change(one), f"{claim.pointer}/changes/{at}/points"))
-            known += self._ball_points(reading, wanted)
-            if known:
-                return known
-        for one in wanted:
-            base, now = self._facts.chance(one, "baseline"), self._facts.chance(one)
-            known.append(Known(100 * (now.value - base.value), now.pointer))
-        if not reading.looked:
-            count = len(self._facts.data["contributions"])
-            known += [self._facts.points(at, one) for at in range(count) for one in wanted]
-        return known
-
-    def _points_outcome(self, number: Number, reading: Reading) -> str | None:
-        before = [one for one in reading.outcomes if one.end <= number.start]
-        if before:
-            return before[-1].outcome
-        return reading.outcomes[0].outcome if reading.outcomes else reading.outcome
-
-    def _groups_near(self, number: Number, reading: Reading) -> Sequence[int]:
-        if len(reading.groups) < 2:
-            return reading.groups
-        from attnlens.explanation.grounding_claims import groups_in
-
-        # Of several groups that one goes with a number that stands right before it.
-        parts = re.split(r"[;,)]| and ", reading.text[: number.start])
-        for part in reversed(parts):
-            near = groups_in(part, self._facts)
-            if near:
-                return near
-        return reading.groups
-
-    def _ball_points(self, reading: Reading, wanted: Sequence[str]) -> Iterator[Known]:
-        places = set(reading.places)
-        if not reading.named or len(places) != 1:
-            return
-        place = next(iter(places))
-        for at, entry in enumerate(self._facts.history[place]["changes"]):
-            if entry["outcome"] in wanted:
-                yield Known(entry["points"], f"/history/{place}/changes/{at}/points")
-        index = self._facts.history[place]["index"]
-        for rank, group in enumerate(self._facts.data["contributions"]):
-            for row, ball in enumerate(group["balls"]):
-                for at, entry in enumerate(ball["points"]):
-                    if ball["index"] == index and entry["outcome"] in wanted:
-                        pointer = f"/contributions/{rank}/balls/{row}/points/{at}/points"
-                        yield Known(entry["points"], pointer)
 
     def _nats(self, reading: Reading) -> list[Known]:
         known = []

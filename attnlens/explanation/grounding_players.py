@@ -26,8 +26,9 @@ _FACES: Final = re.compile(
     rf"[^.;]{{0,24}}? (?:off|from|against) ({NAME})"
 )
 _HAS: Final = re.compile(
-    rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting"
-    rf"|at the crease)"
+    rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting|at the crease)"
+    rf"|\b[Ff]acing ({NAME}) (?:is|was|will be) ({NAME})"
+    rf"|\bfor (?P<batter>{NAME}) (?:against|off) (?P<bowler>{NAME})"
 )
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
@@ -37,17 +38,58 @@ _RECORD: Final = re.compile(
     rf"({NAME})'s? (?:\w+ )?(?:record|career|rating)|(?:record|ratings?|career) of ({NAME})"
 )
 _NOUN: Final = re.compile(
-    rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,| here)? ({NAME})", re.IGNORECASE
+    rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,|:| here)? ({NAME})", re.IGNORECASE
 )
 _ACTS: Final = re.compile(
     rf"({NAME}) (?:\w+ly )?(bowls\b|is bowling\b|has the ball|is (?:batting|facing|on strike)|on "
     rf"strike|bats\b|faces\b)"
 )
+_BOWLS: Final = re.compile(
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who"
+    rf"|that) is )?(?:with "
+    r"(?:the |a )?(?:new |old )?ball\b|turns? at\b"
+    r"|to bowl\b|bowling\b(?! (?:figures|record|side|attack))|(?:at|from) the top of (?:his|the"
+    r"|her) "
+    r"(?:run|mark)|(?:runs?|running|ran|charg\w+|com(?:es|ing)|steam\w+|steps?|stepping|bustl\w+"
+    r"|glid\w+|strid\w+|bound\w+|storm\w+) (?:up|in)\b|deliver(?:s|ing)\b|to deliver\b|holds? the "
+    r"ball|ball in hand|about to bowl)"
+    rf"|(?:ball in hand(?: for|,)?|(?:ball|over) (?:is )?in the hands? of|bowling(?: here| now)?"
+    rf" is|"
+    rf"with the ball(?: is|,|:)|bowled by|delivered by|the bowling of|br(?:ing|ings|ought) "
+    rf"on) ({NAME})"
+)
+_THIS_ONE: Final = re.compile(
+    rf"({NAME}) (?:bowl(?:s|ed)|deliver(?:s|ed)|sen(?:ds|t) down) (?:this|the (?:next|current)) "
+    rf"(?:ball|one|delivery)"
+)
+_BATS: Final = re.compile(
+    rf"({NAME})(?:,|'s| is| was| now| here| again| back){{0,3}} (?:the (?:one|man) )?(?:(?:who"
+    rf"|that) is )?(?:waiting|waits|fac(?:es|ing)\b"
+    r"|to face\b|(?:in|on|at) (?:the )?(?:strike|crease|guard|stance)|with the bat\b|tak(?:es|ing) "
+    r"(?:his |her )?(?:guard|strike)|to bat\b|batting\b(?! (?:side|average|record|order))|awaits?"
+    r"|bat in hand|on the receiving end|at the receiving end|the (?:batter|batsman|striker|man on "
+    r"strike)\b)"
+    rf"|(?:on strike(?: is|,|:)|facing(?: up)? is|with the bat(?: is|,|:)|faced by) ({NAME})"
+)
+_PAST: Final = re.compile(
+    r"\b(?:earlier|previous\w*|before|already|last|past|since|so far|ago|first|over(?:s| \d+)"
+    r"|\d+\.\d"
+    r"|dismiss\w+|out|record|partner\w*|non-strik\w+|other end|balls|deliveries|never|history"
+    r"|recent\w*|after|following|then|had|wicket of|replac\w+)\b(?!\d*%)",
+    re.IGNORECASE,
+)
 _OFF: Final = re.compile(rf"\b(?:runs?|boundar\w+|fours?|six(?:es)?|taken|hit|scored) off ({NAME})")
 _SIDE: Final = re.compile(
-    rf"({NAME})(?:,? who)? (?:are|were|is|was|stand|stood|have|had|at|on)?,? ?"
-    rf"(\d{{1,3}}/\d{{1,2}}|batting|bowling|chasing|defending|need|needing|fielding)"
+    rf"({NAME})[,:]?(?:,? who)? (?:are|were|is|was|stands?|stood|sit|sits|have|had|at|on|now|"
+    rf" )*,? ?"
+    rf"(\d{{1,3}}/\d{{1,2}}|\d{{1,3}} for \w+|batting|bowling|chasing|defending|need|needing"
+    rf"|fielding|going at|scoring"
+    rf"|made \d|scored \d|reached \d|lost \w+ wickets?|requir(?:e|ing)|want \d|{NAME} (?:bowling"
+    rf"|to bowl|with the ball|running in)|turn(?:ed)? to {NAME}"
+    rf"|br(?:ing|ought) on {NAME})"
+    rf"|(\d an over|per over|run rate)(?: so far| now)?,? for ({NAME})"
 )
+_TOTAL: Final = re.compile(r"(?<![\d./])\d{1,3}(?:/\d{1,2}(?!\d)| for (?:\d|no\b|\w+ down))")
 _NEVER: Final = re.compile(
     rf"never (?:seen|met|watched|recorded)(?: \w+)? ({NAME})(?: (bat|bowl))?|"
     rf"({NAME}) (?:is|are) (?:new|unknown|unseen)"
@@ -77,6 +119,7 @@ class Players:
             self._roles,
             self._sides,
             self._strangers,
+            self._parts,
         ):
             yield from check(text, sentence, places)
 
@@ -107,7 +150,14 @@ class Players:
         found += [
             (match, match[2] or match[4], match[1] or match[3]) for match in _FACES.finditer(text)
         ]
-        found += [(match, match[1], match[2]) for match in _HAS.finditer(text)]
+        found += [
+            (
+                match,
+                match[1] or match[3] or match["bowler"],
+                match[2] or match[4] or match["batter"],
+            )
+            for match in _HAS.finditer(text)
+        ]
         ball, history = self._facts.ball, self._facts.history
         for match, bowler, batter in found:
             if not self._vocabulary.players(bowler) or not self._vocabulary.players(batter):
@@ -205,15 +255,50 @@ class Players:
             if not self._is(match[1], ball["bowler"], *(one["bowler"] for one in history)):
                 yield self._wrong(sentence, match.group(), "is no bowler of this innings", "bowler")
 
+    def _parts(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        """Who has a part in this ball, in a clause that speaks of nothing before it."""
+        ball = self._facts.ball
+        for match in _THIS_ONE.finditer(text):
+            if not self._is(match[1], ball["bowler"]):
+                problem = "is not the bowler of this ball"
+                yield self._wrong(sentence, match.group(), problem, "bowler")
+        if places or _PAST.search(text):
+            return
+        told: set[str] = set()
+        for pattern, role in ((_BOWLS, "bowler"), (_BATS, "batter")):
+            for match in pattern.finditer(text):
+                sign = match[1] or match[2]
+                told.add(sign)
+                if not self._is(sign, ball[role]):
+                    problem = f"is not the {role} of this ball"
+                    yield self._wrong(sentence, match.group(), problem, role)
+        here = [sign for sign in re.findall(NAME, text) if self._vocabulary.players(sign)]
+        taking_part = (ball["bowler"], ball["batter"], ball["non_striker"])
+        strange = [sign for sign in here if not self._is(sign, *taking_part)]
+        about = len(strange) < len(here) or bool(_TOTAL.search(text))
+        for sign in strange if about else ():
+            if sign not in told:
+                problem = "has no part in this ball"
+                yield self._wrong(sentence, sign, problem, "bowler")
+
     def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         match_facts = self._facts.data["match"]
-        for match in _SIDE.finditer(text):
+        ball = self._facts.ball
+        for match in re.finditer(rf"({NAME})'s? ({NAME})", text):
             held = self._vocabulary.entities.get(match[1], [])
+            sides = {one.name for one in held if one.kind == TEAM}
+            for key, role in (("batting_team", "batter"), ("bowling_team", "bowler")):
+                here = self._vocabulary.players(match[2]) == {ball[role]}
+                if sides and here and match_facts[key] not in sides:
+                    problem = "is not of this side"
+                    yield self._wrong(sentence, match.group(), problem, role)
+        for match in _SIDE.finditer(text):
+            held = self._vocabulary.entities.get(match[1] or match[4], [])
             names = {one.name for one in held if one.kind == TEAM}
             if not names:
                 continue
             key = "batting_team"
-            if match[2] in ("bowling", "defending", "fielding"):
+            if re.search(r"bowl|ball|defend|field|running in|turn|br", match[2] or ""):
                 key = "bowling_team"
             if match_facts[key] not in names:
                 yield Unsupported(

@@ -94,14 +94,16 @@ _TYPOGRAPHY: Final = str.maketrans(
     }
 )
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
-_LINE_START: Final = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d{1,2}[.)]\s+(?=[A-Z]))")
+_LINE_START: Final = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>]\s+|\d{1,2}[.)]\s+(?=[^\W\d]))")
 _END: Final = re.compile(
     r"(?<![A-Z])(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bno)(?<!\bSt)(?<!\bMr)(?<!\bDr)"
     r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\ue100-\uf8ff+])|\s\|\s"
 )
 _CLAUSE: Final = re.compile(
     r";\s|\s-\s|,?\s(?:while|whereas|although|though|yet)\s|,\s(?:but|and)\s(?=[^,;]*\b"
-    r"(?:hid|remov|without|tak|the model|it |this |that |the ))|:\s(?=[a-zA-Z\ue100-\uf8ff])"
+    r"(?:hid|remov|without|tak|the model|it |this |that |the ))"
+    r"|(?i:(?<!\bbowler)(?<!\bbatter)(?<!\bbatsman)(?<!\bstriker)(?<!\bbowling)(?<!\bbatting)(?<!\d))"
+    r":\s(?=[a-zA-Z\ue100-\uf8ff])"
 )
 
 
@@ -132,8 +134,8 @@ def lines_of(text: str, marked: Callable[[str], str] = lambda line: line) -> Ite
         signed = marked(plainly(raw))
         bare = _LINE_START.sub("", signed)
         line = visible_signs(_EMPHASIS.sub("", bare))
-        goes_on = bare == signed and not held.endswith((".", "!", "?", ":"))
-        if held and line and (goes_on or line[0].islower()):
+        goes_on = not held.endswith((".", "!", "?", ":"))
+        if held and line and bare == signed and (goes_on or line[0].islower()):
             held = f"{held} {line}"
             continue
         if held:
@@ -200,24 +202,27 @@ OUTCOMES: Final = tuple(
         ),
         (
             "2",
-            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))|\ba couple\b",
         ),
         (
             "3",
-            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?!"
+            r" top)|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "5",
-            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in(?! the e| fact| truth)|off|on|came"
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "4",
             rf"\bfours\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck"
             rf"|off) four\b{_COUNTED}"
-            r"|\bfour runs\b(?! (?:in(?! the e| fact| truth)|off|on|came|scored)"
+            r"|\bfour runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)|came|scored)"
             r"| from (?!\d+(?:\.\d+)?%))|\bfour(?= (?:at|off) (?:ball )?\d)"
             r"|^four(?=$|[,:])",
         ),
@@ -226,7 +231,7 @@ OUTCOMES: Final = tuple(
             rf"\bsixes\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck|off) six\b{_COUNTED}"
             r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:])",
         ),
-        ("boundary", r"\bboundar(?:y|ies)\b"),
+        ("boundary", r"\bboundar(?:y|ies)\b|(?<=the )(?:ropes?|fence)\b"),
         ("W", r"\bwickets?\b|\bdismissals?\b|\bdismissed\b"),
     )
 )

@@ -21,6 +21,9 @@ _UNIT: Final = "|".join(f"(?P<u{at}>{pattern})" for at, (_, pattern) in enumerat
 _SIGNED: Final = re.compile(
     rf"(?<![\w.,])(?P<sign>[+-])?(?P<number>{NUMERAL})[ -]?(?:{_UNIT})", re.IGNORECASE
 )
+_BARE: Final = re.compile(
+    r"(?<![\w.,%-])(?P<sign>[+-])(?P<number>\d+\.\d+)(?![\d%])(?=[),;:]|\.?$|\.? )"
+)
 _PAIR: Final = re.compile(
     rf"(?<![\w.,])(?P<first>{NUMERAL})(?:[ -]?%)?(?:,? (?:up |down )?to | ?-> ?| - "
     rf"|-)(?P<second>{NUMERAL})[ -]?(?P<unit>%|per ?cent\b)"
@@ -73,6 +76,10 @@ def numbers_in(text: str) -> list[Number]:
             for name in (first, second):
                 start, end = match.span(name)
                 found[start] = number_of(match[name], shared, "", start, end)
+    for match in _BARE.finditer(text):
+        # "(+1.4)": a sign before a number without a unit is that of points.
+        start, end = match.start("number"), match.end()
+        found[start] = number_of(match["number"], POINTS, match["sign"], start, end)
     for match in _SIGNED.finditer(text):
         at = next(at for at in range(len(_UNITS)) if match[f"u{at}"])
         start, end = match.start("number"), match.end()

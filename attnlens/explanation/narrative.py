@@ -394,6 +394,12 @@ def _how_sure(source: Source, pointer: str) -> list[Part]:
     return [" (", source.quote(f"{pointer}/verdict"), ")"]
 
 
+def surprise_word(bits: float) -> str:
+    """What to call a surprise of so many bits, as they are shown."""
+    shown = round(bits, 1)
+    return next((word for most, word in SURPRISES if shown < most), "a great surprise")
+
+
 def _after(source: Source) -> list[Sentence]:
     """What happened, how surprising it was, and whether what the story pointed at came."""
     data = source.data
@@ -409,8 +415,7 @@ def _after(source: Source) -> list[Sentence]:
     surprise = data["prediction"]["surprise_bits"]
     if surprise is not None:
         bits = source.quote("/prediction/surprise_bits", tenths)
-        shown = round(surprise, 1)
-        word = next((word for most, word in SURPRISES if shown < most), "a great surprise")
+        word = surprise_word(surprise)
         unit = " bit)" if bits.text == "1.0" else " bits)"
         parts += [f": {word} (", bits, unit]
     chosen = told_claims(data)

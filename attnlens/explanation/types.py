@@ -5,12 +5,10 @@ Each class lists its keys in the order in which they are written.
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from attnlens.errors import InputError
 from attnlens.explanation.attention_types import (
     OUTCOMES,
     SCALES,
@@ -31,6 +29,7 @@ from attnlens.explanation.attention_types import (
     Text,
     WithinBall,
 )
+from attnlens.explanation.document import Document
 
 __all__ = ["OUTCOMES", "SCALES", "Explanation", "HeatmapDocument", "json_schema"]
 
@@ -239,27 +238,31 @@ class Tally(Plain):
     this_over: Flag
 
 
+ClaimKind = Literal[
+    "head",
+    "this over",
+    "boundaries",
+    "the scoreboard",
+    "the chase",
+    "striker's record",
+    "bowler's record",
+    "venue and teams",
+]
+
+
 class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict.
 
     ``removed`` is empty, and ``tally`` null, where the claim is about what was known, not about
     past balls.
+    ``control_quantiles_nats`` are the controls' 5th, 25th, 50th, 75th and 95th percentiles.
     ``replaced`` is null where the second operator was not tried: it checks supported claims.
     """
 
     claim: Text
     scale: Scale | None
     head: HeadKey | None
-    kind: Literal[
-        "head",
-        "this over",
-        "boundaries",
-        "the scoreboard",
-        "the chase",
-        "striker's record",
-        "bowler's record",
-        "venue and teams",
-    ]
+    kind: ClaimKind
     removed: tuple[Ball, ...]
     tally: Tally | None
     removed_from: Literal["model", "head"]
@@ -277,6 +280,7 @@ class Evidence(Plain):
     )
     controls: Count
     control_median_nats: Finite | None
+    control_quantiles_nats: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)] | None
     p: Share | None
     q: Share | None
     replaced: SecondOperator | None
@@ -322,11 +326,14 @@ class Sentence(Plain):
     facts: tuple[Fact, ...]
 
 
-class Explanation(Plain):
+class Explanation(Document):
     """Why the model expects what it expects of one ball, with what was tested.
 
     Plain JSON types all through; `to_json` and `from_json` are exact inverses.
     """
+
+    noun: ClassVar[str] = "an explanation"
+    remedy: ClassVar[str] = "write one with `attnlens explain --format json`, check with `schema`"
 
     schema_version: Literal["1.0"]
     model: Model
@@ -343,63 +350,10 @@ class Explanation(Plain):
     summary: Text
     narrative: tuple[Sentence, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as dictionaries and lists, keys in the order of the schema."""
-        return self.model_dump(mode="json")
+    def _repr_html_(self) -> str:
+        from attnlens.notebook import explanation_html
 
-    def to_json(self, indent: int | None = None) -> str:
-        """One JSON document; on one line without ``indent``."""
-        separators = (",", ":") if indent is None else None
-        return json.dumps(
-            self.to_dict(),
-            ensure_ascii=False,
-            allow_nan=False,
-            indent=indent,
-            separators=separators,
-        )
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Explanation:
-        """Checks plain data.
-
-        Raises:
-            InputError: with the JSON pointer of the first thing that is wrong.
-        """
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise _in_one_line(error) from None
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Explanation:
-        """Reads what `to_json` wrote.
-
-        Raises:
-            InputError: not JSON, or not an explanation; it names the JSON
-                pointer of the first thing that is wrong.
-        """
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise _in_one_line(error) from None
-
-
-def _in_one_line(error: ValidationError) -> InputError:
-    errors = error.errors(include_url=False, include_context=False, include_input=False)
-    first, others = errors[0], len(errors) - 1
-    steps = [str(step) for step in first["loc"]]
-    # After a head's key pydantic puts the kind of head it tried, which the data does not have.
-    if "attention_by_head" in steps:
-        kind = steps.index("attention_by_head") + 2
-        del steps[kind : kind + 1]
-    place = "".join(f"/{step}" for step in steps)
-    said = first["msg"].removeprefix("Value error, ")
-    problem = " ".join(filter(None, ["not an explanation:", place, said]))
-    if others:
-        problem = f"{problem} (and {others} more)"
-    return InputError(
-        problem, remedy="write one with `attnlens explain --format json`, check with `schema`"
-    )
+        return explanation_html(self.to_dict())
 
 
 def json_schema() -> dict[str, Any]:

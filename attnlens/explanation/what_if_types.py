@@ -5,12 +5,10 @@ Each class lists its keys in the order in which they are written.
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from attnlens.errors import InputError
 from attnlens.explanation.attention_types import (
     OUTCOMES,
     Ball,
@@ -24,6 +22,7 @@ from attnlens.explanation.attention_types import (
     Share,
     Text,
 )
+from attnlens.explanation.document import Document
 from attnlens.explanation.types import EveryOutcome, FlagName, Sentence, TopChange
 
 SCHEMA_VERSION = "1.0"
@@ -165,11 +164,14 @@ class WhatIfCaution(Plain):
     text: Text
 
 
-class WhatIf(Plain):
+class WhatIf(Document):
     """What the model would have expected of one ball, had something been different.
 
     Plain JSON types all through; `to_json` and `from_json` are exact inverses.
     """
+
+    noun: ClassVar[str] = "an answer to a what-if"
+    remedy: ClassVar[str] = "write one with `attnlens whatif --format json`"
 
     schema_version: Literal["1.0"]
     model: WhatIfModel
@@ -184,53 +186,3 @@ class WhatIf(Plain):
     parts: Parts | None
     flags: tuple[WhatIfCaution, ...]
     narrative: tuple[Sentence, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as dictionaries and lists, keys in the order in which they are written."""
-        return self.model_dump(mode="json")
-
-    def to_json(self, indent: int | None = None) -> str:
-        """One JSON document; on one line without ``indent``."""
-        separators = (",", ":") if indent is None else None
-        return json.dumps(
-            self.to_dict(),
-            ensure_ascii=False,
-            allow_nan=False,
-            indent=indent,
-            separators=separators,
-        )
-
-    @classmethod
-    def from_dict(cls, data: Any) -> WhatIf:
-        """Checks plain data.
-
-        Raises:
-            InputError: with the JSON pointer of the first thing that is wrong.
-        """
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise _in_one_line(error) from None
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> WhatIf:
-        """Reads what `to_json` wrote.
-
-        Raises:
-            InputError: not JSON, or not an answer to a "what if"; it names the JSON pointer
-                of the first thing that is wrong.
-        """
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise _in_one_line(error) from None
-
-
-def _in_one_line(error: ValidationError) -> InputError:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = "".join(f"/{step}" for step in first["loc"])
-    said = first["msg"].removeprefix("Value error, ")
-    return InputError(
-        " ".join(filter(None, ["not an answer to a what-if:", place, said])),
-        remedy="write one with `attnlens whatif --format json`",
-    )

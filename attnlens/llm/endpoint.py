@@ -127,6 +127,12 @@ def stream(
             text = _content(endpoint, _json(endpoint, _all_of(endpoint, response)), said)
             yield text
             return
+        if kind == "text/html":
+            raise EndpointError(
+                "answers with a web page",
+                path=endpoint.shown,
+                remedy="is it an OpenAI-compatible address, ending in /v1?",
+            )
         for event in _events(endpoint, response):
             if event == "[DONE]":
                 if said.finish_reason is None:

@@ -138,8 +138,13 @@ class MultiHeadAttention(nn.Module):
         Returns:
             ``(..., query, d)``; zeros for a query from which every key is hidden.
         """
+        queries = self.queries(x)
         keys, values = self.keys_and_values(x if context is None else context)
-        return self.attend(x, keys, values, hidden=hidden, bias=bias)
+        return self._attend(queries, keys, values, hidden, bias)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """``(..., query, d)`` -> ``(..., head, query, d_k)``."""
+        return step("Q", split_heads(x @ self.W_Q, self.heads), "queries")
 
     def keys_and_values(self, context: Tensor) -> tuple[Tensor, Tensor]:
         """Keys ``(..., head, key, d_k)`` and values ``(..., head, key, d_v)``, to be kept.
@@ -173,17 +178,31 @@ class MultiHeadAttention(nn.Module):
         Returns:
             ``(..., query, d)``.
         """
-        queries = step("Q", split_heads(x @ self.W_Q, self.heads), "queries")
+        return self._attend(self.queries(x), keys, values, hidden, bias)
+
+    def _attend(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        hidden: Tensor | None,
+        bias: Tensor | None,
+    ) -> Tensor:
         content = queries @ keys.transpose(-1, -2) / math.sqrt(self.d_k)
         logits = step("S", content if bias is None else content + bias, "logits")
         if self.causal:
-            later = _later(queries.shape[-2], keys.shape[-2], x.device)
+            later = _later(queries.shape[-2], keys.shape[-2], queries.device)
             hidden = later if hidden is None else hidden | later
         weights = hidden_softmax(logits, hidden)
         told = (content, logits - content) if self.probe.watched else ()
         weights = step("A", self.probe(weights, *told), "attention")
-        mixed = step("Z", join_heads(weights @ values), "values, mixed by attention")
+        mixed = join_heads(weights @ values)
         return mixed if self.W_O is None else mixed @ self.W_O
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What fixes the shapes."""
+        return {"d": self.d, "heads": self.heads, "d_k": self.d_k, "d_v": self.d_v}
 
     def extra_repr(self) -> str:
         return f"d={self.d}, heads={self.heads}, d_k={self.d_k}, d_v={self.d_v}"

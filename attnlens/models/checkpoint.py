@@ -17,7 +17,6 @@ from attnlens.errors import CheckpointError
 from attnlens.files import written_beside
 
 LARGEST = 512 * 2**20
-LARGEST_HEAD = 16 * 2**20
 _LENGTH = 8
 
 
@@ -50,20 +49,6 @@ def write_checkpoint(
         )
         # safetensors makes files that only their owner can read.
         part.chmod(0o644)
-
-
-def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """What a checkpoint says it holds, from its head alone; ``None`` where it cannot be told."""
-    try:
-        if not os.path.isfile(path):
-            return None
-        with open(path, "rb") as file:
-            (length,) = struct.unpack("<Q", file.read(_LENGTH))
-            header = json.loads(file.read(min(length, LARGEST_HEAD)))
-        kind = json.loads(header["__metadata__"]["about"])["kind"]
-    except (OSError, struct.error, KeyError, TypeError, ValueError):
-        return None
-    return kind if isinstance(kind, str) else None
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
@@ -118,3 +103,23 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
                 f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy
             )
     return Checkpoint(tensors, about, hashlib.sha256(data).hexdigest(), str(path))
+
+
+def checkpoint_kind(path: str | os.PathLike[str]) -> str:
+    """The kind that a checkpoint says it is, from its header alone.
+
+    Raises:
+        CheckpointError: no file, or none that `write_checkpoint` wrote.
+    """
+    remedy = "give a file that attnlens wrote"
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise CheckpointError("is no file", path=path, remedy=remedy)
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(_LENGTH))
+            header = json.loads(file.read(min(length, LARGEST)))
+        return str(json.loads(header["__metadata__"]["about"])["kind"])
+    except OSError as error:
+        raise CheckpointError(f"cannot be read ({error.strerror})", path=path) from None
+    except (struct.error, ValueError, KeyError, TypeError):
+        raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None

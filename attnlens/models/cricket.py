@@ -136,9 +136,8 @@ class HistoryEncoder(nn.Module):
                 `OverSizes.history`, so balls that are padding in the whole batch may be left out.
             padded: boolean ``(batch, balls)``, true for what is no ball.
         """
-        x = step("X", history, "past balls")
-        places = self.P[len(self.P) - x.shape[-2] :]
-        h_0 = self.dropout(x @ self.W_in * math.sqrt(self.d) + places)
+        places = self.P[len(self.P) - history.shape[-2] :]
+        h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
         step("H_0", h_0, "past balls with their places")
         mixed = self.attention(h_0, hidden=padded[:, None, None, :])
         h_1 = step("H_1", self.norm_1(h_0 + mixed), "after the encoder's attention")
@@ -176,8 +175,7 @@ class OverDecoder(nn.Module):
         """
         y = self.E[tokens] * math.sqrt(self.d) + self.P[first : first + tokens.shape[-1]]
         if first == 0:
-            match = step("C", context, "the match as the over begins") @ self.W_ctx
-            y = torch.cat([y[:, :1] + match[:, None], y[:, 1:]], 1)
+            y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
         return step("Y_0", y, "tokens so far with their places, and the match")
 
     def after(self, y_0: Tensor, own: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import Balls, relate, take
 from attnlens.models.temporal import HEADS, SCALES, MultiScaleTemporalEncoder
 from attnlens.models.within_ball import WithinBallEncoder
-from attnlens.probe import AttentionProbe
+from attnlens.probe import AttentionProbe, step
 
 FUSED: Final[tuple[str, ...]] = ("within_ball", *SCALES)
 """What the fusion gates weigh, in order."""
@@ -131,13 +131,19 @@ class PastSlots(nn.Module):
             what was read ``(batch, query, slot * slot_dim)``.
         """
         seen = slot_masks(now, past, visible)
+        seen = step("seen", seen, "which past balls each slot may read", given=True)
         mixed, weights = self.attention(query, key, relations, ~seen)
         weights = weights[..., : key.shape[1]]
         count = seen.sum(-1).to(mixed.dtype)
+        mixed = step("z", mixed, "past balls, mixed by attention")
         values = unflattened(mixed, -1, (len(SLOTS), -1))
         nodes = {
-            name: self.to_node[name](
-                torch.cat([values[..., slot, :], torch.log1p(count[:, slot, :, None])], -1)
+            name: step(
+                f"n_{{{name}}}",
+                self.to_node[name](
+                    torch.cat([values[..., slot, :], torch.log1p(count[:, slot, :, None])], -1)
+                ),
+                "a node that reads past balls",
             )
             for slot, name in enumerate(SLOTS)
         }
@@ -247,16 +253,21 @@ class FullModel(nn.Module):
             bowler = bowler * bowler_known[..., None]
         expected = (past["prior"] + striker + bowler + ratings["era"]).softmax(-1)
         classes = self.sizes.outcomes
+        expected = step("P", expected, "what was expected of each past ball")
         surprise = past["happened"][..., :classes] - expected
         known = {"batsman_identity": striker_known, "bowler_identity": bowler_known}
         nodes = {
-            name: self.within_ball.node(name, past["nodes"][name], known.get(name))
+            name: step(
+                f"N_{{{name}}}",
+                self.within_ball.node(name, past["nodes"][name], known.get(name)),
+                "a node of every past ball",
+            )
             for name in self.sizes.past_nodes
         }
         vector, _ = self.within_ball(nodes)
         told = self.to_past(torch.cat([past["happened"], surprise], -1))
         result: Tensor = self.dropout(self.past_norm(vector + told))
-        return result
+        return step("B", result, "the past balls")
 
     def predict(
         self,
@@ -286,15 +297,20 @@ class FullModel(nn.Module):
         now, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
         key = self.past(sequence) if key is None else key
         relations = relate(now, before, visible)
+        relations = step("R", relations, "how each past ball stands to this one", given=True)
 
         group_of = {node: group for group, nodes in KNOWLEDGE.items() for node in nodes}
         nodes = {
-            name: self.within_ball.node(name, features, known.get(group_of[name]))
+            name: step(
+                f"n_{{{name}}}",
+                self.within_ball.node(name, features, known.get(group_of[name])),
+                "a node of the ball",
+            )
             for name, features in graph["nodes"].items()
         }
         # What the slots ask depends on the state of the game, not on other slots.
         state, _ = self.within_ball(nodes, layers=("global", "match_state"))
-        question = self.slot_question(state)
+        question = step("q", self.slot_question(state), "what the slots are asked")
         queries = visible.shape[1]
         if queries > question.shape[1]:
             # One ball under many masks: what no mask changes was worked out once.
@@ -307,6 +323,7 @@ class FullModel(nn.Module):
         ball, within = self.within_ball({**nodes, **slots})
         expected = self.expected(graph, known)
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
+        ball = step("b", ball, "the ball")
         vectors, scales = self.temporal.read(
             self.dropout(ball),
             key,
@@ -320,10 +337,12 @@ class FullModel(nn.Module):
             summaries=summaries,
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
+        gates = step("a_{fusion}", gates, "attention to the ball and the four scales")
         told = ball if self.readout is None else ball + self.readout(slot_values)
         parts = torch.stack([told, *(vectors[scale] for scale in SCALES)], -2)
-        fused = (gates[..., None, :] @ parts)[..., 0, :]
+        fused = step("f", (gates[..., None, :] @ parts)[..., 0, :], "the ball and its past")
         logits = self.to_outcome(self.dropout(fused)) + expected
+        logits = step("logits", logits, "a score for every outcome")
         return Prediction(logits, gates, scales, slot_weights, counts, within)
 
     def expected(self, graph: Mapping[str, Any], known: Mapping[str, Tensor]) -> Tensor:
@@ -346,7 +365,7 @@ class FullModel(nn.Module):
             rating = graph["ratings"][name] * self.rating_scale[name]
             logits = logits + (rating if mask is None else rating * mask[..., None])
         result: Tensor = logits.log_softmax(-1) * self.trust + skip
-        return result
+        return step("e", result, "what scoreboard and ratings expect")
 
     def forward(self, batch: Mapping[str, Any]) -> Tensor:
         """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from attnlens.models.attention import hidden_softmax, join_heads, split_heads
 from attnlens.models.relations import RELATIONS
-from attnlens.probe import AttentionProbe
+from attnlens.probe import AttentionProbe, step
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
 """What heads 0, 1 and 2 start as; further heads start free."""
@@ -107,6 +107,7 @@ class RelationAttention(nn.Module):
                 (self.to_value, key),
             )
         )
+        q, k, v = step("Q", q, "queries"), step("K", k, "keys"), step("V", v, "values")
         q = q * q.shape[-1] ** -0.5
         content = q @ k.transpose(-1, -2)
         if distance is not None and self.position.shape[1]:
@@ -118,13 +119,14 @@ class RelationAttention(nn.Module):
         bias = torch.bmm(table, relations.movedim(-1, 1).flatten(2)).view(content.shape)
         rest = self._rest(q, query)
         if rest is None:
-            weights = hidden_softmax(content + bias, hidden)
+            weights = hidden_softmax(step("S", content + bias, "logits"), hidden)
             weights = self.probe(weights, content, bias.expand(content.shape))
+            weights = step("A", weights, "attention")
             mixed = weights @ v
             return self.to_output(join_heads(mixed)), weights
         # The last key is never hidden, so no row is without a key.
         last, own_value = rest
-        logits = (content + bias).masked_fill_(hidden, -math.inf)
+        logits = step("S", content + bias, "logits").masked_fill_(hidden, -math.inf)
         weights = torch.cat([logits, last], -1).softmax(-1)
         if self.probe.watched:
             nothing = torch.zeros_like(last)
@@ -134,6 +136,7 @@ class RelationAttention(nn.Module):
                 torch.cat([content, nothing if built_in else last], -1),
                 torch.cat([bias.expand(content.shape), last if built_in else nothing], -1),
             )
+        weights = step("A", weights, "attention, the last key being no past ball")
         mixed = weights[..., :-1] @ v
         if own_value is not None:
             mixed = mixed + weights[..., -1:] * own_value
@@ -144,7 +147,8 @@ class RelationAttention(nn.Module):
         if self.own:
             own_key = split_heads(self.to_key(query), self.num_heads)
             own_value = split_heads(self.to_value(query), self.num_heads)
-            return (q * own_key).sum(-1, keepdim=True), own_value
+            own = (q * own_key).sum(-1, keepdim=True)
+            return step("s", own, "logits of the ball itself"), own_value
         if self.null is not None:
             return self.null[:, None, None].expand(*q.shape[:-1], 1), None
         return None
@@ -185,5 +189,6 @@ class RelationBlock(nn.Module):
         mixed, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )
-        value = query + self.dropout(mixed)
-        return value + self.dropout(self.feed(self.feed_norm(value))), weights
+        value = step("h_1", query + self.dropout(mixed), "after attention")
+        fed = value + self.dropout(self.feed(self.feed_norm(value)))
+        return step("h_2", fed, "after the feed-forward network"), weights

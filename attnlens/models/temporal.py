@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnlens.models.attention import unflattened
 from attnlens.models.relation_attention import RelationAttention, RelationBlock
 from attnlens.models.relations import RECENCY, RELATIONS, Balls, relate_overs
+from attnlens.probe import step
 
 SCALES: Final[dict[str, int]] = {"micro": 6, "short": 12, "medium": 36, "long": 20}
 """Scale to window: deliveries, the current one included; for ``long``, earlier overs."""
@@ -334,7 +335,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         Args:
             query: current ball vectors ``(batch, query, ball_dim)``.
             key: past ball vectors ``(batch, key, ball_dim)``.
-            now, past: who those balls are.
+            now: who the current balls are.
+            past: who the past balls are.
             visible: ``(batch, query, key)``.
             relations: `relate`'s table.
             overs: earlier overs to summarise.
@@ -350,18 +352,21 @@ class MultiScaleTemporalEncoder(nn.Module):
             the first that any query's window reaches, or for ``long`` the overs.
         """
         distance = now.index[:, :, None] - past.index[:, None, :]
+        distance = step("d", distance, "how many balls back")
         vectors, weights = {}, {}
         for scale, window in SCALES.items():
             encoder = self.encoder(scale)
             asking = encoder.place(query, now.over, now.ball_in_over, place_known)
+            asking = step(f"x_{{{scale}}}", asking, "the ball and its place")
             if scale == "long":
                 membership = (past.over[..., None] == torch.arange(overs, device=query.device)).to(
                     query.dtype
                 )
                 earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
                 table = relate_overs(relations, earlier, membership, now.over)
+                table = step("R_{over}", table, "how each over stands to the ball", given=True)
                 told = torch.einsum("bqk,bko->bqo", earlier.to(query.dtype), membership) > 0
-                hidden = ~told
+                hidden = step("unseen", ~told, "overs without a visible ball", given=True)
                 gap = now.over[..., None] - torch.arange(overs, device=query.device)
                 if summaries is None and shared is not None:
                     summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
@@ -370,6 +375,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                 else:
                     # One row per query: each has its own summaries.
                     each = self.over_summaries(key, past, earlier, overs)
+                    each = step("X_{long}", each, "each over, its balls read by a GRU", given=True)
                     batch, queries = each.shape[:2]
                     vector, weight = encoder.read(
                         asking.flatten(0, 1)[:, None],
@@ -386,6 +392,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
                 hidden = ~visible | (distance >= window)
                 placed = encoder.place(key, past.over, past.ball_in_over)
+                placed = step(f"X_{{{scale}}}", placed, "the past balls and their places")
                 vector, weight = encoder.read(
                     asking,
                     placed[:, first:],
@@ -394,7 +401,8 @@ class MultiScaleTemporalEncoder(nn.Module):
                     distance[:, :, first:],
                 )
             norm = self.output_norms[scale]
-            vectors[scale], weights[scale] = norm(vector), weight
+            vector = step(f"v_{{{scale}}}", norm(vector), "the past as this scale reads it")
+            vectors[scale], weights[scale] = vector, weight
         return vectors, weights
 
     def forward(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.models.attention import hidden_softmax
-from attnlens.probe import AttentionProbe
+from attnlens.probe import AttentionProbe, step
 
 
 class LayerAttention(nn.Module):
@@ -45,13 +45,15 @@ class LayerAttention(nn.Module):
 
         Returns the answer ``(..., hidden_dim)`` and the weights ``(..., node)``.
         """
-        query = self.question + self.from_above(above)
+        nodes = step("X", nodes, "the layer's nodes")
+        query = step("q", self.question + self.from_above(above), "what the layer is asked")
         # (W n) · q = n · (Wᵀ q): one product per ball instead of one per node.
         asked = query @ self.to_key.weight
         logits = (nodes @ asked[..., None])[..., 0] * query.shape[-1] ** -0.5
-        weights = self.probe(hidden_softmax(logits, hidden))
+        weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
         mixed = self.to_value((weights[..., None, :] @ nodes)[..., 0, :]) + above
-        return mixed + self.feed(self.norm(mixed)), weights
+        mixed = step("z", mixed, "nodes, mixed by attention")
+        return step("c", mixed + self.feed(self.norm(mixed)), "the layer's answer"), weights
 
 
 class WithinBallEncoder(nn.Module):
@@ -135,6 +137,8 @@ class WithinBallEncoder(nn.Module):
             answers.append(self.layer_norm(above))
         table = torch.stack(answers, -2)
         absent = ~torch.tensor(told, device=shape.device)
+        table = step("T", table, "the layers' answers")
         shares = self.layer_probe(hidden_softmax(self.layer_score(table)[..., 0], absent))
+        shares = step("a_{layers}", shares, "attention to layers")
         weights["layers"] = shares
         return (shares[..., None, :] @ table)[..., 0, :], weights

@@ -66,7 +66,7 @@ class Capture:
         self.wants_lse = choice.top_k is not None or choice.lazy
         self.bytes = 0
 
-    def wants(self, shape: tuple[int, ...]) -> str:
+    def prefers(self, shape: tuple[int, ...]) -> str:
         """Weights, queries and keys, or everything; see `interception.Handler`."""
         choice = self._choice
         if choice.lazy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -40,7 +41,7 @@ class Place:
 
 
 @dataclass(slots=True, eq=False)
-class Edit:
+class Edit(ABC):
     """Puts new weights into chosen cells.
 
     Attributes:
@@ -97,9 +98,9 @@ class Edit:
             edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
         return edited.to(weights.dtype)
 
+    @abstractmethod
     def new(self, weights: Tensor, place: Place) -> Tensor:
         """What chosen cells get, broadcastable to the weights."""
-        raise NotImplementedError
 
     def laid(self, place: Place) -> Tensor:
         """``values`` over the weights of a call."""

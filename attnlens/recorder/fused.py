@@ -45,28 +45,24 @@ def encoder_layer(
     told = listening(frame, part="self_attn")
     if not told:
         return original(*args, **named)
-    src = args[0] if args else named["src"]
-    if not src.is_nested and not any(listener.handler.changes for listener, _ in told):
-        watched = _watched(told, original, args, named)
-        if watched is not None:
-            return watched
-    return _layer(told, frame, *args, **named)
-
-
-def _watched(
-    told: Told, original: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> Tensor | None:
-    """A whole layer that nobody changes, bit for bit; None if it is better done step by step."""
     layer = _Layer(*args, **named)
-    shape = layer.shape
-    wants = {listener.handler.wants(shape) for listener, _ in told}
-    if wants == {"weights"} and _forms_weights(layer.src):
+    wanted = _wanted(told, layer.src, layer.num_heads)
+    if wanted == "weights" and _forms_weights(layer.src):
         return layer.with_weights(told)
-    if wants == {"queries"}:
+    if wanted == "queries":
         output: Tensor = original(*args, **named)
         layer.tell_queries(told)
         return output
-    return None
+    return layer.in_steps(told, frame)
+
+
+def _wanted(told: Told, src: Tensor, heads: int) -> str:
+    """What suits all who are told (see `Handler.prefers`), or "steps"."""
+    if src.is_nested or any(listener.handler.changes for listener, _ in told):
+        return "steps"
+    batch, length = src.shape[:2]
+    preferred = {listener.handler.prefers((batch, heads, length, length)) for listener, _ in told}
+    return preferred.pop() if len(preferred) == 1 else "steps"
 
 
 @dataclass(slots=True)
@@ -94,12 +90,6 @@ class _Layer:
     mask: Tensor | None = None
     mask_type: int | None = None
 
-    @property
-    def shape(self) -> tuple[int, int, int, int]:
-        """Of the weights, ``(batch, head, query, key)``."""
-        batch, length = self.src.shape[:2]
-        return batch, self.num_heads, length, length
-
     def with_weights(self, told: Told) -> Tensor:
         """The layer by the operators that the fused one is made of, in its order."""
         x = self._first(self.src) if self.norm_first else self.src
@@ -119,8 +109,7 @@ class _Layer:
             False,
             self.mask_type,
         )
-        parts = {"kind": "encoder", "weights": weights, "mask": self.mask, "own": len(told) == 1}
-        attend(told, parts, lambda _: weights, lambda replaced: replaced)
+        _tell_weights(told, weights, _seen(self.mask, self.mask_type), len(told) == 1)
         x = attended.add_(self.src)
         if self.norm_first:
             return self._feed_forward(self._second(x)).add_(x)
@@ -145,6 +134,21 @@ class _Layer:
         }
         attend(told, parts, lambda _: q, lambda replaced: replaced)
 
+    def in_steps(self, told: Told, frame: FrameType | None) -> Tensor:
+        """The layer, its attention by whatever somebody told makes of it."""
+        x, seen, real = _dense(self.src, self.mask, self.mask_type, frame)
+        if self.norm_first:
+            x = x + self._attention(told, self._first(x), seen)
+            x = x + self._feed_forward(self._second(x))
+        else:
+            x = self._first(x + self._attention(told, x, seen))
+            x = self._second(x + self._feed_forward(x))
+        return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
+
+    def _attention(self, told: Told, x: Tensor, seen: Tensor | None) -> Tensor:
+        q, k, v = _heads(F.linear(x, self.qkv_weight, self.qkv_bias), self.num_heads)
+        return F.linear(_joined(_attend(told, q, k, v, seen)), self.proj_weight, self.proj_bias)
+
     def _first(self, x: Tensor) -> Tensor:
         return torch.layer_norm(
             x, (self.embed_dim,), self.norm_weight_1, self.norm_bias_1, self.eps
@@ -166,57 +170,6 @@ class _Layer:
         return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
 
-def _layer(
-    told: Told,
-    frame: FrameType | None,
-    src: Tensor,
-    embed_dim: int,
-    num_heads: int,
-    qkv_weight: Tensor,
-    qkv_bias: Tensor,
-    proj_weight: Tensor,
-    proj_bias: Tensor,
-    use_gelu: bool,
-    norm_first: bool,
-    eps: float,
-    norm_weight_1: Tensor,
-    norm_bias_1: Tensor,
-    norm_weight_2: Tensor,
-    norm_bias_2: Tensor,
-    ffn_weight_1: Tensor,
-    ffn_bias_1: Tensor,
-    ffn_weight_2: Tensor,
-    ffn_bias_2: Tensor,
-    mask: Tensor | None = None,
-    mask_type: int | None = None,
-) -> Tensor:
-    x, seen, real = _dense(src, mask, mask_type, frame)
-
-    def attention(normed: Tensor) -> Tensor:
-        q, k, v = _heads(F.linear(normed, qkv_weight, qkv_bias), num_heads)
-        output = _attend(told, q, k, v, seen)
-        return F.linear(_joined(output), proj_weight, proj_bias)
-
-    def feed_forward(normed: Tensor) -> Tensor:
-        hidden = F.linear(normed, ffn_weight_1, ffn_bias_1)
-        hidden = F.gelu(hidden) if use_gelu else F.relu(hidden)
-        return F.linear(hidden, ffn_weight_2, ffn_bias_2)
-
-    def first(value: Tensor) -> Tensor:
-        return F.layer_norm(value, (embed_dim,), norm_weight_1, norm_bias_1, eps)
-
-    def second(value: Tensor) -> Tensor:
-        return F.layer_norm(value, (embed_dim,), norm_weight_2, norm_bias_2, eps)
-
-    if norm_first:
-        x = x + attention(first(x))
-        x = x + feed_forward(second(x))
-    else:
-        x = first(x + attention(x))
-        x = second(x + feed_forward(x))
-    return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
-
-
 def _forms_weights(x: Tensor) -> bool:
     """Whether the operators work with whole weights in float32, and would give them away."""
     return _NATIVE is not None and x.device.type == "cpu" and x.dtype is torch.float32
@@ -232,95 +185,88 @@ def multi_head(
     told = listening(frame)
     if not told:
         return original(*args, **named)
-    query = args[0] if args else named["query"]
-    if not query.is_nested and not any(listener.handler.changes for listener, _ in told):
-        batch, length = query.shape[:2]
-        heads = args[4] if len(args) > 4 else named["num_heads"]
-        wants = {listener.handler.wants((batch, heads, length, length)) for listener, _ in told}
-        if wants == {"weights"} and _forms_weights(query):
-            return _multi_head_watched(told, original, *args, **named)
-    return _multi_head(told, *args, **named)
+    layer = _MultiHead(*args, **named)
+    if _wanted(told, layer.query, layer.num_heads) == "weights" and _forms_weights(layer.query):
+        return layer.with_weights(told, original)
+    return layer.in_steps(told)
 
 
-def _multi_head_watched(
-    told: Told,
-    original: Callable[..., Any],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim: int,
-    num_heads: int,
-    qkv_weight: Tensor,
-    qkv_bias: Tensor,
-    proj_weight: Tensor,
-    proj_bias: Tensor,
-    mask: Tensor | None = None,
-    need_weights: bool = True,
-    average_attn_weights: bool = True,
-    mask_type: int | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    output, weights = original(
-        query,
-        key,
-        value,
-        embed_dim,
-        num_heads,
-        qkv_weight,
-        qkv_bias,
-        proj_weight,
-        proj_bias,
-        mask,
-        True,
-        False,
-        mask_type,
-    )
-    own = len(told) == 1 and (average_attn_weights or not need_weights)
-    parts = {"kind": "encoder", "weights": weights, "mask": mask, "own": own}
-    attend(told, parts, lambda _: weights, lambda replaced: replaced)
-    if not need_weights:
-        return output, None
-    return output, weights.sum(1) / num_heads if average_attn_weights else weights
+@dataclass(slots=True)
+class _MultiHead:
+    """The arguments of ``torch._native_multi_head_attention``, by the names they have there.
 
+    The key and the value are the same tensor as the query.
+    """
 
-def _multi_head(
-    told: Told,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim: int,
-    num_heads: int,
-    qkv_weight: Tensor,
-    qkv_bias: Tensor,
-    proj_weight: Tensor,
-    proj_bias: Tensor,
-    mask: Tensor | None = None,
-    need_weights: bool = True,
-    average_attn_weights: bool = True,
-    mask_type: int | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    del key, value, embed_dim  # the same tensor as the query; the width is the weights'
-    x, seen, real = _dense(query, mask, mask_type, None)
-    q, k, v = _heads(F.linear(x, qkv_weight, qkv_bias), num_heads)
-    weights: Tensor | None = None
-    if need_weights:
-        with untold():
-            weights = _weights(q, k, seen)
-        parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
-        weights = attend(
-            told,
-            parts,
-            lambda call: weights if call is None else call.weights,
-            lambda replaced: replaced,
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    embed_dim: int
+    num_heads: int
+    qkv_weight: Tensor
+    qkv_bias: Tensor
+    proj_weight: Tensor
+    proj_bias: Tensor
+    mask: Tensor | None = None
+    need_weights: bool = True
+    average_attn_weights: bool = True
+    mask_type: int | None = None
+
+    def with_weights(
+        self, told: Told, original: Callable[..., Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        """The operator itself, asked for its weights."""
+        output, weights = original(
+            self.query,
+            self.key,
+            self.value,
+            self.embed_dim,
+            self.num_heads,
+            self.qkv_weight,
+            self.qkv_bias,
+            self.proj_weight,
+            self.proj_bias,
+            self.mask,
+            True,
+            False,
+            self.mask_type,
         )
-        output = torch.matmul(weights, v)
-        if average_attn_weights:
-            weights = weights.mean(1)
-    else:
-        output = _attend(told, q, k, v, seen)
-    out = F.linear(_joined(output), proj_weight, proj_bias)
-    if real is not None:
-        out = torch._nested_tensor_from_mask(out, real, mask_check=False)
-    return out, weights
+        given = self.need_weights and not self.average_attn_weights
+        seen = _seen(self.mask, self.mask_type)
+        _tell_weights(told, weights, seen, len(told) == 1 and not given)
+        if not self.need_weights:
+            return output, None
+        return output, weights if given else weights.sum(1) / self.num_heads
+
+    def in_steps(self, told: Told) -> tuple[Tensor, Tensor | None]:
+        """The same, its attention by whatever somebody told makes of it."""
+        x, seen, real = _dense(self.query, self.mask, self.mask_type, None)
+        q, k, v = _heads(F.linear(x, self.qkv_weight, self.qkv_bias), self.num_heads)
+        weights: Tensor | None = None
+        if self.need_weights:
+            with untold():
+                weights = _weights(q, k, seen)
+            parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
+            weights = attend(
+                told,
+                parts,
+                lambda call: weights if call is None else call.weights,
+                lambda replaced: replaced,
+            )
+            output = torch.matmul(weights, v)
+            if self.average_attn_weights:
+                weights = weights.mean(1)
+        else:
+            output = _attend(told, q, k, v, seen)
+        out = F.linear(_joined(output), self.proj_weight, self.proj_bias)
+        if real is not None:
+            out = torch._nested_tensor_from_mask(out, real, mask_check=False)
+        return out, weights
+
+
+def _tell_weights(told: Told, weights: Tensor, seen: Tensor | None, own: bool) -> None:
+    parts = {"kind": "encoder", "weights": weights, "mask": seen, "own": own}
+    attend(told, parts, lambda _: weights, lambda replaced: replaced)
 
 
 def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:

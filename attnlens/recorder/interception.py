@@ -105,7 +105,7 @@ class Handler(Protocol):
     @property
     def wants_lse(self) -> bool: ...
 
-    def wants(self, shape: tuple[int, int, int, int]) -> str:
+    def prefers(self, shape: tuple[int, int, int, int]) -> str:
         """What a handler that only watches makes best use of, where both are to be had.
 
         Args:

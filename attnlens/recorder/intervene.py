@@ -109,8 +109,11 @@ def intervene(
             keys: yes unless False; else: no unless True.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
             None: all whose weights are over keys (of a recording: those it has).
-        heads, queries, keys, rows, calls: cells by position, -1 being the last: of these heads,
-            queries, keys, rows of the batch and calls of a site; None: all.
+        heads: cells of these heads alone, by position, -1 being the last; None: of all.
+        queries: likewise.
+        keys: likewise.
+        rows: likewise, rows of the batch.
+        calls: likewise, calls of a site.
         adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
@@ -163,7 +166,7 @@ class _Run:
     changes = True
     wants_lse = False
 
-    def wants(self, shape: tuple[int, int, int, int]) -> str:
+    def prefers(self, shape: tuple[int, int, int, int]) -> str:
         """Everything: attention is computed from what is changed."""
         del shape
         return "steps"

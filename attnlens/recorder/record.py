@@ -153,9 +153,9 @@ class _Run:
                 self.stream.drop()
             raise
 
-    def wants(self, shape: tuple[int, int, int, int]) -> str:
+    def prefers(self, shape: tuple[int, int, int, int]) -> str:
         """What there is most use for; see `interception.Handler`."""
-        return self._capture.wants(shape)
+        return self._capture.prefers(shape)
 
     def attention(self, call: AttentionCall) -> Tensor | None:
         """Keep one call; see `interception.Handler`."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from attnlens._version import VERSION
 from attnlens.errors import AttnlensError
+from attnlens.explanation.visible import visible_name
 from attnlens.server.questions import Questions, as_json, schema
 
 Answer = TypeVar("Answer")
@@ -43,9 +44,25 @@ Outcome = Annotated[
 ]
 
 
+class _Server(MCPServer):
+    """Refuses what a tool does not take: the SDK would pass over a misspelt argument."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> Any:
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        if name in tools:
+            taken = tools[name].input_schema.get("properties", {})
+            strange = sorted(set(arguments) - set(taken))
+            if strange:
+                told = ", ".join(visible_name(one) for one in strange[:3])
+                raise ToolError(f"{name} takes no {told}; it takes {', '.join(taken)}")
+        return await super().call_tool(name, arguments, context)
+
+
 def server_of(questions: Questions) -> MCPServer:
     """The server: five tools, two resources and a prompt."""
-    server = MCPServer("attnlens", version=VERSION, instructions=INSTRUCTIONS, log_level="WARNING")
+    server = _Server("attnlens", version=VERSION, instructions=INSTRUCTIONS, log_level="WARNING")
 
     def told(ask: Callable[[], Answer], error: type[Exception] = ToolError) -> Answer:
         try:

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.cricket.batch import training_batch
+from attnlens.cricket.batch import moved, training_batch
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.models.predictor import KNOWLEDGE, FullModel, Sizes
 from attnlens.training.loop import Loss, Steps, follow
-from attnlens.training.processes import ALONE, Processes, moved
+from attnlens.training.processes import ALONE, Processes
 from attnlens.training.running import Probabilities, Running, mark_of
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnlens.cricket.batch import moved
 from attnlens.cricket.kinds import kind_card
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.over_batch import Place, over_batch
@@ -28,7 +29,7 @@ from attnlens.errors import InputError
 from attnlens.models.cricket import PAD, OverModel, OverSizes
 from attnlens.training.dataset import fit_base, ordinary, rated
 from attnlens.training.loop import Loss, Steps, follow
-from attnlens.training.processes import ALONE, Processes, moved
+from attnlens.training.processes import ALONE, Processes
 from attnlens.training.run import Plan, Report, matches_mark, read_dated, split_days
 from attnlens.training.running import Running, check_state
 

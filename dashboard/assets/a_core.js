@@ -108,6 +108,11 @@ window.attnlens = (function () {
     return value;
   };
 
+  // What is asked of a match: of which model, and of which state of a match that is still being played.
+  const versions = new Map();
+  A.asked = (key, model) => "?model=" + encodeURIComponent(model) + (versions.get(key) ? "&v=" + versions.get(key) : "");
+  A.atVersion = (key, version) => { const newer = (versions.get(key) || 0) < version; if (newer) versions.set(key, version); return newer; };
+
   // Saying aloud, and in a corner.
   A.say = (text) => { const node = A.at("say"); if (node) node.textContent = text; };
   let fading = 0;

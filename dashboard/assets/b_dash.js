@@ -57,7 +57,7 @@
   const KEYS = [["← →", "the ball before, the next"], ["⇧ ← →", "six balls"], ["Home End", "first and last ball"],
     ["Space", "play and stop"], ["[ ]", "the innings before, the next"], ["1 … 4", "scale: micro, short, medium, long"],
     ["v", "another view of the heads"], ["h", "enlarge the next head; Esc closes it"],
-    ["Arrows in a heat map", "move the cell that is read out"], ["?", "this list"]];
+    ["Arrows in a heat map", "move the cell that is read out"], ["← → in a model", "the step before, the next; Space plays"], ["?", "this list"]];
   function help() {
     const old = document.querySelector("dialog.keys");
     if (old) { old.remove(); return; }
@@ -94,8 +94,8 @@
         if (file.size > 32e6) throw new Error("the file is larger than 32 MB");
         const kind = zone.dataset.drop;
         const found = await A.post("/upload/" + kind + "?name=" + encodeURIComponent(file.name), file, "application/octet-stream");
-        if (kind === "match") remember(found);
-        go(kind === "match" ? matchAddress(found.key, found.about) : "/recording/" + encodeURIComponent(found.key));
+        go(kind === "match" ? remember("brought", found.key, found.about.title, matchAddress(found.key, found.about))
+          : remember("recordings", found.key, found.about.name, "/recording/" + encodeURIComponent(found.key)));
       } catch (error) {
         said.className = "drop-said bad";
         said.textContent = error.message;
@@ -112,16 +112,19 @@
   // Dash's own way to another page: its location changes, and the page is asked for.
   function go(path) { window.dash_clientside.set_props("url", { pathname: path, search: "" }); }
   A.go = go;
-  function remember(found) {
-    const list = A.brought().filter((one) => one.key !== found.key);
-    list.unshift({ key: found.key, title: found.about.title, path: matchAddress(found.key, found.about) });
-    localStorage.setItem("attnlens-brought", JSON.stringify(list.slice(0, 20)));
+  // What somebody brought stays known to that browser alone.
+  const listed = (name) => { try { return JSON.parse(localStorage.getItem("attnlens-" + name)) || []; } catch (error) { return []; } };
+  function remember(name, key, title, path) {
+    const list = [{ key, title, path }, ...listed(name).filter((one) => one.key !== key)];
+    localStorage.setItem("attnlens-" + name, JSON.stringify(list.slice(0, 20)));
+    return path;
   }
-  A.brought = () => { try { return JSON.parse(localStorage.getItem("attnlens-brought")) || []; } catch (error) { return []; } };
+  A.brought = () => listed("brought");
+  A.broughtRecordings = () => listed("recordings");
   A.pages.home = () => {
     A.put("brought", A.brought().map((one) => A.el("li", null,
       A.el("a", { class: "card", href: one.path, onclick: (event) => { event.preventDefault(); go(one.path); } },
         A.el("span", { class: "quiet" }, "You brought"), A.el("b", null, one.title)))));
   };
-  A.pages.recordings = A.pages.recording = A.pages.measured = A.pages.lost = () => {};
+  A.pages.recording = A.pages.measured = A.pages.lost = () => {};
 })();

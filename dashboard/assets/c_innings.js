@@ -5,7 +5,7 @@
   const kept = new Map();
 
   A.innings = async (key, number, model, signal) => {
-    const url = "/data/" + encodeURIComponent(key) + "/" + number + "/balls.json?model=" + encodeURIComponent(model);
+    const url = "/data/" + encodeURIComponent(key) + "/" + number + "/balls.json" + A.asked(key, model);
     if (kept.has(url)) return kept.get(url);
     const first = early.get(url);
     early.delete(url);

@@ -157,7 +157,7 @@
   async function fetchEffects(state, innings) {
     const ball = state.ball;
     try {
-      const rows = await A.get("/data/" + encodeURIComponent(innings.key) + "/" + innings.number + "/" + ball + "/effects.json?model=" + encodeURIComponent(innings.model));
+      const rows = await A.get("/data/" + encodeURIComponent(innings.key) + "/" + innings.number + "/" + ball + "/effects.json" + A.asked(innings.key, innings.model));
       effects = { ball, innings, rows };
       if (state.ball === ball && state.view === "effect") A.heads.draw(state);
     } catch (error) { A.toast(error.message); }

@@ -34,7 +34,7 @@
   const ORDER = { supported: 0, contradicted: 1, "not better than chance": 2 };
   A.evidence = (explanation, state, light) => {
     const claims = explanation.evidence.map((claim, number) => ({ claim, number }));
-    const nats = claims.flatMap(({ claim }) => [claim.effect_nats, claim.control_median_nats || 0]).filter((one) => one > 0);
+    const nats = claims.flatMap(({ claim }) => [claim.effect_nats, ...(claim.control_quantiles_nats || [])]).filter((one) => one > 0);
     const low = Math.log10(Math.max(1e-7, Math.min(...nats, 1e-4))), high = Math.log10(Math.max(...nats, 1e-3));
     const place = (value) => (value > 0 ? Math.max(0, Math.min(1, (Math.log10(value) - low) / (high - low || 1))) : 0);
     const whole = claims.filter(({ claim }) => claim.removed_from === "model" || claim.scale === null);
@@ -55,15 +55,22 @@
       rest.length ? A.el("details", { class: "more" }, A.el("summary", null, A.count(rest.length, "more claim") + ", among them those with too few other balls to compare with"), A.el("ul", { class: "claims" }, rest.map(row))) : null,
       single.length ? A.el("details", { class: "more" }, A.el("summary", null, "The same hidden from one head alone (" + single.length + ")"), A.el("ul", { class: "claims" }, sorted(single).map(row))) : null,
       A.el("p", { class: "legend" }, A.el("span", null, A.el("i", { class: "swatch effect", "aria-hidden": "true" }), "effect of hiding, nats, on a log scale"),
-        A.el("span", null, A.el("i", { class: "stroke tick", "aria-hidden": "true" }), "middle of the controls")));
+        A.el("span", null, A.el("i", { class: "stroke tick", "aria-hidden": "true" }), "the controls: their middle,"),
+        A.el("span", null, A.el("i", { class: "swatch half", "aria-hidden": "true" }), "half of them,"), A.el("span", null, A.el("i", { class: "swatch most", "aria-hidden": "true" }), "nine in ten")));
   };
   const figure = (p) => (p < 0.001 ? p.toExponential(0) : p.toFixed(p < 0.1 ? 3 : 2));
+  // The effect as a bar; above it where the effects of other sets like it lie.
   function strip(claim, place) {
-    const svg = A.svg("svg", { viewBox: "0 0 300 14", class: "strip-test", "aria-hidden": "true", preserveAspectRatio: "none" },
-      A.svg("rect", { x: 0, y: 5, width: 300, height: 4, rx: 2, class: "track" }),
-      A.svg("rect", { x: 0, y: 5, width: 300 * place(claim.effect_nats), height: 4, rx: 2, class: "effect" }));
-    if (claim.control_median_nats !== null) svg.append(A.svg("rect", { x: Math.min(297, 300 * place(claim.control_median_nats)), y: 0, width: 3, height: 14, class: "middle" }));
-    return svg;
+    const spread = claim.control_quantiles_nats, at = (value) => 300 * place(value);
+    const said = "effect " + nats(claim.effect_nats) + (spread ? "; controls: middle " + nats(spread[2]) + ", half of them " + nats(spread[1]) + " to " + nats(spread[3])
+      + ", nine in ten " + nats(spread[0]) + " to " + nats(spread[4]) : "; no controls") + " nats";
+    const band = (low, high, kind, y, height) => A.svg("rect", { x: at(low), y, width: Math.max(1, at(high) - at(low)), height, class: kind });
+    return A.svg("svg", { viewBox: "0 0 300 18", class: "strip-test", role: "img", "aria-label": said, preserveAspectRatio: "none" },
+      A.svg("title", null, said),
+      A.svg("rect", { x: 0, y: 11, width: 300, height: 5, rx: 2, class: "track" }),
+      A.svg("rect", { x: 0, y: 11, width: at(claim.effect_nats), height: 5, rx: 2, class: "effect" }),
+      spread ? [band(spread[0], spread[4], "most", 3, 5), band(spread[1], spread[3], "half", 3, 5), A.svg("rect", { x: Math.min(297.5, Math.max(0, at(spread[2]) - 1.25)), y: 0, width: 2.5, height: 11, class: "middle" })] : null);
   }
+  const nats = (value) => value.toExponential(1);
   A.markClaims = (claim) => document.querySelectorAll("[data-claim]").forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.claim) === claim)));
 })();

@@ -53,7 +53,7 @@
       A.put("what-if-answer", A.el("p", { class: "loading" }, "asking"));
       try {
         const body = { bowler: this.bowler.value(), batter: this.batter.value(), target: this.target.value || null, balls: Object.fromEntries(asked) };
-        const url = "/ask/" + encodeURIComponent(innings.key) + "/" + innings.number + "/" + ball + "/what-if?model=" + encodeURIComponent(innings.model);
+        const url = "/ask/" + encodeURIComponent(innings.key) + "/" + innings.number + "/" + ball + "/what-if" + A.asked(innings.key, innings.model);
         const answer = await A.post(url, JSON.stringify(body));
         if (state.ball !== ball) return;
         this.shown = ball + "/" + innings.number + innings.model;

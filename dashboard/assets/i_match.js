@@ -24,8 +24,25 @@
       innings = null;
     });
     A.put("score", A.el("p", { class: "loading" }, "the model is looking at every ball"));
+    if (page.live) { A.atVersion(page.key, page.version); follow(); }
     await open();
   };
+
+  // A match that is being played: what is new comes by itself; who looks at the last ball goes on to the next.
+  const EVERY = 1000;
+  function follow() {
+    const timer = setInterval(async () => {
+      const live = await fetch("/live/" + encodeURIComponent(page.key) + ".json", { cache: "no-store" }).then((said) => said.json()).catch(() => null);
+      if (!live || !innings || !A.atVersion(page.key, live.version)) return;
+      const last = live.about.innings.filter((one) => one.balls).slice(-1)[0];
+      const atEnd = state.ball === innings.count && page.about.innings.filter((one) => one.balls).slice(-1)[0].number === state.number;
+      page.about = live.about;
+      if (atEnd) Object.assign(state, { number: last.number, ball: last.balls, lit: new Set(), claim: null });
+      await open();
+      A.toast(atEnd ? innings.describe(innings.count - 1) : "a new ball has come: " + last.batting + " " + last.total + "/" + last.wickets);
+    }, EVERY);
+    A.leave.push(() => clearInterval(timer));
+  }
 
   function fromAddress() {
     const [, , , number, , ball] = location.pathname.split("/").filter(Boolean);
@@ -172,7 +189,7 @@
     clearTimeout(waiting);
     waiting = setTimeout(explanation ? ahead : ask, explanation ? 300 : 110);
   }
-  const explainAddress = (ball) => "/data/" + encodeURIComponent(page.key) + "/" + state.number + "/" + ball + "/explanation.json?model=" + encodeURIComponent(state.model);
+  const explainAddress = (ball) => "/data/" + encodeURIComponent(page.key) + "/" + state.number + "/" + ball + "/explanation.json" + A.asked(page.key, state.model);
   A.explanationNow = () => explanation;
   async function ask() {
     const ball = state.ball, url = explainAddress(ball);
@@ -210,14 +227,14 @@
     contributions(outcome);
     A.narrative(explanation, light);
     A.evidence(explanation, state, light);
-    const files = "/files/" + encodeURIComponent(page.key) + "/" + state.number + "/" + state.ball + "/", model = "?model=" + encodeURIComponent(state.model);
+    const files = "/files/" + encodeURIComponent(page.key) + "/" + state.number + "/" + state.ball + "/", model = A.asked(page.key, state.model);
     A.menu("narrative", [["Copy the words", () => A.copy([explanation.summary, ...explanation.narrative.map((one) => one.text)].filter(Boolean).join("\n"))],
       ["Copy the prompt for a language model", async () => { const said = await fetch(files.replace("/files/", "/data/") + "prompt.txt" + model); A.copy(await said.text()); }],
       ["Prompt (.txt)", files + "prompt.txt" + model], ["Everything (.json)", files + "explanation.json" + model], ["Past balls (.csv)", files + "balls.csv" + model],
       ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.texts.includes("report.html") ? [["Report (.html)", files + "report.html" + model]] : [])]);
-    A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_median_nats", "controls", "p", "q"],
+    A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_p5_nats", "control_p25_nats", "control_median_nats", "control_p75_nats", "control_p95_nats", "controls", "p", "q"],
       ...explanation.evidence.map((one) => [one.claim, one.verdict, one.reason, one.removed_from, one.removed.join(" "), one.top_change.outcome, one.top_change.before, one.top_change.after,
-        one.effect_nats, one.control_median_nats, one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
+        one.effect_nats, ...(one.control_quantiles_nats || Array(5).fill(null)), one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
       ["JSON", () => A.saveText(JSON.stringify(explanation.evidence, null, 2), A.stem() + "-evidence.json", "application/json")]]);
     A.heads.explained();
   }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NoReturn
@@ -204,6 +205,18 @@ def open_one(source: Source, shelf: Shelf) -> MatchFile:
     if source.inner:
         return _member_file(source.path, source.inner, shelf, source.wanted)
     return _open_path(source.path, source.wanted)
+
+
+def whole_lines(file: MatchFile) -> MatchFile:
+    """A table's lines that have an end; a document, which is whole or not, as it is.
+
+    Raises:
+        MatchFileError: it cannot be read.
+    """
+    if file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        return file
+    data = file.data[: file.data.rfind(b"\n") + 1]
+    return replace(file, size=len(data), open=lambda: io.BytesIO(data), seekable=True)
 
 
 def candidates(source: Source, shelf: Shelf) -> Iterator[Candidate]:

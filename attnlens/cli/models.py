@@ -1,0 +1,209 @@
+"""``attnlens models``, ``describe`` and ``trace``: the reference models from the inside."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attnlens.cli.options import add_formats, add_out, check_outputs, emit, page, utf8_stdout
+
+if TYPE_CHECKING:
+    from attnlens.models.catalogue import Loaded, Reading, ReferenceModel
+
+MODEL = "a name that `attnlens models` lists, or a checkpoint's file"
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    models = commands.add_parser(
+        "models",
+        help="list the reference models",
+        description="List the reference models: what each is, where it comes from, how large it "
+        "is, and what `trace` takes as its input.",
+    )
+    models.add_argument("--json", action="store_true", help="for programs")
+    add_out(models)
+    models.set_defaults(run=run_models)
+
+    describe = commands.add_parser(
+        "describe",
+        help="a model as sizes, parameters and equations",
+        description="Print a model's sizes, notation, parameters and equations with their "
+        "shapes. All of it is derived from the live model by running it once: another model, "
+        "another text.",
+    )
+    describe.add_argument("model", metavar="MODEL", help=MODEL)
+    add_formats(
+        describe,
+        ("text", "markdown", "json", "latex"),
+        what="default {}; latex is a whole document",
+    )
+    add_out(describe)
+    describe.set_defaults(run=run_describe)
+
+    trace = commands.add_parser(
+        "trace",
+        help="every number of a forward pass, named as in the equations",
+        description="Run a model on one input and print every intermediate result under its "
+        "equation. Each equation is worked out again by numpy from the numbers shown, and the "
+        "largest difference is told.",
+    )
+    trace.add_argument("model", metavar="MODEL", help=MODEL)
+    trace.add_argument(
+        "input",
+        metavar="INPUT",
+        help="what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1 or "
+        "a number of rows; for temporal and cricket a match file",
+    )
+    trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
+    trace.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
+    trace.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
+    for who, does in (("batter", "faces"), ("bowler", "bowls")):
+        words = f"temporal: who {does} (only with --ball next)"
+        trace.add_argument(f"--{who}", metavar="NAME", help=words)
+    _add_json(trace)
+    trace.add_argument("--html", metavar="FILE", help="write a page of small heat maps")
+    add_out(trace)
+    trace.set_defaults(run=run_trace, format="text")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="short for --format json"
+    )
+
+
+def run_models(options: argparse.Namespace) -> int:
+    from attnlens.render.models import render_models
+
+    check_outputs({"--out": options.out})
+    listed = [about(entry) for entry in catalogue()]
+    if options.json:
+        _emit_json(listed, options.out)
+        return 0
+    drawn = page(options.out)
+    emit(render_models(listed, width=drawn["width"], unicode=drawn["unicode"]), options.out)
+    return 0
+
+
+def catalogue() -> tuple[ReferenceModel, ...]:
+    """Every reference model."""
+    from attnlens.models.catalogue import MODELS
+
+    return MODELS
+
+
+def about(entry: ReferenceModel) -> dict[str, Any]:
+    """An entry as plain data, with the sizes of the model that comes with attnlens."""
+    from attnlens.symbolic.description import sizes_of
+
+    sizes = sizes_of(entry.loaded().module)
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "source": entry.source,
+        "purpose": entry.purpose,
+        "input": entry.written,
+        "parameters": sizes.pop("parameters"),
+        "sizes": sizes,
+    }
+
+
+def run_describe(options: argparse.Namespace) -> int:
+    check_outputs({"--out": options.out})
+    entry, loaded = _loaded(options.model)
+    told = described(entry, loaded)
+    if options.format == "json":
+        _emit_json(told, options.out)
+        return 0
+    from attnlens.render import description as forms
+
+    if options.format == "text":
+        unicode = page(options.out)["unicode"]
+        emit(forms.render_description(told, unicode=unicode), options.out)
+        return 0
+    utf8_stdout()
+    if options.format == "latex":
+        emit(forms.render_description_latex(told), options.out)
+    else:
+        emit(forms.render_description_markdown(told), options.out)
+    return 0
+
+
+def run_trace(options: argparse.Namespace) -> int:
+    check_outputs({"--out": options.out, "--html": options.html})
+    entry, loaded = _loaded(options.model)
+    told = traced(entry, loaded, options.input, vars(options))
+    if options.html is not None:
+        from attnlens.files import write_text
+        from attnlens.render.trace_html import render_trace_html
+
+        write_text(options.html, render_trace_html(told) + "\n")
+        if options.format == "text" and options.out is None:
+            return 0
+    if options.format == "json":
+        _emit_json(told, options.out)
+        return 0
+    from attnlens.render.trace import render_trace
+
+    drawn = page(options.out)
+    emit(render_trace(told, width=drawn["width"], unicode=drawn["unicode"]), options.out)
+    return 0
+
+
+def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
+    from attnlens.models.catalogue import reference_model
+
+    entry, path = reference_model(name)
+    return entry, entry.loaded(path)
+
+
+def described(entry: ReferenceModel, loaded: Loaded) -> dict[str, Any]:
+    """The description of a model as plain data."""
+    from attnlens.symbolic import describe
+
+    reading = entry.reading(loaded)
+    with _one_thread():
+        return describe(loaded.module, *reading.inputs, name=entry.name, **_of(reading)).to_dict()
+
+
+def traced(
+    entry: ReferenceModel,
+    loaded: Loaded,
+    text: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A forward pass as plain data.
+
+    Raises:
+        InputError: the text is no input of this model.
+    """
+    from attnlens.symbolic import trace
+
+    reading = entry.reading(loaded, text, options)
+    with _one_thread():
+        return trace(
+            loaded.module,
+            *reading.inputs,
+            name=entry.name,
+            labels=reading.labels,
+            about=reading.about,
+            **_of(reading),
+        ).to_dict()
+
+
+def _of(reading: Reading) -> dict[str, Any]:
+    return {"names": reading.names, "axes": reading.axes, "batched": reading.batched}
+
+
+def _one_thread() -> Any:
+    from attnlens.cricket.window import one_thread
+
+    return one_thread()
+
+
+def _emit_json(data: Any, out: str | None) -> None:
+    import json
+
+    utf8_stdout()
+    emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), out)

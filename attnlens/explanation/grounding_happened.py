@@ -1,0 +1,216 @@
+"""What balls brought, in a text: this one, a past one, all of several; and the likeliest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from attnlens.explanation.attention_types import OUTCOMES
+from attnlens.explanation.facts import OUTCOME_WORDS
+from attnlens.explanation.grounding_claims import Reading
+from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
+from attnlens.explanation.grounding_text import LABEL, NAME, Outcome
+
+_BROUGHT: Final = re.compile(
+    r"(?:(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|"
+    r"what (?:came|happened|followed)|"
+    rf"the (?:result|outcome|answer))|{NAME})(?: in the end| in fact| actually| then| duly"
+    rf"| itself)? "
+    r"(?:brought|was|turned out(?: to be)?|ended (?:in|as|up as|with)|resulted in|went for"
+    r"|produced|"
+    r"yielded|came(?: out)? as|proved(?: to be)?|became|gave|hit|struck|took|got|made|played out)"
+    r"|\bin (?:the event|fact|reality),?|\bwhat happened (?:was|:)|\bactually(?:,| was)?|"
+    r"\bin the end(?:,| it was)?|\bas it (?:was|turned out|happened),?(?: it was)?|"
+    r"\bhappened:)(?: just| only| indeed| out)?(?: an?)? ?$",
+    re.IGNORECASE,
+)
+_CAME: Final = re.compile(
+    r"^,? (?:is|was|were|are) what (?:came|happened|followed|we got|it was|it brought)\b",
+    re.IGNORECASE,
+)
+_TOP_BEFORE: Final = re.compile(
+    r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top|(?:nothing|no other "
+    r"outcome|no outcome|none)(?: \w+){0,3} (?:likelier|more (?:likely|probable))|best bet|safest"
+    r" bet"
+    r"|first choice|front-?runner|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
+    r"|candidate))\b[^.;,()]{0,40}$",
+    re.IGNORECASE,
+)
+_TOP_AFTER: Final = re.compile(
+    r"^(?: \([^)]*\)| at [\d.]+ ?%|, at [\d.]+ ?%,?)*(?: is| was| remains| as| seems)?(?: still)?"
+    r"(?: the| its)? ?(?:likeliest|most likely|most probable|favou?rite|top (?:outcome|call"
+    r"|pick)|best bet|safest bet|first choice|front-?runner|leads? the (?:list|way|field|pack)"
+    r"|tops? "
+    r"(?:the|its) (?:list|table|chart)|heads the (?:list|table)|(?:main|chief|first|leading) "
+    r"(?:expectation|call|pick|outcome|candidate))\b",
+    re.IGNORECASE,
+)
+_NONE: Final = re.compile(
+    r"\b(?:no|none(?: of them)?(?: was| were)?(?: an?)?|not one|without an?) ?$", re.IGNORECASE
+)
+EVERY: Final = re.compile(
+    r"\b(?:all|both|each|every one|every)(?: of (?:them|these|those|which))?(?: were| was| are"
+    r"| being)?"
+    r"(?: of them)?(?: an?)? ?$",
+    re.IGNORECASE,
+)
+AMONG: Final = re.compile(r"^ (?:among|amongst|in) (?:them|these|those|it)\b", re.IGNORECASE)
+_ONLY: Final = re.compile(r"\W*(?:an?|the|just|only)?\s*", re.IGNORECASE)
+_DENIED: Final = re.compile(
+    r"\b(?:not|no|never|n't|nothing|without|instead|unlike|expect\w*|after|before|since|until)\b",
+    re.IGNORECASE,
+)
+_THIS: Final = re.compile(r"\b(?:this|the|today's) (?:ball|one|time|delivery)\b", re.IGNORECASE)
+_ALIKE: Final = 0.005
+
+NOUNS: Final = {**OUTCOME_WORDS, BOUNDARY: "a boundary"}
+
+
+class Happened:
+    """Checks one clause after another."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def check(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        text = reading.text
+        prediction = self._facts.data["prediction"]
+        for rank, one in enumerate(reading.outcomes):
+            before, after = text[: one.start], text[one.end :]
+            if _TOP_BEFORE.search(before) or _TOP_AFTER.match(after):
+                top = prediction["top"]
+                if not self._leads(one.outcome, text):
+                    yield Unsupported(
+                        plain, text[one.start : one.end], "outcome", "is not the likeliest outcome",
+                        NOUNS[top], "/prediction/top",
+                    )  # fmt: skip
+                continue
+            if rank in told or one.expected:
+                continue
+            came = _BROUGHT.search(before) and not re.match(
+                r" of the time|'s| (?:about |around |a |an )?[\d.]+ ?(?:%|per)", after
+            )
+            if came and re.search(LABEL, before) and len(set(reading.places)) == 1:
+                continue  # told of that ball
+            if came or _CAME.match(after):
+                actual = prediction["actual"]
+                if self._of_one(reading, one):
+                    continue
+                if actual is None or not _same(one.outcome, actual):
+                    yield Unsupported(
+                        plain, text[one.start : one.end], "outcome",
+                        "is not what happened" if actual else "has not happened: no ball was "
+                        "bowled",
+                        None if actual is None else NOUNS[actual], "/prediction/actual",
+                    )  # fmt: skip
+                continue
+            places = list(dict.fromkeys(reading.places))
+            if not places and reading.pinned:
+                places = list(reading.claims[0].balls)
+            if not places:
+                continue
+            if EVERY.search(before):
+                wrong = next(
+                    (at for at in places if not self._facts.is_outcome(at, one.outcome)), None
+                )
+            elif _NONE.search(before):
+                wrong = next((at for at in places if self._facts.is_outcome(at, one.outcome)), None)
+            elif AMONG.match(after) and not any(
+                self._facts.is_outcome(at, one.outcome) for at in places
+            ):
+                wrong = places[0]
+            else:
+                wrong = None
+            if wrong is not None:
+                label = self._facts.history[wrong]["label"]
+                yield not_so(self._facts, wrong, label, one, text, plain)
+        yield from self._lone(reading, plain, told)
+        yield from self._surprising(reading, plain, told)
+
+    def _lone(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        """One past ball and one outcome in a clause that tells of neither chances nor tests."""
+        text, places = reading.text, list(dict.fromkeys(reading.places))
+        past = [one for rank, one in enumerate(reading.outcomes) if not one.expected]
+        if len(places) != 1 or len(past) != 1 or len(reading.outcomes) != 1 or 0 in told:
+            return
+        alone = bool(_ONLY.fullmatch(text[: past[0].start])) and text[past[0].end :] in (
+            "",
+            ".",
+            "!",
+        )
+        if not (reading.named or alone) or reading.hiding or reading.looked or _DENIED.search(text):
+            return
+        if re.search(r"\d ?(?:%|per ?cent|points?)|\b(?:chance|likel\w+|because|due)\b", text):
+            return
+        if self._facts.is_outcome(places[0], past[0].outcome):
+            return
+        actual = self._facts.data["prediction"]["actual"] or ""
+        if _THIS.search(text) and _same(past[0].outcome, actual):
+            return
+        label = self._facts.history[places[0]]["label"]
+        yield not_so(self._facts, places[0], label, past[0], text, plain)
+
+    def _surprising(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
+        """A surprise is at what happened: that is among the outcomes told beside it."""
+        actual = self._facts.data["prediction"]["actual"]
+        beside = [
+            one
+            for rank, one in enumerate(reading.outcomes)
+            if rank not in told and not one.expected
+        ]
+        if (
+            not beside
+            or reading.named
+            or actual is None
+            or not re.search(r"\bbits?\b", reading.text)
+        ):
+            return
+        if any(_same(one.outcome, actual) for one in reading.outcomes):
+            return
+        said = reading.text[beside[0].start : beside[0].end].strip()
+        yield Unsupported(
+            plain, said, "outcome", "is not what happened", NOUNS[actual], "/prediction/actual"
+        )
+
+    def _of_one(self, reading: Reading, one: Outcome) -> bool:
+        """Whether the one past ball that a sentence names brought an outcome."""
+        places = set(reading.places)
+        if len(places) != 1:
+            return False
+        place = next(iter(places))
+        named = self._facts.history[place]["label"] in reading.sentence
+        return named and self._facts.is_outcome(place, one.outcome)
+
+    def _leads(self, outcome: str, text: str) -> bool:
+        """Whether an outcome is the likeliest, or whatever a sentence says it is among them.
+
+        Two that print alike lead together.
+        """
+        if re.search(r"\b(?:third|less|fourth|last|one of)\b", text, re.IGNORECASE):
+            return True
+        chances = sorted((self._facts.chance(one).value for one in OUTCOMES), reverse=True)
+        second = re.search(r"\b(?:second|next|runner)\b", text, re.IGNORECASE)
+        told = self._facts.chance(outcome).value
+        first = told >= chances[0] - _ALIKE
+        return first or bool(second and told >= chances[1] - _ALIKE)
+
+
+def not_so(
+    facts: Facts, place: int, label: str, one: Outcome, text: str, plain: str
+) -> Unsupported:
+    """A past ball did not bring what is said of it."""
+    said = f"{text[one.start : one.end].strip()} at {label}"
+    true = facts.history[place]["outcome"]
+    return Unsupported(
+        plain,
+        said,
+        "outcome",
+        "is not what that ball brought",
+        NOUNS[true],
+        f"/history/{place}/outcome",
+    )
+
+
+def _same(said: str, true: str) -> bool:
+    return said == true or (said == BOUNDARY and true in ("4", "6"))

@@ -1,0 +1,72 @@
+"""Percentage points in a text: of groups of inputs, of hiding, and against the baseline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from attnlens.explanation.attention_types import OUTCOMES
+from attnlens.explanation.grounding_claims import Reading, groups_in
+from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known
+from attnlens.explanation.grounding_units import Number
+
+
+def points_of(facts: Facts, number: Number, reading: Reading) -> list[Known]:
+    outcome = _points_outcome(number, reading)
+    groups = _groups_near(facts, number, reading)
+    wanted = [outcome] if outcome else [facts.moved, facts.data["prediction"]["top"]]
+    known: list[Known] = []
+    if groups and not reading.hiding:
+        return [facts.points(at, one) for at in groups for one in wanted]
+    if reading.hiding or reading.pinned:
+        for claim in reading.claims:
+            own = [outcome] if outcome else [claim.data["top_change"]["outcome"]]
+            for one in own:
+                at = OUTCOMES.index("4" if one == BOUNDARY else one)
+                known.append(Known(claim.change(one), f"{claim.pointer}/changes/{at}/points"))
+        known += _ball_points(facts, reading, wanted)
+        if known:
+            return known
+    for one in wanted:
+        base, now = facts.chance(one, "baseline"), facts.chance(one)
+        known.append(Known(100 * (now.value - base.value), now.pointer))
+    if not reading.looked:
+        count = len(facts.data["contributions"])
+        known += [facts.points(at, one) for at in range(count) for one in wanted]
+    return known
+
+
+def _points_outcome(number: Number, reading: Reading) -> str | None:
+    before = [one for one in reading.outcomes if one.end <= number.start]
+    if before:
+        return before[-1].outcome
+    return reading.outcomes[0].outcome if reading.outcomes else reading.outcome
+
+
+def _groups_near(facts: Facts, number: Number, reading: Reading) -> Sequence[int]:
+    if len(reading.groups) < 2:
+        return reading.groups
+    # Of several groups that one goes with a number that stands right before it.
+    parts = re.split(r"[;,)]| and ", reading.text[: number.start])
+    for part in reversed(parts):
+        near = groups_in(part, facts)
+        if near:
+            return near
+    return reading.groups
+
+
+def _ball_points(facts: Facts, reading: Reading, wanted: Sequence[str]) -> Iterator[Known]:
+    places = set(reading.places)
+    if not reading.named or len(places) != 1:
+        return
+    place = next(iter(places))
+    for at, entry in enumerate(facts.history[place]["changes"]):
+        if entry["outcome"] in wanted:
+            yield Known(entry["points"], f"/history/{place}/changes/{at}/points")
+    index = facts.history[place]["index"]
+    for rank, group in enumerate(facts.data["contributions"]):
+        for row, ball in enumerate(group["balls"]):
+            for at, entry in enumerate(ball["points"]):
+                if ball["index"] == index and entry["outcome"] in wanted:
+                    pointer = f"/contributions/{rank}/balls/{row}/points/{at}/points"
+                    yield Known(entry["points"], pointer)

@@ -1,0 +1,97 @@
+"""The reference model ``attention``: weights set by hand, so that every number can be checked.
+
+Queries are three times the input; keys, values and output are the input itself. So a row looks
+at rows that point its own way, and takes on their mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from attnlens.errors import InputError
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.catalogue import Loaded, Reading
+
+WIDTH: Final = 4
+HEADS: Final = 2
+SHARPNESS: Final = 3.0
+"""What queries are multiplied by: without it a row would hardly prefer its like."""
+
+MOST_ROWS: Final = 512
+REMEDY: Final = (
+    f"give rows of {WIDTH} numbers such as 1,0,0,1;0,1,0,1 or how many rows to draw, "
+    f"at most {MOST_ROWS}"
+)
+
+
+def attention_by_hand() -> MultiHeadAttention:
+    """Two heads of width two."""
+    module = MultiHeadAttention(WIDTH, HEADS)
+    with torch.no_grad():
+        for matrix in module.parameters():
+            matrix.copy_(torch.eye(WIDTH))
+        module.W_Q.mul_(SHARPNESS)
+    return module.eval()
+
+
+def loaded(path: Path | None = None) -> Loaded:
+    """`attention_by_hand` for the catalogue; there are no checkpoints of it."""
+    del path
+    return Loaded(attention_by_hand())
+
+
+def read_rows(model: Loaded, text: str, options: Mapping[str, Any]) -> Reading:
+    """Rows written as ``1,0,0,1;0,1,0,1``, or a number of rows to be drawn with seed 0.
+
+    Raises:
+        InputError: not numbers, or rows of another width.
+    """
+    del options
+    assert isinstance(model.module, MultiHeadAttention)
+    width = model.module.d
+    rows = _drawn(text, width) if _is_count(text) else _written(text, width)
+    count = len(rows)
+    return Reading(
+        inputs=(rows[None],),
+        names=("X",),
+        axes={"X": ("batch", "token", None)},
+        labels={"token": tuple(f"row {place}" for place in range(1, count + 1))},
+        about=f"{count} {'row' if count == 1 else 'rows'}",
+    )
+
+
+def _is_count(text: str) -> bool:
+    stripped = text.strip()
+    return stripped.isascii() and stripped.isdigit()
+
+
+def _drawn(text: str, width: int) -> torch.Tensor:
+    count = int(text[:9])
+    if not 1 <= count <= MOST_ROWS:
+        raise InputError(f"{count} rows cannot be drawn", remedy=REMEDY)
+    return torch.randn(count, width, generator=torch.Generator().manual_seed(0))
+
+
+def _written(text: str, width: int) -> torch.Tensor:
+    rows = []
+    for place, line in enumerate(text.split(";"), 1):
+        try:
+            row = [float(word) for word in line.split(",")]
+        except ValueError:
+            raise InputError(
+                f"row {place} ({line.strip()[:40]!r}) is no row of numbers", remedy=REMEDY
+            ) from None
+        if len(row) != width:
+            numbers = "1 number" if len(row) == 1 else f"{len(row)} numbers"
+            raise InputError(f"row {place} has {numbers}, not {width}", remedy=REMEDY)
+        if not all(math.isfinite(value) and abs(value) < 1e6 for value in row):
+            raise InputError(f"row {place} holds what is no number of use", remedy=REMEDY)
+        rows.append(row)
+    if len(rows) > MOST_ROWS:
+        raise InputError(f"{len(rows)} rows are too many", remedy=REMEDY)
+    return torch.tensor(rows)

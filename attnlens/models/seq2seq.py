@@ -1,0 +1,191 @@
+"""The reference model ``seq2seq``: one sentence in, another out.
+
+Words become vectors, places are added as waves (`attnlens.models.positions`), the encoder
+rewrites the words as a memory, and the decoder writes the answer token by token, each time
+looking at what it has written (causal self-attention) and at the memory (cross-attention).
+Padding is hidden from every attention.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.models.positions import BASE, sinusoids
+from attnlens.models.transformer import BlockCache, BlockSizes, DecoderBlock, EncoderBlock
+from attnlens.probe import step
+
+SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
+"""Tokens that every vocabulary begins with: unknown, padding, beginning, end."""
+
+UNK, PAD, BOS, EOS = range(len(SPECIAL))
+
+
+@dataclass(frozen=True, slots=True)
+class Seq2SeqSizes:
+    """Sizes of a `Seq2Seq`.
+
+    Attributes:
+        source_words, target_words: sizes of the two vocabularies.
+        source_length: most tokens of an input.
+        target_length: most tokens of an output, its ``<eos>`` included.
+        width: ``d``.
+        heads: of each attention.
+        d_ff: width inside the feed-forward networks.
+        d_k, d_v: width of one head's keys and values; ``d / heads`` and ``d_k`` unless given.
+        encoder_layers, decoder_layers: how many blocks.
+        dropout: in training, on embeddings and on what sub-layers add.
+        eps: of the layer norms.
+        base: ``n`` of the positions.
+    """
+
+    source_words: int
+    target_words: int
+    source_length: int
+    target_length: int
+    width: int = 64
+    heads: int = 4
+    d_ff: int = 128
+    d_k: int | None = None
+    d_v: int | None = None
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    dropout: float = 0.1
+    eps: float = 1e-5
+    base: float = BASE
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """An input as the decoder sees it, and how far the decoder has come.
+
+    Attributes:
+        hidden: where the input is padding, ``(batch, 1, 1, source)``.
+        blocks: one cache per decoder block.
+        written: places written so far.
+    """
+
+    hidden: Tensor
+    blocks: list[BlockCache]
+    written: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """Answers written token by token.
+
+    Attributes:
+        tokens: ``(batch, steps)``, ``<eos>`` where an answer ends and ``<pad>`` after it.
+        probabilities: of every word of the vocabulary at each step, ``(batch, steps, words)``.
+    """
+
+    tokens: Tensor
+    probabilities: Tensor
+
+
+class Seq2Seq(nn.Module):
+    """An encoder and a decoder.
+
+    Raises:
+        ValueError: ``d_k`` is not given and the heads do not divide the width.
+    """
+
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.E_source = _vectors(sizes.source_words, sizes.width)
+        self.E_target = _vectors(sizes.target_words, sizes.width)
+        longest = max(sizes.source_length, sizes.target_length)
+        self.register_buffer(
+            "positions", sinusoids(longest, sizes.width, sizes.base), persistent=False
+        )
+        self.dropout = nn.Dropout(sizes.dropout)
+        block = BlockSizes(
+            sizes.width, sizes.heads, sizes.d_ff, sizes.d_k, sizes.d_v, sizes.eps, sizes.dropout
+        )
+        self.encoder = nn.ModuleList(EncoderBlock(block) for _ in range(sizes.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderBlock(block) for _ in range(sizes.decoder_layers))
+        self.W_out = nn.Parameter(
+            nn.init.xavier_uniform_(torch.empty(sizes.width, sizes.target_words))
+        )
+        self.b_out = nn.Parameter(torch.zeros(sizes.target_words))
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """What follows each token of an answer that is known.
+
+        Args:
+            source: tokens ``(batch, source)``, padded at the end.
+            target: tokens ``(batch, target)`` that begin with ``<bos>``, padded at the end.
+
+        Returns:
+            logits ``(batch, target, target_words)``.
+        """
+        return self.continued(target, self.remember(source))
+
+    def remember(self, source: Tensor) -> Memory:
+        """The input, read: tokens ``(batch, source)``."""
+        hidden = (source == PAD)[:, None, None, :]
+        places: Tensor = self.get_buffer("positions")[: source.shape[1]]
+        x = step("X", self.dropout(self.E_source[source] + places), "words and their places")
+        for block in self.encoder:
+            x = block(x, hidden)
+        x = step("M", x, "the memory")
+        return Memory(hidden, [block.remember(x) for block in self.decoder_blocks()])
+
+    def continued(self, target: Tensor, memory: Memory) -> Tensor:
+        """Logits after each of ``target``, the tokens that follow what was written before.
+
+        Args:
+            target: tokens ``(batch, target)``.
+            memory: it takes these tokens in.
+
+        Returns:
+            ``(batch, target, target_words)``.
+        """
+        start, end = memory.written, memory.written + target.shape[1]
+        hidden = (target == PAD)[:, None, None, :]
+        places: Tensor = self.get_buffer("positions")[start:end]
+        x = step("U", self.dropout(self.E_target[target] + places), "the answer so far")
+        for block, cache in zip(self.decoder_blocks(), memory.blocks, strict=True):
+            x = block(x, hidden, cache, memory.hidden)
+        memory.written = end
+        x = step("H", x, "what the decoder ends with")
+        return step(r"\mathrm{logits}", x @ self.W_out + self.b_out, "of the next token")
+
+    def decoder_blocks(self) -> list[DecoderBlock]:
+        """The decoder's blocks, first to last."""
+        return [block for block in self.decoder if isinstance(block, DecoderBlock)]
+
+    @torch.no_grad()
+    def written(self, source: Tensor, most: int | None = None) -> Written:
+        """The likeliest token again and again, until ``<eos>``; keys and values are kept.
+
+        Args:
+            source: tokens ``(batch, source)``.
+            most: tokens at most; ``target_length`` unless given.
+        """
+        memory = self.remember(source)
+        batch = source.shape[0]
+        last = torch.full((batch, 1), BOS, device=source.device)
+        done = torch.zeros(batch, dtype=torch.bool, device=source.device)
+        tokens, probabilities = [], []
+        for _ in range(self.sizes.target_length if most is None else most):
+            shares = self.continued(last, memory)[:, -1].softmax(-1)
+            best = shares.clone()
+            best[:, [PAD, BOS]] = -1.0  # nobody writes these
+            last = best.argmax(-1, keepdim=True)
+            last[done] = PAD
+            tokens.append(last)
+            probabilities.append(shares)
+            done = done | (last[:, 0] == EOS)
+            if bool(done.all()):
+                break
+        return Written(torch.cat(tokens, 1), torch.stack(probabilities, 1))
+
+
+def _vectors(words: int, width: int) -> nn.Parameter:
+    """Word vectors to begin with: short, so that training soon has more to say than chance."""
+    return nn.Parameter(torch.randn(words, width) * width**-0.5)

@@ -1,0 +1,171 @@
+"""The blocks of an encoder and a decoder: attention, added to its input, and what follows it.
+
+Every sub-layer ends in `Y = ΔX + X` and a layer norm. Attention has an output matrix only where
+the values of all heads together are not as wide as the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.probe import step
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSizes:
+    """Sizes of one block.
+
+    Attributes:
+        d: width of the vectors.
+        heads: of each attention.
+        d_ff: width inside the feed-forward network.
+        d_k, d_v: width of one head's keys and values; ``d / heads`` and ``d_k`` unless given.
+        eps: what layer norm adds to the variance.
+        dropout: share of each `ΔX` that is zeroed in training.
+    """
+
+    d: int
+    heads: int
+    d_ff: int
+    d_k: int | None = None
+    d_v: int | None = None
+    eps: float = 1e-5
+    dropout: float = 0.0
+
+
+class FeedForward(nn.Module):
+    """``ReLU(X W_1 + b_1) W_2 + b_2``, weights stored as in the equation."""
+
+    def __init__(self, d: int, d_ff: int) -> None:
+        super().__init__()
+        self.W_1 = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, d_ff)))
+        self.b_1 = nn.Parameter(torch.zeros(d_ff))
+        self.W_2 = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d_ff, d)))
+        self.b_2 = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(..., d) -> (..., d)``."""
+        inner = step("F", torch.relu(x @ self.W_1 + self.b_1), "inside the feed-forward network")
+        return inner @ self.W_2 + self.b_2
+
+
+class AddAndNorm(nn.Module):
+    """``LN(ΔX + X)``, where ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
+
+    def __init__(self, sizes: BlockSizes) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.norm = nn.LayerNorm(sizes.d, eps=sizes.eps)
+
+    def forward(self, x: Tensor, change: Tensor) -> Tensor:
+        """Both ``(..., d)``, and so is what is returned."""
+        change = step(r"\Delta X", self.dropout(change), "what the sub-layer adds")
+        added = step("Y", change + x, "the sum")
+        normed: Tensor = self.norm(added)
+        return normed
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention and a feed-forward network, each added to its input and normed."""
+
+    def __init__(self, sizes: BlockSizes) -> None:
+        super().__init__()
+        self.self_attention = _attention(sizes)
+        self.add_attention = AddAndNorm(sizes)
+        self.feed_forward = FeedForward(sizes.d, sizes.d_ff)
+        self.add_feed_forward = AddAndNorm(sizes)
+
+    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+        """One block.
+
+        Args:
+            x: ``(batch, length, d)``.
+            hidden: boolean, broadcastable to ``(batch, head, query, key)``.
+
+        Returns:
+            ``(batch, length, d)``.
+        """
+        x = self.add_attention(x, self.self_attention(x, hidden=hidden))
+        x = step("X'", x, "after self-attention")
+        normed: Tensor = self.add_feed_forward(x, self.feed_forward(x))
+        return normed
+
+
+@dataclass(slots=True, eq=False)
+class BlockCache:
+    """Keys and values that a decoder block keeps while it writes.
+
+    Attributes:
+        cross_keys, cross_values: of the memory, ``(batch, head, key, d_k)`` and ``d_v``.
+        keys, values: of the places written so far, likewise; ``None`` before the first.
+        hidden: of those places, ``(batch, 1, 1, key)``.
+    """
+
+    cross_keys: Tensor
+    cross_values: Tensor
+    keys: Tensor | None = None
+    values: Tensor | None = None
+    hidden: Tensor | None = None
+
+
+class DecoderBlock(nn.Module):
+    """Causal self-attention, attention to a memory, and a feed-forward network."""
+
+    def __init__(self, sizes: BlockSizes) -> None:
+        super().__init__()
+        self.self_attention = _attention(sizes, causal=True)
+        self.add_self = AddAndNorm(sizes)
+        self.cross_attention = _attention(sizes)
+        self.add_cross = AddAndNorm(sizes)
+        self.feed_forward = FeedForward(sizes.d, sizes.d_ff)
+        self.add_feed_forward = AddAndNorm(sizes)
+
+    def remember(self, memory: Tensor) -> BlockCache:
+        """The memory's keys and values, worked out once; ``memory`` is ``(batch, key, d)``."""
+        return BlockCache(*self.cross_attention.keys_and_values(memory))
+
+    def forward(
+        self, x: Tensor, hidden: Tensor, cache: BlockCache, memory_hidden: Tensor
+    ) -> Tensor:
+        """One block, over the places that follow those in the cache; they join them there.
+
+        Args:
+            x: ``(batch, length, d)``.
+            hidden: of these places, ``(batch, 1, 1, length)``.
+            cache: what `remember` gave.
+            memory_hidden: ``(batch, 1, 1, key)``.
+
+        Returns:
+            ``(batch, length, d)``.
+        """
+        keys, values = self.self_attention.keys_and_values(x)
+        if cache.keys is not None and cache.values is not None and cache.hidden is not None:
+            keys = torch.cat((cache.keys, keys), -2)
+            values = torch.cat((cache.values, values), -2)
+            hidden = torch.cat((cache.hidden, hidden), -1)
+        cache.keys, cache.values, cache.hidden = keys, values, hidden
+        x = self.add_self(x, self.self_attention.attend(x, keys, values, hidden=hidden))
+        x = step("U'", x, "after self-attention")
+        read = self.cross_attention.attend(
+            x, cache.cross_keys, cache.cross_values, hidden=memory_hidden
+        )
+        x = step("U''", self.add_cross(x, read), "after attention to the memory")
+        normed: Tensor = self.add_feed_forward(x, self.feed_forward(x))
+        return normed
+
+
+def _attention(sizes: BlockSizes, *, causal: bool = False) -> MultiHeadAttention:
+    d_k = sizes.d // sizes.heads if sizes.d_k is None else sizes.d_k
+    d_v = d_k if sizes.d_v is None else sizes.d_v
+    return MultiHeadAttention(
+        sizes.d,
+        sizes.heads,
+        d_k=sizes.d_k,
+        d_v=d_v,
+        causal=causal,
+        project=sizes.heads * d_v != sizes.d,
+    )

@@ -1,0 +1,224 @@
+"""Did an output token come from the words that it looked at? Words taken away, and others.
+
+A token of the output claims the input words that hold at least half of its cross-attention
+(`claimed`). They are taken away in two ways: hidden from cross-attention alone, so that the
+decoder does not see them there, and replaced by ``<unk>`` in the input, so that nothing in the
+model has read them. What that does to the token's probability is compared with taking away every
+other set of as many words of the sentence, punctuation included; where there are more than
+`attnlens.analysis.controls.CONTROLS` of them, with so many drawn at random.
+
+p is exact: it is the share of all such sets that do at least as much. A sentence of n words
+cannot give a p under 1/n to a claim about one word; where not even that could reach the level
+of a verdict, there is no claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.analysis.controls import draw, pool_for
+from attnlens.analysis.verdicts import (
+    CHANCE,
+    LEAST_LIFT,
+    OTHERS,
+    Q_LEVEL,
+    about_one,
+    benjamini_hochberg,
+    divergence,
+    judge,
+    p_value,
+)
+from attnlens.models.seq2seq import UNK, Memory, Seq2Seq
+from attnlens.models.transformer import BlockCache
+from attnlens.recorder import intervene
+
+Floats = NDArray[np.float64]
+Set = tuple[int, ...]
+
+ENOUGH: Final = 0.5
+MOST: Final = 3
+WAYS: Final = ("cross-attention", "model")
+"""Where words are taken from: cross-attention alone, or the whole model."""
+
+TOO_FEW: Final = "too few other words to compare with"
+EVEN: Final = "it looks at them hardly more than at others"
+OTHER_WORDS: Final = "other words do more"
+MAY_BE_CHANCE: Final = "no other words do as much, but of so few that may be chance"
+_LEAST_SETS: Final = math.ceil(1 / Q_LEVEL)
+_AT_ONCE: Final = 256
+_SURE: Final = 1e-12
+
+
+def claimed(weights: Floats) -> Set:
+    """The fewest words, at most `MOST`, that hold `ENOUGH` of the weights ``(word,)``."""
+    order = np.argsort(-weights, kind="stable")[:MOST]
+    held = np.cumsum(weights[order])
+    count = int(np.searchsorted(held, ENOUGH * weights.sum() - 1e-9)) + 1
+    return tuple(sorted(int(place) for place in order[:count]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ablations:
+    """What a model says of an answer of its own with words taken away.
+
+    Attributes:
+        network: the model.
+        source: the input's numbers ``(1, word)``.
+        answer: ``<bos>`` and what was written, ``(1, token + 1)``.
+    """
+
+    network: Seq2Seq
+    source: Tensor
+    answer: Tensor
+
+    def without(self, way: str, sets: Sequence[Set]) -> Floats:
+        """The probability of each token of the answer, ``(set, token)``."""
+        found = [
+            self._some(way, sets[start : start + _AT_ONCE])
+            for start in range(0, len(sets), _AT_ONCE)
+        ]
+        return np.concatenate(found)
+
+    @torch.no_grad()
+    def _some(self, way: str, sets: Sequence[Set]) -> Floats:
+        gone = torch.zeros(len(sets), self.source.shape[1], dtype=torch.bool)
+        for row, one in zip(gone, sets, strict=True):
+            row[list(one)] = True
+        begun = self.answer[:, :-1].expand(len(sets), -1)
+        if way == "model":
+            logits = self.network(self.source.expand(len(sets), -1).masked_fill(gone, UNK), begun)
+        else:
+            memory = _copies(self.network.remember(self.source), len(sets))
+            with intervene(self.network, hide={"decoder.*.cross_attention": gone}):
+                logits = self.network.continued(begun, memory)
+        chosen = self.answer[:, 1:].expand(len(sets), -1)[..., None]
+        shares = logits.double().softmax(-1).gather(-1, chosen)[..., 0]
+        result: Floats = shares.clamp(_SURE, 1 - _SURE).numpy()
+        return result
+
+
+def _copies(memory: Memory, count: int) -> Memory:
+    """One input, many times."""
+    blocks = [
+        BlockCache(
+            block.cross_keys.expand(count, -1, -1, -1), block.cross_values.expand(count, -1, -1, -1)
+        )
+        for block in memory.blocks
+    ]
+    return Memory(memory.hidden.expand(count, -1, -1, -1), blocks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """One way of taking words away from an answer.
+
+    Attributes:
+        singles: each token's probability without each word, ``(word, token)``.
+        claims: one per token, plain data.
+        strongest: of the tokens with a claim, how many claim the set that does most of all.
+        by_chance: how many would if they claimed words at random.
+        p: the chance of so many or more.
+    """
+
+    singles: Floats
+    claims: list[dict[str, Any]]
+    strongest: int
+    by_chance: float
+    p: float | None
+
+
+def check(
+    ablations: Ablations, way: str, attention: Floats, tokens: int, *, seed: int = 0
+) -> Checked:
+    """Test what every token looked at.
+
+    Args:
+        way: of `WAYS`.
+        attention: ``(token, word)``, rows that sum to 1.
+        tokens: how many tokens of the answer make claims; those after them do not.
+        seed: of the sets drawn where there are too many to take all.
+    """
+    words = attention.shape[1]
+    alone = ablations.without(way, [(), *((word,) for word in range(words))])
+    full, singles = alone[0], alone[1:]
+    removed = [claimed(attention[token]) for token in range(tokens)]
+    found: dict[Set, Floats] = {(word,): row for word, row in enumerate(singles)}
+    sets: dict[int, list[Set]] = {}
+    for size in sorted({len(one) for one in removed}):
+        pool = pool_for(range(size), range(words))
+        sets[size] = draw(pool, np.random.default_rng([seed, size]))
+        asked = list(dict.fromkeys([*sets[size], *(one for one in removed if len(one) == size)]))
+        asked = [one for one in asked if one not in found]
+        if asked:
+            found |= zip(asked, ablations.without(way, asked), strict=True)
+    claims = []
+    chances, strongest = [], 0
+    for token, one in enumerate(removed):
+        others = [other for other in sets[len(one)] if other != one]
+        without = found[one][token]
+        effect = float(_effect(full[token], without))
+        claim: dict[str, Any] = {
+            "token": token,
+            "removed": list(one),
+            "removed_from": way,
+            "weight": float(attention[token, list(one)].sum()),
+            "probability": float(full[token]),
+            "without": float(without),
+            "points": float(100 * (without - full[token])),
+            "effect_nats": effect,
+            "controls": 0,
+            "p": None,
+            "q": None,
+            "verdict": None,
+            "reason": TOO_FEW,
+        }
+        if len(others) + 1 >= _LEAST_SETS and claim["weight"] / len(one) < LEAST_LIFT / words:
+            claim["reason"] = EVEN
+        elif len(others) + 1 >= _LEAST_SETS:
+            nats = _effect(full[token], np.array([found[other][token] for other in others]))
+            claim |= {"controls": len(others), "p": p_value(effect, nats), "nats": nats}
+            chances.append(1 / (len(others) + 1))
+            strongest += bool((nats < effect).all())
+        claims.append(claim)
+    _judge(claims)
+    return Checked(
+        singles=singles,
+        claims=claims,
+        strongest=strongest,
+        by_chance=sum(chances),
+        p=_at_least(strongest, chances) if chances else None,
+    )
+
+
+def _effect(full: float, without: float | Floats) -> Floats:
+    """Nats, of the token and all others together."""
+    return divergence(about_one(np.array([full]), 0), about_one(np.asarray(without)[..., None], 0))
+
+
+def _judge(claims: Sequence[dict[str, Any]]) -> None:
+    """q over the claims that can be tested, and verdicts."""
+    tested = [claim for claim in claims if claim["p"] is not None]
+    q_values = benjamini_hochberg([claim["p"] for claim in tested])
+    for claim, q in zip(tested, q_values, strict=True):
+        effect, nats, points = claim["effect_nats"], claim.pop("nats"), claim["points"]
+        judged = judge(effect, np.array([points]), nats, q, against=points > 0)
+        reason = OTHER_WORDS if judged.reason == OTHERS else judged.reason
+        if reason == CHANCE and bool((nats < effect).all()):
+            reason = MAY_BE_CHANCE
+        claim |= {"q": q, "verdict": judged.verdict, "reason": reason}
+
+
+def _at_least(count: int, chances: Sequence[float]) -> float:
+    """The probability of ``count`` successes or more in independent trials."""
+    of = np.ones(1)
+    for chance in chances:
+        of = np.convolve(of, [1 - chance, chance])
+    return float(min(1.0, of[count:].sum()))

@@ -1,0 +1,242 @@
+"""Pairs of sentences from a CSV file, and which of them a model is not to be trained on."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from attnlens.errors import InputError
+from attnlens.text.tokens import tokenise
+
+LARGEST: Final = 256 * 2**20
+LONGEST: Final = 256
+"""Most tokens of a sentence: attention takes their square."""
+
+SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+_NEW: Final = "new combination"
+_OLD: Final = "held out"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two sentences as tokens, and the line of the file they are from."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What a file holds.
+
+    Attributes:
+        columns: the names of the two columns.
+        sha256: of the file's bytes.
+    """
+
+    pairs: tuple[Pair, ...]
+    columns: tuple[str, str]
+    sha256: str
+    path: str
+
+
+def read_pairs(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    separator: str = ",",
+) -> Pairs:
+    """Pairs of sentences from a CSV file, UTF-8 with or without a byte order mark.
+
+    The first row names the columns; empty lines are passed over.
+
+    Args:
+        columns: the two to read, by name; the first two unless given.
+        separator: between columns.
+
+    Raises:
+        InputError: the file, a row or a sentence cannot be used; it says which line.
+    """
+    data = _bytes(path)
+    digest = hashlib.sha256(data).hexdigest()
+    rows = _rows(_text(data, path), separator, path)
+    line, header = next(rows, (1, []))
+    if not header:
+        raise InputError("holds nothing", path=path, remedy="give a CSV file of sentence pairs")
+    names = [name.strip() for name in header]
+    if len(names) < 2:
+        raise InputError(
+            f"has one column where a pair needs two{_other(header[0], separator)}",
+            path=path,
+            line=line,
+            remedy="give two columns, the input and the output",
+        )
+    chosen = names[:2] if columns is None else list(columns)
+    for name in chosen:
+        if names.count(name) != 1:
+            what = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
+            raise InputError(what, path=path, line=line, remedy=f"columns: {', '.join(names)}")
+    places = [names.index(name) for name in chosen]
+    pairs = []
+    for line, row in rows:
+        if len(row) != len(names):
+            raise InputError(
+                f"has {len(row)} column{'s' * (len(row) != 1)}, not {len(names)}",
+                path=path,
+                line=line,
+                remedy="put quotes around a sentence that holds the separator",
+            )
+        source, target = (tuple(tokenise(row[place])) for place in places)
+        for name, tokens in zip(chosen, (source, target), strict=True):
+            if not tokens:
+                raise InputError(
+                    f"the {name!r} is empty", path=path, line=line, remedy="fill or remove the row"
+                )
+            if len(tokens) > LONGEST:
+                raise InputError(
+                    f"the {name!r} has {len(tokens)} tokens, more than {LONGEST}",
+                    path=path,
+                    line=line,
+                    remedy="shorten or remove it",
+                )
+        pairs.append(Pair(source, target, line))
+    if not pairs:
+        raise InputError("has no row below its header", path=path, remedy="add sentence pairs")
+    return Pairs(tuple(pairs), (chosen[0], chosen[1]), digest, str(path))
+
+
+def _bytes(path: str | os.PathLike[str]) -> bytes:
+    remedy = "give a CSV file of sentence pairs"
+    if os.path.isdir(path):
+        raise InputError("is a directory", path=path, remedy=remedy)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError("is a device or a pipe", path=path, remedy=remedy)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise InputError("no such file", path=path, remedy=remedy) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", path=path, remedy=remedy) from None
+    if len(data) > LARGEST:
+        raise InputError(
+            f"is larger than {LARGEST >> 20} MB", path=path, remedy="split it into several"
+        )
+    return data
+
+
+def _text(data: bytes, path: str | os.PathLike[str]) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("is not UTF-8", path=path, line=line, remedy="save it as UTF-8") from None
+
+
+def _rows(
+    text: str, separator: str, path: str | os.PathLike[str]
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not empty, each with the line that it begins on."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    begins = 1
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(
+                f"is not CSV ({error})", path=path, line=begins, remedy="mend its quotes"
+            ) from None
+        if any(cell.strip() for cell in row):
+            yield begins, row
+        begins = reader.line_num + 1
+
+
+def _other(header: str, separator: str) -> str:
+    """What else seems to stand between columns."""
+    for sign, name in SEPARATORS.items():
+        if sign != separator and sign in header:
+            return f"; {name} may stand between them: --separator {_shown(sign)}"
+    return ""
+
+
+def _shown(sign: str) -> str:
+    return "tab" if sign == "\t" else repr(sign)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which pairs are kept from training.
+
+    Single pairs go by a hash of their input: the same sentence always falls on the same side,
+    in any file, so nothing that was trained on is ever asked about as new. Beside them, whole
+    combinations are held out with every pair they have: a combination is an answer without its
+    first tokens, which may say who and not what.
+
+    Attributes:
+        share: of the inputs that are held out.
+        leading: tokens at an answer's start that are no part of its combination.
+        combinations: those that are held out, tokens with spaces between.
+    """
+
+    share: float = 0.1
+    leading: int = 0
+    combinations: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, pairs: Sequence[Pair], share: float = 0.1, leading: int = 0, new: float = 0.05
+    ) -> Rule:
+        """A rule that holds out a share ``new`` of the combinations, chosen by hash.
+
+        Of those, only the ones of whose tokens each occurs in other combinations too: of what
+        was never seen in any of them nothing can be known.
+        """
+        found = dict.fromkeys(pair.target[leading:] for pair in pairs)
+        chosen = {one for one in found if _point("combination", one) < new}
+        known = Counter(token for one in found if one not in chosen for token in set(one))
+        kept = (one for one in chosen if all(known[token] > 1 for token in one))
+        return cls(share, leading, frozenset(" ".join(one) for one in kept if one))
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Rule:
+        """What `to_data` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        words = frozenset(str(one) for one in data["combinations"])
+        return cls(float(data["share"]), int(data["leading"]), words)
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data."""
+        combinations = sorted(self.combinations)
+        return {"share": self.share, "leading": self.leading, "combinations": combinations}
+
+    def side(self, pair: Pair) -> str:
+        """``train``, ``held out``, or ``new combination``, which is held out too."""
+        if " ".join(pair.target[self.leading :]) in self.combinations:
+            return _NEW
+        return _OLD if _point("input", pair.source) < self.share else "train"
+
+    def split(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair], list[Pair]]:
+        """To train on, held out, and held out with their combination, none in two of them."""
+        sides: dict[str, list[Pair]] = {"train": [], _OLD: [], _NEW: []}
+        for pair in pairs:
+            sides[self.side(pair)].append(pair)
+        return sides["train"], sides[_OLD], sides[_NEW]
+
+
+def _point(what: str, tokens: Sequence[str]) -> float:
+    """A number from 0 to 1 that depends on the tokens alone."""
+    digest = hashlib.sha256(" ".join((what, *tokens)).encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2**56

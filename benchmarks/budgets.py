@@ -1,0 +1,89 @@
+"""Every budget in one command: each benchmark that holds one, run in turn, with its verdict.
+
+    python benchmarks/budgets.py                       # without real matches
+    python benchmarks/budgets.py --shared DATA --slow  # all of it, tens of minutes
+    python benchmarks/budgets.py --only record dashboard
+
+Budgets are ratios within one run, so that a busy machine is busy for both sides. A benchmark prints
+its own figures and exits with 1 where one of them is over; the table at the end says which did.
+Training times are in the model card: they are told by `attnlens train` itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A benchmark and what it holds.
+
+    Attributes:
+        name: for ``--only``.
+        what: the budgets.
+        words: the script and its arguments; ``DATA`` is the folder of real matches.
+        slow: whether it takes more than two or three minutes.
+    """
+
+    name: str
+    what: str
+    words: tuple[str, ...]
+    slow: bool = False
+
+
+BUDGETS = (
+    Budget(
+        "cold",
+        "--help 5 x python; explain 1.25 x and 2 x import torch, asked again 0.35 x",
+        ("cold_explain.py",),
+    ),
+    Budget("models", "describe and trace of tiny 1.5 x import torch", ("reference_models.py",)),
+    Budget("maps", "heat maps of every ball 3 x the bare forward", ("heat_maps.py",)),
+    Budget("evidence", "all evidence of a ball 150 x a bare forward", ("evidence_cost.py",)),
+    Budget("reading", "JSON 12 x orjson.loads, memory bounded", ("reading.py", "DATA")),
+    Budget("over", "an over written, 20 x one encoder forward", ("overs.py",)),
+    Budget("record", "what recording costs, from 128 tokens to 2,048", ("recording.py",), True),
+    Budget("dashboard", "ball change 60 ms, first picture 1.5 s", ("dashboard.py",), True),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--shared", type=Path, metavar="DATA", help="the folder of real matches")
+    parser.add_argument("--slow", action="store_true", help="those that take long, too")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", choices=[one.name for one in BUDGETS], default=[]
+    )
+    options = parser.parse_args()
+    rows = []
+    for budget in BUDGETS:
+        if options.only and budget.name not in options.only:
+            continue
+        if "DATA" in budget.words and options.shared is None:
+            rows.append((budget, "not run: needs --shared DATA"))
+            continue
+        if budget.slow and not options.slow and not options.only:
+            rows.append((budget, "not run: --slow"))
+            continue
+        words = [str(options.shared) if word == "DATA" else word for word in budget.words]
+        print(f"\n== {budget.name}: {budget.what}", flush=True)
+        start = time.perf_counter()
+        status = subprocess.run([sys.executable, HERE / words[0], *words[1:]], check=False)
+        minutes = (time.perf_counter() - start) / 60
+        verdict = {0: "pass", 1: "FAIL"}.get(status.returncode, "broken")
+        rows.append((budget, f"{verdict} ({minutes:.1f} min)"))
+    print()
+    for budget, verdict in rows:
+        print(f"{budget.name:<10} {verdict:<28} {budget.what}")
+    return int(any(verdict.startswith(("FAIL", "broken")) for _, verdict in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

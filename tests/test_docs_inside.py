@@ -1,0 +1,67 @@
+"""docs/inside-a-transformer.md: what the page shows is what its commands and examples print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from command_line import REPOSITORY, Here, clean_environment
+
+DOCUMENT = REPOSITORY / "docs" / "inside-a-transformer.md"
+BLOCK = re.compile(r"^```(sh|text|python)\n(.*?)^```$", re.M | re.S)
+SLOW = ("python -m attnlens.training.tiny",)
+"""Commands of a minute; what the first of them makes is tested in test_tiny.py."""
+
+
+def blocks() -> list[tuple[str, str]]:
+    return BLOCK.findall(DOCUMENT.read_text(encoding="utf-8"))
+
+
+def steady(text: str) -> str:
+    """Without the last digits of a rounding error, which are the machine's."""
+    return re.sub(r"largest difference [\d.e+-]+\d", "largest difference", text)
+
+
+def test_every_block_of_output_is_what_its_command_prints(
+    attnlens_here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {}
+    printed, compared = "", 0
+    for kind, text in blocks():
+        if kind == "python":
+            capsys.readouterr()
+            exec(compile(text, str(DOCUMENT), "exec"), names)
+            printed = capsys.readouterr().out
+        elif kind == "sh":
+            (command,) = text.splitlines()
+            if command.startswith(SLOW):
+                continue
+            first, *words = shlex.split(command)
+            if first == "attnlens":
+                printed = attnlens_here.good(*words)
+            else:
+                done = subprocess.run(
+                    [sys.executable, *words], cwd=REPOSITORY, env=clean_environment(),
+                    capture_output=True, text=True, encoding="utf-8", check=False,
+                )  # fmt: skip
+                assert (done.returncode, first) == (0, "python"), done.stderr
+                printed = done.stdout
+        else:
+            assert steady(text) in steady(printed)
+            compared += 1
+    assert compared >= 8
+
+
+def test_the_figures_in_the_words_are_those_of_the_outputs() -> None:
+    page = DOCUMENT.read_text(encoding="utf-8")
+    words = BLOCK.sub("", page)
+    table = next(text for kind, text in blocks() if kind == "text" and "partners" in text)
+    rows = {line.split()[0]: line.split() for line in table.splitlines() if "%" in line}
+    one, none = rows["one"], rows["none"]
+    assert f"{float(one[2].rstrip('%')):.0f}% of the attention on average" in words
+    assert f"{one[5]}\n  of the answers change" in words
+    assert f"{float(none[4].rstrip('%')):.0f}% of the answers go" in words

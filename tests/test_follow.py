@@ -1,0 +1,162 @@
+"""A match that grows while it is read: nothing half-written is told, nothing is missed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command_line import Here, clean_environment, command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.following import SETTLED, Growing
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.trained import load_predictor
+from attnlens.errors import MatchFileError
+
+SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
+LINES = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_however_the_file_grows_each_ball_is_told_once_and_whole(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("growing") / "match.csv"
+    text = "".join(LINES[:14])
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=8)))
+    clock = Clock()
+    growing = Growing(str(path), clock)
+    told: list[BallReference] = []
+    with path.open("w", encoding="utf-8") as file:
+        for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+            file.write(text[start:end])
+            file.flush()
+            news = growing.poll()
+            whole = max(0, text[:end].count("\n") - 1)
+            if news is not None:
+                assert not news.corrected
+                told += news.bowled
+            assert len(told) == whole
+            clock.now += 0.5
+    assert told == [BallReference(1, index) for index in range(1, 14)]
+    assert growing.trouble is None
+
+
+def test_a_last_line_without_an_end_is_taken_when_the_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "match.csv"
+    path.write_text("".join(LINES[:10]).rstrip("\n"), encoding="utf-8")
+    clock = Clock()
+    growing = Growing(str(path), clock)
+    first = growing.poll()
+    assert first is not None
+    assert len(first.bowled) == 8
+    clock.now += SETTLED / 2
+    assert growing.poll() is None
+    clock.now += SETTLED
+    second = growing.poll()
+    assert second is not None
+    assert second.bowled == (BallReference(1, 9),)
+    assert growing.settled
+    assert growing.poll() is None
+
+
+def test_a_document_is_read_when_it_is_whole_and_a_correction_is_said(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    whole = next((shared_data / "formats" / "json").rglob("*.json")).read_text(encoding="utf-8")
+    path = tmp_path / "match.json"
+    clock = Clock()
+    growing = Growing(str(path), clock)
+    assert growing.poll() is None
+    path.write_text(whole[: len(whole) // 2], encoding="utf-8")
+    assert growing.poll() is None
+    assert isinstance(growing.trouble, MatchFileError)
+    path.write_text(whole, encoding="utf-8")
+    news = growing.poll()
+    assert news is not None
+    assert growing.trouble is None
+    balls = sum(len(side.deliveries) for side in read_match(path).innings)
+    assert len(news.bowled) == balls
+    document = json.loads(whole)
+    delivery = document["innings"][0]["overs"][0]["deliveries"][0]
+    for part in ("batter", "total"):
+        delivery["runs"][part] += 1
+    path.write_text(json.dumps(document), encoding="utf-8")
+    news = growing.poll()
+    assert news is not None
+    assert (news.bowled, news.corrected) == ((), True)
+
+
+def test_each_new_ball_is_told_and_the_next_explained(tmp_path: Path) -> None:
+    path = tmp_path / "match.csv"
+    path.write_text("".join(LINES[:40]), encoding="utf-8")
+    words = command("explain", path.name, "--follow", "--idle", "6", "--json", "--no-evidence")
+    process = subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=clean_environment(OMP_NUM_THREADS="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = json.loads(process.stdout.readline())
+    assert (first["bowled"], first["next"], first["waiting"]) == ([], None, "a new over begins")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(LINES[40][:20])
+        file.flush()
+        time.sleep(0.8)
+        file.write(LINES[40][20:])
+    second = json.loads(process.stdout.readline())
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")
+    assert [one["index"] for one in second["bowled"]] == [40]
+    assert second["next"]["ball"]["index"] == 41
+    assert second["next"]["prediction"]["actual"] is None
+    whole = tmp_path / "whole.csv"
+    whole.write_text("".join(LINES[:41]), encoding="utf-8")
+    told = explain_ball(read_match(whole), BallReference(1, 40), load_predictor(), evidence=False)[
+        "prediction"
+    ]
+    assert second["bowled"][0]["surprise_bits"] == told["surprise_bits"]
+    assert second["bowled"][0]["actual"] == told["actual"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["missing.csv", "--follow"], "no such file"),
+        (["bad.csv", "--follow"], "bad.csv"),
+        (["match.csv", "--follow", "--ball", "47"], "--follow explains the ball not yet bowled"),
+        (["match.csv", "--follow", "--all"], "--follow explains the ball not yet bowled"),
+        (["match.csv", "--follow", "--bowler", "X"], "not --bowler"),
+        (["match.csv", "--follow", "--out", "x"], "--follow writes to stdout"),
+        (["match.csv", "--ball", "4", "--idle", "3"], "--idle is for --follow"),
+        (["match.csv", "--follow", "--idle", "-1"], "is no number of seconds"),
+    ],
+)
+def test_what_cannot_be_followed_is_one_line(
+    attnlens_here: Here, words: list[str], said: str
+) -> None:
+    Path("match.csv").write_text("".join(LINES), encoding="utf-8")
+    Path("bad.csv").write_text("not,a,match\n1,2,3\n", encoding="utf-8")
+    answer = attnlens_here("explain", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1

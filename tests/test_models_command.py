@@ -1,0 +1,178 @@
+"""``models``, ``describe`` and ``trace`` as commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import REPOSITORY, Here, run_process
+
+import attnlens
+from attnlens.models.catalogue import MODELS
+from attnlens.models.tiny import TinyTransformer, save_tiny
+
+MATCH = REPOSITORY / "sample_data" / "match.csv"
+
+
+def test_the_models_are_listed(attnlens_here: Here) -> None:
+    text = attnlens_here.good("models")
+    told = json.loads(attnlens_here.good("models", "--json"))
+    assert [one["name"] for one in told] == [entry.name for entry in MODELS]
+    for one in told:
+        assert one["name"] in text
+        assert {"title", "source", "purpose", "input", "parameters", "sizes"} <= set(one)
+    by_name = {one["name"]: one for one in told}
+    assert by_name["tiny"]["parameters"] == 260
+    assert by_name["attention"]["sizes"] == {"d": 4, "heads": 2, "d_k": 2, "d_v": 2}
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in MODELS])
+def test_every_model_is_described_in_every_form(name: str, attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("describe", name, "--format", "json"))
+    assert told["name"] == name
+    assert told["equations"]
+    assert told["sizes"]["parameters"] > 0
+    assert told == json.loads(attnlens_here.good("describe", name, "--json"))
+    text = attnlens_here.good("describe", name)
+    markdown = attnlens_here.good("describe", name, "--format", "markdown")
+    for one in told["equations"]:
+        assert one["text"] in text
+        assert one["latex"] in markdown
+    latex = attnlens_here.good("describe", name, "--format", "latex", "--out", "a.tex")
+    assert latex == ""
+    written = (attnlens_here.folder / "a.tex").read_text(encoding="utf-8")
+    assert written.startswith("\\documentclass")
+    assert len(text.splitlines()) < 300
+
+
+def test_a_trace_in_every_form(attnlens_here: Here) -> None:
+    text = attnlens_here.good("trace", "tiny", "3,6,4,4,5")
+    assert "S = Q Kᵀ / √5   (5, 5)   logits" in text
+    assert text.rstrip().endswith(".")
+    assert "All 12 equations were worked out again" in text
+    told = json.loads(attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--json"))
+    assert [one["symbol"] for one in told["steps"]][:2] == ["h_0", "Q"]
+    assert told["steps"][-1]["values"] == [6, 3, 5, 5, 4]
+    assert told["labels"]["token"] == ["3", "6", "4", "4", "5"]
+    assert told["retraced"]["largest_difference"] < 1e-4
+    assert attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--html", "a.html") == ""
+    assert "<svg" in (attnlens_here.folder / "a.html").read_text(encoding="utf-8")
+    both = attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--html", "b.html", "--json")
+    assert json.loads(both) == told
+
+
+def test_attention_of_rows_and_of_a_number_of_them(attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("trace", "attention", "1,0,0,1; 0,1,0,1", "--json"))
+    weights = next(one for one in told["steps"] if one["symbol"] == "A_i")
+    assert weights["axes"] == ["head", "token", "token"]
+    assert weights["values"][1] == [[0.5, 0.5], [0.5, 0.5]]
+    drawn = json.loads(attnlens_here.good("trace", "attention", "3", "--json"))
+    assert drawn == json.loads(attnlens_here.good("trace", "attention", "3", "--json"))
+    assert drawn["inputs"][0]["shape"] == [3, 4]
+
+
+def test_a_ball_of_a_match_goes_through_the_predictor(attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("trace", "temporal", MATCH, "--ball", "47", "--json"))
+    assert told["about"].startswith("innings 1, delivery 47 of ")
+    logits = next(one for one in told["steps"] if one["symbol"] == "logits")
+    explained = json.loads(
+        attnlens_here.good("explain", MATCH, "--ball", "47", "--json", "--no-evidence")
+    )
+    import torch
+
+    chances = torch.tensor(logits["values"][0]).softmax(-1).tolist()
+    expected = [one["probability"] for one in explained["prediction"]["outcomes"]]
+    assert chances == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_ball_not_yet_bowled_is_traced(attnlens_here: Here) -> None:
+    lines = MATCH.read_text(encoding="utf-8").splitlines(keepends=True)
+    (attnlens_here.folder / "cut.csv").write_text("".join(lines[:38]), encoding="utf-8")
+    told = json.loads(
+        attnlens_here.good("trace", "temporal", "cut.csv", "--ball", "next", "--json")
+    )
+    assert told["retraced"]["equations"] == 124
+    assert "not yet bowled" in told["about"]
+    named = attnlens_here.good(
+        *("trace", "temporal", "cut.csv", "--ball", "next", "--bowler", "Someone New", "--json")
+    )
+    assert "Someone New" in json.loads(named)["about"]
+
+
+@pytest.mark.parametrize("ball", ["1", "2", "2:1", "-1"])
+def test_the_first_and_the_last_balls_are_traced(ball: str, attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("trace", "temporal", MATCH, "--ball", ball, "--json"))
+    assert told["retraced"]["equations"] == 124
+    assert told["retraced"]["largest_difference"] < 1e-5
+
+
+def test_a_checkpoint_is_described_as_what_it_is(attnlens_here: Here) -> None:
+    path = attnlens_here.folder / "wide.safetensors"
+    save_tiny(path, TinyTransformer(vocabulary=4, width=6, context=2, d_ff=7, heads=2), {})
+    told = json.loads(attnlens_here.good("describe", path, "--json"))
+    assert told["sizes"]["d_ff"] == 7
+    assert told["equations"][1]["text"] == "Q_i = h_0 W_Q,i"
+    assert "token" in attnlens_here("trace", path, "3,4").err
+    attnlens_here.good("trace", path, "3,0")
+    assert json.loads(attnlens_here.good("describe", "measured", "--json"))["name"] == "temporal"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("describe", "nix"), "no model is called 'nix'; give temporal, attention, tiny"),
+        (("describe", "."), "is no file"),
+        (("describe", MATCH), "was not written by attnlens"),
+        (("trace", "tiny", "3,1,4,1,12"), "token 12 in place 5 is out of range"),
+        (("trace", "tiny", "3,1,-4,1,1"), "token -4 in place 3 is out of range"),
+        (("trace", "tiny", "3,1,4"), "3 tokens given; give 5 tokens from 0 to 9"),
+        (("trace", "tiny", "a,b"), "'a,b' is no list of tokens"),
+        (("trace", "tiny", ""), "'' is no list of tokens"),
+        (("trace", "tiny", "3,1,4,1,5.0"), "is no list of tokens"),
+        (("trace", "tiny", "٣,1,4,1,5"), "is no list of tokens"),
+        (("trace", "tiny", "9" * 5000), "is out of range"),
+        (("trace", "attention", "1,2;3"), "row 1 has 2 numbers, not 4"),
+        (("trace", "attention", "x,1,2,3"), "row 1 ('x,1,2,3') is no row of numbers"),
+        (("trace", "attention", "nan,1,2,3"), "row 1 holds what is no number of use"),
+        (("trace", "attention", "0"), "0 rows cannot be drawn"),
+        (("trace", "attention", "100000000000"), "rows cannot be drawn"),
+        (("trace", "temporal", MATCH), "which ball is not said"),
+        (("trace", "temporal", MATCH, "--ball", "999"), "there is no delivery 999"),
+        (("trace", "temporal", "none.csv", "--ball", "1"), "none.csv"),
+        (("trace", "tiny", "3,1,4,1,5", "--html", "no/a.html"), "its folder does not exist"),
+        (("trace", "tiny", "3,1,4,1,5", "--html", "a", "--out", "a"), "is the file of"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: tuple[str | Path, ...], said: str, attnlens_here: Here
+) -> None:
+    answer = attnlens_here(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.err
+    assert answer.err.startswith("attnlens: ")
+    assert answer.err.count("\n") == 1
+    assert "; " in answer.err
+    assert len(answer.err) < 1000
+    assert attnlens_here.files() == []
+
+
+def test_as_a_process_where_the_terminal_knows_ascii_only(tmp_path: Path) -> None:
+    done = run_process(
+        tmp_path, "trace", "tiny", "3,6,4,4,5", PYTHONIOENCODING="ascii", NO_COLOR="1"
+    )
+    assert (done.status, done.err) == (0, "")
+    assert done.out.isascii()
+    assert "S = Q K^T / sqrt 5" in done.out
+    plain = run_process(tmp_path, "describe", "tiny", PYTHONIOENCODING="ascii")
+    assert plain.out.isascii()
+    assert "?" not in plain.out
+
+
+def test_python_has_both() -> None:
+    import torch
+
+    model = torch.nn.Linear(2, 3)
+    assert "Y = x Wᵀ + b" in str(attnlens.describe(model, torch.ones(1, 2)))
+    assert "Y = x Wᵀ + b" in str(attnlens.trace(model, torch.ones(1, 2)))

@@ -1,0 +1,223 @@
+"""What may go wrong around a command: other processes, the disk, the network, odd arguments."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import REPOSITORY, clean_environment, command, run_process
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from attnlens.cli import build_parser, main
+
+LEFT_OUT = {"dashboard", "mcp", "planted"}
+"""Commands that stay once they have begun, or that train whatever they are given."""
+
+LONG = {"train", "planted", "simulate", "evaluate", "faithfulness", "heads"}
+"""Commands that would take minutes were they given matches."""
+
+ODD = (
+    *("", " ", "-", "--", "=1", "%s", "{x}", "a\nb", "ü\u202e", "\x1b[31m", "True", "9" * 40),
+    *("-1", "0", "1e999", "nan", "47", "7.10", "2:47", "legal:0", "last", "next", "W"),
+    *("match.csv", "match.csv::x", "nothing.csv", ".", "/dev/null", "bundled", "json", "micro"),
+)
+
+
+def _parsers() -> dict[str, argparse.ArgumentParser]:
+    commands = next(one for one in build_parser()._actions if one.dest == "command").choices
+    assert commands is not None
+    return dict(commands)  # type: ignore[call-overload, no-any-return]
+
+
+PARSERS = _parsers()
+
+
+@st.composite
+def command_lines(draw: st.DrawFn) -> list[str]:
+    """A command, any of its options, and values that fit or do not."""
+    name = draw(st.sampled_from(sorted(set(PARSERS) - LEFT_OUT)))
+    words = [name]
+    values = st.sampled_from([one for one in ODD if name not in LONG or one[:5] != "match"])
+    values |= st.text(max_size=8).filter(lambda text: "\0" not in text)
+    actions = [one for one in PARSERS[name]._actions if one.dest not in ("help", "command")]
+    flags = [one for one in actions if one.option_strings]
+    for action in draw(st.lists(st.sampled_from(flags), max_size=4)) if flags else ():
+        words.append(action.option_strings[-1])
+        if action.nargs != 0:
+            fitting = st.sampled_from(list(action.choices)) if action.choices else values
+            words.append(str(draw(values | fitting)))
+    words += draw(st.lists(values, max_size=3))
+    if name == "train":
+        words.append("nothing.csv")
+    return words
+
+
+@given(words=command_lines())
+@settings(
+    max_examples=250,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_any_command_line_is_answered_or_refused_in_one_line(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    sample_match_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BROWSER", "true")
+    monkeypatch.setenv("ATTNLENS_NO_EVIDENCE", "1")
+    monkeypatch.setenv("ATTNLENS_IDLE", "0")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    (tmp_path / "match.csv").write_bytes(sample_match_path.read_bytes())
+    if "--follow" not in words:
+        monkeypatch.delenv("ATTNLENS_IDLE")
+    status = main(words)
+    said = capsys.readouterr()
+    assert status in (0, 1, 2), words
+    assert "Traceback" not in said.err
+    assert "a fault of ours" not in said.err, words
+    if status == 2:
+        complaint = [line for line in said.err.splitlines() if line.startswith("attnlens: ")]
+        assert complaint, said.err
+        assert all(character.isprintable() for character in complaint[-1])
+    leftovers = [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")]
+    assert leftovers == []
+
+
+def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path) -> None:
+    """No telemetry, no update check, no font: whoever connects is told on."""
+    spy = tmp_path / "spy"
+    spy.mkdir()
+    (spy / "sitecustomize.py").write_text(
+        "import socket\n"
+        "def refused(self, address, *rest):\n"
+        f"    open({str(tmp_path / 'asked')!r}, 'a').write(repr(address))\n"
+        "    raise OSError('no network here')\n"
+        "socket.socket.connect = socket.socket.connect_ex = refused\n"
+        "socket.getaddrinfo = lambda *address, **more: refused(None, address)\n",
+        encoding="utf-8",
+    )
+    environment = {"PYTHONPATH": f"{spy}{os.pathsep}{REPOSITORY}"}
+    for words in (
+        ("explain", sample_match_path, "--ball", "47", "--format", "html"),
+        ("predict", sample_match_path),
+        ("whatif", sample_match_path, "--ball", "47", "--set", "last=W"),
+        ("simulate", "--seed", "3", "--out", "made.csv"),
+    ):
+        answer = run_process(tmp_path, *words, **environment)
+        assert answer.status == 0, answer.err
+    nobody = ("--base-url", "http://127.0.0.1:9/v1", "--retries", "0", "--llm-model", "x")
+    asked = run_process(
+        tmp_path, "narrate", sample_match_path, "--ball", "4", *nobody, **environment
+    )
+    assert asked.status == 2
+    assert "127.0.0.1" in (tmp_path / "asked").read_text()  # the spy sees who does ask
+    assert (tmp_path / "asked").read_text().count("(") == 1 or "9" in (
+        tmp_path / "asked"
+    ).read_text()
+
+
+def test_a_home_that_takes_nothing_costs_nothing(tmp_path: Path, sample_match_path: Path) -> None:
+    environment = clean_environment(HOME="/proc/nowhere", ATTNLENS_NO_CACHE="")
+    environment = {
+        k: v for k, v in environment.items() if k not in ("XDG_CACHE_HOME", "ATTNLENS_NO_CACHE")
+    }
+    done = subprocess.run(
+        command("explain", sample_match_path, "--ball", "47", "--no-evidence"),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_several_processes_writing_one_file_leave_one_whole_file(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    words = command("predict", sample_match_path, "--out", "balls.csv")
+    environment = clean_environment(OMP_NUM_THREADS="1")
+    several = [subprocess.Popen(words, cwd=tmp_path, env=environment) for _ in range(3)]
+    assert [one.wait(120) for one in several] == [0, 0, 0]
+    alone = run_process(tmp_path, "predict", sample_match_path)
+    assert (tmp_path / "balls.csv").read_text(encoding="utf-8") == alone.out
+    assert [path.name for path in tmp_path.iterdir()] == ["balls.csv"]
+
+
+def test_a_killed_process_leaves_the_old_file_and_the_next_one_writes_it(
+    tmp_path: Path, sample_match_path: Path
+) -> None:
+    target = tmp_path / "all.jsonl"
+    target.write_text("what was there\n")
+    words = command("explain", sample_match_path, "--all", "--no-evidence", "--out", target)
+    process = subprocess.Popen(words, cwd=tmp_path, env=clean_environment(OMP_NUM_THREADS="1"))
+    for _ in range(600):
+        parts = list(tmp_path.glob("*.part"))
+        if parts and parts[0].stat().st_size:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert target.read_text() == "what was there\n"
+    assert run_process(tmp_path, "schema", "--out", target).status == 0
+    assert target.read_text().startswith("{")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a limit that Linux keeps")
+def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path, sample_match_path: Path) -> None:
+    import resource
+
+    target = tmp_path / "all.jsonl"
+    target.write_text("what was there\n")
+
+    def little_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    done = subprocess.run(
+        command("explain", sample_match_path, "--all", "--no-evidence", "--out", target.name),
+        cwd=tmp_path,
+        env=clean_environment(OMP_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+        preexec_fn=little_room,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "attnlens: all.jsonl: cannot be written (File too large)"
+    assert target.read_text() == "what was there\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
+
+
+def _calls(tree: ast.AST) -> list[tuple[str, ast.Call]]:
+    return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def test_no_code_comes_out_of_a_file() -> None:
+    """Nothing is unpickled, evaluated or handed to a shell."""
+    found: list[str] = []
+    for folder in ("attnlens", "dashboard", "templates"):
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            for name, call in _calls(ast.parse(path.read_text(encoding="utf-8"))):
+                named: dict[str | None, Any] = {one.arg: one.value for one in call.keywords}
+                safe = "weights_only" in named and ast.unparse(named["weights_only"]) == "True"
+                if (
+                    name in ("eval", "exec", "compile", "os.system", "os.popen")
+                    or name.startswith(("pickle.", "marshal.", "shelve."))
+                    or (name == "torch.load" and not safe)
+                    or (name.startswith("subprocess.") and "shell" in named)
+                ):
+                    found.append(f"{path.relative_to(REPOSITORY)}: {name}")
+    assert found == []

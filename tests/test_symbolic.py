@@ -1,0 +1,362 @@
+"""`describe`: equations derived from the live module, so that another module reads otherwise."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from command_line import clean_environment
+from torch import Tensor, nn
+
+import attnlens
+from attnlens.errors import RecordingError
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.tiny import TinyTransformer
+from attnlens.probe import step
+from attnlens.render.description import render_description_latex, render_description_markdown
+from attnlens.symbolic import Description, describe
+from attnlens.symbolic.families import Member, families
+
+TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
+
+TWELVE = [
+    "h_0 = E[x]",
+    "Q = h_0 W_Q",
+    "K = h_0 W_K",
+    "V = h_0 W_V",
+    "S = Q Kᵀ / √5",
+    "A = softmax(S)",
+    "h_attn = (A V) W_O",
+    "h_1 = LN(h_0 + h_attn)",
+    "h_ff = GELU(h_1 W_1) W_2",
+    "h_2 = h_1 + h_ff",
+    "logits = h_2 W_out",
+    "y = argmax(logits)",
+]
+
+
+def of_tiny(model: TinyTransformer) -> Description:
+    return describe(model, TOKENS, batched=True, name="tiny")
+
+
+def texts(told: Description) -> list[str]:
+    return [equation.text for equation in told.equations]
+
+
+def changes(model: TinyTransformer) -> tuple[set[str], set[str]]:
+    """Equations that go, and equations that come."""
+    now = texts(of_tiny(model))
+    return set(TWELVE) - set(now), set(now) - set(TWELVE)
+
+
+def test_tiny_has_the_twelve_equations_of_its_definition() -> None:
+    told = of_tiny(TinyTransformer())
+    assert texts(told) == TWELVE
+    assert told.sizes == {
+        "vocabulary": 10, "width": 5, "context": 5, "heads": 1, "d_k": 5, "d_ff": 5,
+        "parameters": 260,
+    }  # fmt: skip
+    shapes = {equation.symbol: equation.shape for equation in told.equations}
+    assert shapes["S"] == (5, 5)
+    assert shapes["logits"] == (5, 10)
+    assert shapes["y"] == (5,)
+    assert {(one.symbol, one.shape) for one in told.parameters} == {
+        ("E", (10, 5)), ("W_Q", (5, 5)), ("W_K", (5, 5)), ("W_V", (5, 5)), ("W_O", (5, 5)),
+        ("γ", (5,)), ("β", (5,)), ("W_1", (5, 5)), ("W_2", (5, 5)), ("W_out", (5, 10)),
+    }  # fmt: skip
+    assert "LN(v) = γ ⊙ (v − mean(v)) / √(var(v) + 1e-05) + β, over the last axis" in told.notation
+
+
+def test_the_latex_of_the_equations() -> None:
+    latex = {one.symbol: one.latex for one in of_tiny(TinyTransformer()).equations}
+    assert latex["S"] == "S = Q {K}^\\top / \\sqrt{5}"
+    assert latex["h_1"] == ("h_1 = \\operatorname{LN}\\left(h_0 + h_{\\mathrm{attn}}\\right)")
+    assert latex["h_attn"] == "h_{\\mathrm{attn}} = \\left(A V\\right) W_O"
+
+
+def test_without_the_norm_its_line_goes() -> None:
+    model = TinyTransformer()
+    model.norm = nn.Identity()  # type: ignore[assignment]
+    assert changes(model) == ({"h_1 = LN(h_0 + h_attn)"}, {"h_1 = h_0 + h_attn"})
+    told = of_tiny(model)
+    assert not any(line.startswith("LN") for line in told.notation)
+    assert told.sizes["parameters"] == 250
+
+
+def test_another_activation_is_another_line() -> None:
+    model = TinyTransformer()
+    model.activation = nn.ReLU()  # type: ignore[assignment]
+    assert changes(model) == ({"h_ff = GELU(h_1 W_1) W_2"}, {"h_ff = ReLU(h_1 W_1) W_2"})
+    assert "ReLU(v) = max(v, 0)" in of_tiny(model).notation
+    model.activation = nn.GELU(approximate="tanh")
+    assert changes(model)[1] == {"h_ff = GELU_tanh(h_1 W_1) W_2"}
+
+
+def test_several_heads_carry_an_index() -> None:
+    told = of_tiny(TinyTransformer(width=6, heads=2))
+    assert texts(told)[1:7] == [
+        "Q_i = h_0 W_Q,i",
+        "K_i = h_0 W_K,i",
+        "V_i = h_0 W_V,i",
+        "S_i = Q_i K_iᵀ / √3",
+        "A_i = softmax(S_i)",
+        "h_attn = concat_i(A_i V_i) W_O",
+    ]
+    assert told.equations[1].shape == (5, 3), "of one head"
+    assert any(line.startswith("i: a head, 1 to 2") for line in told.notation)
+
+
+def test_a_bias_appears_where_it_is_added() -> None:
+    class Biased(TinyTransformer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.b_out = nn.Parameter(torch.zeros(10))
+            self.register_forward_hook(lambda *_: None)
+
+        def forward(self, x: Tensor) -> Tensor:
+            h_0 = step("h_0", self.E[x])
+            return step("logits", h_0 @ self.W_out + self.b_out)
+
+    told = of_tiny(Biased())
+    assert texts(told) == ["h_0 = E[x]", "logits = h_0 W_out + b_out"]
+    unused = [one.name for one in told.parameters if one.description == "not used in this pass"]
+    assert "W_1" in unused
+    assert "b_out" not in unused
+
+
+def test_a_wider_feed_forward_network_has_other_shapes() -> None:
+    told = of_tiny(TinyTransformer(d_ff=10))
+    assert texts(told) == TWELVE
+    shapes = {one.symbol: one.shape for one in told.parameters}
+    assert (shapes["W_1"], shapes["W_2"]) == ((5, 10), (10, 5))
+    assert (told.sizes["d_ff"], told.sizes["parameters"]) == (10, 310)
+
+
+def test_a_changed_eps_is_told() -> None:
+    model = TinyTransformer()
+    model.norm.eps = 1e-3
+    assert any("√(var(v) + 0.001)" in line for line in of_tiny(model).notation)
+
+
+def test_causal_attention_hides_what_comes_later() -> None:
+    told = describe(MultiHeadAttention(4, 2, causal=True), torch.randn(1, 3, 4), batched=True)
+    assert "A_i = softmax(S_i; later hidden)" in texts(told)
+    assert "later: true where a key comes after the query" in told.notation
+
+
+def test_plain_data_has_the_promised_fields() -> None:
+    data = of_tiny(TinyTransformer()).to_dict()
+    assert list(data) == ["name", "sizes", "notation", "parameters", "equations"]
+    assert {tuple(one) for one in data["parameters"]} == {
+        ("name", "symbol", "shape", "dtype", "description")
+    }
+    assert {tuple(one) for one in data["equations"]} == {
+        ("symbol", "latex", "text", "shape", "description")
+    }
+    assert data["parameters"][0]["dtype"] == "float32"
+    assert data["equations"][0]["shape"] == [5, 5]
+
+
+# Modules of others, which name no step.
+
+
+def test_torchs_own_encoder_layer_is_written_out() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    told = describe(layer, torch.randn(1, 3, 8), batched=True)
+    assert texts(told) == [
+        "Q_i = x W_Q,iᵀ + b_Q,i",
+        "K_i = x W_K,iᵀ + b_K,i",
+        "V_i = x W_V,iᵀ + b_V,i",
+        "S_i = Q_i K_iᵀ / 2",
+        "A_i = softmax(S_i)",
+        "h_self_attn = concat_i(A_i V_i) W_Oᵀ + b_O",
+        "h_norm1 = LN_norm1(x + h_self_attn)",
+        "h_linear1 = h_norm1 W_linear1ᵀ + b_linear1",
+        "h_linear2 = ReLU(h_linear1) W_linear2ᵀ + b_linear2",
+        "Y = LN_norm2(h_norm1 + h_linear2)",
+    ]
+    first = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True).eval()
+    told = describe(first, torch.randn(1, 3, 8), batched=True)
+    assert "Q_i = h_norm1 W_Q,iᵀ + b_Q,i" in texts(told)
+    assert texts(told)[-1] == "Y = x + h_self_attn + h_linear2"
+
+
+def test_a_stack_of_layers_is_told_together() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    stack = nn.TransformerEncoder(layer, 5, enable_nested_tensor=False).eval()
+    x = torch.randn(1, 3, 8)
+    each = describe(stack, x, batched=True, together=False)
+    told = describe(stack, x, batched=True)
+    assert len(each.equations) == 50
+    assert len(told.equations) < 25
+    assert "A_i^(s) = softmax(S_i^(s))" in texts(told)
+    assert any(one.description.endswith("s: 0, 1, 2, 3, 4") for one in told.equations)
+
+
+def test_a_plain_network_is_named_by_its_modules() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(), nn.Linear(4, 2))
+    told = describe(net, torch.randn(5, 3))
+    assert texts(told) == ["h_0 = x W_0ᵀ + b_0", "h_1 = ReLU(h_0)", "Y = h_1 W_3ᵀ + b_3"]
+    assert told.equations[0].description == "output of 0 (Linear)"
+    assert net.training, "left as it was"
+    assert str(told).splitlines()[0] == "Sequential"
+
+
+class Attending(nn.Module):
+    """Attention by torch's one call, as many write it."""
+
+    def __init__(self, causal: bool) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(6, 18, bias=False)
+        self.causal = causal
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, 2, 3).permute(2, 0, 3, 1, 4)
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return mixed.transpose(1, 2).reshape(batch, length, 6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_in_one_call_is_written_out(causal: bool) -> None:
+    told = describe(Attending(causal), torch.randn(1, 4, 6), batched=True)
+    symbols = [one.symbol for one in told.equations]
+    assert symbols[1:3] == ["S", "A"]
+    assert told.equations[1].text.endswith("/ √3")
+    assert ("later hidden" in told.equations[2].text) is causal
+
+
+def test_what_has_no_formula_is_told_by_its_name() -> None:
+    told = describe(nn.GRU(3, 4, batch_first=True), torch.randn(1, 5, 3), batched=True)
+    assert [one.text.partition("(")[0] for one in told.equations] == ["Y_1 = GRU_1", "Y_2 = GRU_2"]
+
+
+def test_the_module_is_left_as_it_was_and_gives_what_it_gave() -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    x = torch.randn(2, 3, 8)
+    before = layer(x)
+    trace = attnlens.trace(layer, x)
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert not any(one._forward_hooks or one._forward_pre_hooks for one in layer.modules())
+    assert torch.equal(layer(x), before)
+    torch.testing.assert_close(trace.output, before)
+    assert torch.is_grad_enabled()
+
+
+def test_a_module_that_fails_is_left_as_it_was() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 6))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        describe(net, torch.randn(2, 3))
+    assert net.training
+    assert not any(one._forward_hooks for one in net.modules())
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+def test_nothing_to_describe_is_said() -> None:
+    with pytest.raises(RecordingError, match="nothing to run it on"):
+        describe(nn.Linear(2, 2))
+    with pytest.raises(RecordingError, match="2 names for 1 tensors"):
+        describe(nn.Linear(2, 2), torch.ones(1, 2), names=("a", "b"))
+
+    class Fixed(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.ones_like(x)
+
+    with pytest.raises(RecordingError, match="nothing that it returns depends on the input"):
+        describe(Fixed(), torch.ones(1))
+
+
+def test_steps_of_one_name_are_told_apart_by_where_they_are() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.own = MultiHeadAttention(4, 1)
+            self.cross = MultiHeadAttention(4, 1)
+
+        def forward(self, x: Tensor, c: Tensor) -> Tensor:
+            return step("h", self.cross(step("z", self.own(x)), c), "out")
+
+    told = describe(
+        Two(), torch.randn(1, 3, 4), torch.randn(1, 2, 4), names=("X", "C"), batched=True
+    )
+    assert texts(told)[0] == "Q^(own) = X W_Q^(own)"
+    assert "K^(cross) = C W_K^(cross)" in texts(told)
+    latex = told.equations[0].latex
+    assert latex == "Q^{(\\mathrm{own})} = X W_Q^{(\\mathrm{own})}"
+
+
+def test_families_keep_what_differs() -> None:
+    def member(name: str, width: int) -> Member:
+        return Member(
+            f"Q^({name})", f"Q^{{({name})}}", f"Q^({name}) = x / √{width}", (1, width), "asks", name
+        )
+
+    one = Member("y", "y", "y = x", (1,), "", "")
+    few = [member("a", 2), member("b", 3), one]
+    assert families(few) == few, "two are told one by one"
+    told = families([member("a", 2), member("b", 3), member("c", 5), one])
+    assert [each.text for each in told] == ["Q^(s) = x / √⟨2, 3, 5⟩", "y = x"]
+    assert told[0].shape == (1, None)
+    assert told[0].description == "asks; s: a, b, c"
+
+
+# Forms.
+
+
+def documents() -> Sequence[Any]:
+    stack = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 3, enable_nested_tensor=False
+    )
+    return [
+        of_tiny(TinyTransformer()),
+        of_tiny(TinyTransformer(width=6, heads=3)),
+        describe(stack, torch.randn(1, 3, 8), batched=True),
+        describe(MultiHeadAttention(4, 2, causal=True), torch.randn(1, 3, 4), batched=True),
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_latex_is_a_whole_document(number: int, tmp_path: Path) -> None:
+    text = render_description_latex(documents()[number].to_dict())
+    assert text.startswith("\\documentclass")
+    assert text.endswith("\\end{document}")
+    for opened, closed in (("{", "}"), ("\\left", "\\right")):
+        assert text.count(opened) == text.count(closed)
+    assert text.count("\\begin{") == text.count("\\end{")
+    assert all(ord(sign) < 0x250 for sign in text), "inputenc knows no more"
+    latex = shutil.which("pdflatex")
+    if latex is None:
+        return
+    (tmp_path / "a.tex").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [latex, "-interaction=nonstopmode", "-halt-on-error", "a.tex"], cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0
+
+
+def test_markdown_holds_every_equation() -> None:
+    told = of_tiny(TinyTransformer()).to_dict()
+    text = render_description_markdown(told)
+    for one in told["equations"]:
+        assert f"$${one['latex']}$$" in text
+    assert "| attention.W\\_Q | W\\_Q | (5, 5) | float32 |" in text
+
+
+def test_no_compiler_is_loaded() -> None:
+    code = (
+        "import sys, torch, attnlens\n"
+        "attnlens.trace(torch.nn.TransformerEncoderLayer(4, 2, 8), torch.ones(2, 1, 4))\n"
+        "print([n for n in sys.modules if n.startswith(('torch._dynamo', 'torch._inductor'))])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env=clean_environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -1,0 +1,292 @@
+"""`trace`: every number of a pass, and every equation worked out again from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from command_line import REPOSITORY
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import attnlens
+from attnlens.cricket.inside import loaded, read_ball
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.predictor import FullModel
+from attnlens.probe import step
+from attnlens.render.trace import render_trace, to_ascii
+from attnlens.render.trace_html import render_trace_html
+from attnlens.symbolic.evaluate import difference
+from attnlens.symbolic.tracing import run
+
+CLOSE = 1e-5
+
+
+class Written(nn.Module):
+    """A module whose forward pass is a function of one tensor."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+        self.w = nn.Parameter(torch.randn(4, 4, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return step("y", self.function(x @ self.w))
+
+
+HALF = torch.tensor([True, False, True, False])
+
+FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
+    "sum": (lambda h: h + 1.5, "y = x w + 1.5"),
+    "difference": (lambda h: 2 - h, "y = 2 − x w"),
+    "of a sum": (lambda h: (h + 1) * 3, "y = 3 (x w + 1)"),
+    "quotient": (lambda h: h / 3, "y = x w / 3"),
+    "root": (lambda h: h * 7**-0.5, "y = x w / √7"),
+    "turned quotient": (lambda h: 3 / (h * h + 1), "y = 3 / (x w ⊙ x w + 1)"),
+    "power": (lambda h: h**2, "y = (x w)^2"),
+    "minus": (lambda h: -h, "y = −(x w)"),
+    "in place": (lambda h: h.clone().add_(1).mul_(2), "y = 2 (x w + 1)"),
+    "alpha": (lambda h: torch.add(h, h, alpha=2), "y = x w + 2 x w"),
+    "softmax": (lambda h: h.softmax(-1), "y = softmax(x w)"),
+    "softmax of columns": (lambda h: h.softmax(0), "y = softmax_1(x w)"),
+    "log softmax": (lambda h: h.log_softmax(-1), "y = log softmax(x w)"),
+    "hidden": (
+        lambda h: h.masked_fill(HALF, -math.inf).softmax(-1).masked_fill(HALF, 0),
+        "y = softmax(x w; C_1 hidden)",
+    ),
+    "masked": (lambda h: h.masked_fill(HALF, 2.0), "y = [x w; 2 where C_1]"),
+    "where": (lambda h: torch.where(h > 0, h, -1.0), "y = [x w where x w > 0 else −1]"),
+    "sums": (lambda h: h.sum(-1, keepdim=True) + h.mean(0), "y = sum(x w) + mean_1(x w)"),
+    "of all": (lambda h: h.sum(), "y = sum_all(x w)"),
+    "largest of columns": (lambda h: h.argmax(0), "y = argmax_1(x w)"),
+    "largest": (lambda h: h.amax(-1), "y = max(x w)"),
+    "concat": (lambda h: torch.cat([h, h.tanh()], -1), "y = concat(x w, tanh(x w))"),
+    "stack": (lambda h: torch.stack([h, h.relu()]), "y = stack(x w, ReLU(x w))"),
+    "item": (lambda h: h[1:, 2], "y = (x w)[1:, 2]"),
+    "moved": (lambda h: h.t().unsqueeze(0).expand(3, 4, 3)[1], "y = ((x w)ᵀ)[1]"),
+    "gelu": (nn.functional.gelu, "y = GELU(x w)"),
+    "silu": (nn.functional.silu, "y = SiLU(x w)"),
+    "norm": (lambda h: nn.functional.layer_norm(h, (4,)), "y = LN(x w)"),
+    "rms": (lambda h: nn.functional.rms_norm(h, (4,), eps=1e-4), "y = RMSNorm(x w)"),
+    "einsum": (
+        lambda h: torch.einsum("qd,kd->qk", h, h),
+        "y = einsum_[qd,kd→qk](x w, x w)",
+    ),
+    "clamp": (lambda h: h.clamp(-1, 1), "y = clamp(x w, −1, 1)"),
+    "clamped below": (lambda h: h.clamp(min=0), "y = max(x w, 0)"),
+    "sigmoid": (torch.sigmoid, "y = σ(x w)"),
+    "argmax": (lambda h: h.argmax(-1), "y = argmax(x w)"),
+    "nothing added": (lambda h: h + torch.zeros_like(h), "y = x w"),
+    "linear": (
+        lambda h: nn.functional.linear(h, torch.ones(2, 4), torch.zeros(2)),
+        "y = (x w) 1ᵀ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_reads_as_it_computes(name: str) -> None:
+    function, text = FORMULAS[name]
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+    trace = attnlens.trace(Written(function), x)
+    (y,) = trace.steps
+    assert y.equation == text
+    assert y.difference is not None
+    assert y.difference < CLOSE
+    with torch.no_grad():
+        torch.testing.assert_close(y.values, Written(function)(x), equal_nan=True)
+
+
+def test_an_equation_that_says_something_else_than_the_code_is_found_out() -> None:
+    told = run(Written(lambda h: h + 1.5), [torch.randn(3, 4)])
+    (named,) = told.named
+    assert difference(named) == pytest.approx(0, abs=CLOSE)
+    for kind in ("subtract", "multiply", "maximum"):
+        original = named.expression.kind
+        named.expression.kind = kind
+        assert (difference(named) or 0) > 0.01
+        named.expression.kind = original
+    wrong = replace(named, value=named.value[:2])
+    assert difference(wrong) == math.inf
+    named.expression.kind = "opaque"
+    assert difference(named) is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    heads=st.sampled_from([1, 2, 3]),
+    width=st.sampled_from([6, 12]),
+    first=st.booleans(),
+    batch_first=st.booleans(),
+    activation=st.sampled_from(["relu", "gelu"]),
+    length=st.integers(1, 5),
+    batch=st.integers(1, 3),
+    masked=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_every_equation_of_torchs_encoder_layer_holds(
+    heads: int,
+    width: int,
+    first: bool,
+    batch_first: bool,
+    activation: str,
+    length: int,
+    batch: int,
+    masked: bool,
+    seed: int,
+) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = nn.TransformerEncoderLayer(
+            width, heads, 7, norm_first=first, batch_first=batch_first, activation=activation
+        ).eval()
+        x = torch.randn(*((batch, length) if batch_first else (length, batch)), width)
+    mask = torch.ones(length, length, dtype=torch.bool).triu(1) if masked else None
+    inputs = (x,) if mask is None else (x, mask)
+    trace = attnlens.trace(layer, *inputs)
+    assert trace.unchecked == ()
+    assert trace.difference is not None
+    assert trace.difference < CLOSE
+    assert {"Q", "A"} <= {one.symbol.partition("_")[0] for one in trace.steps}
+    with torch.no_grad():
+        torch.testing.assert_close(trace.output, layer(*inputs), atol=1e-5, rtol=1e-4)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    heads=st.integers(1, 3),
+    causal=st.booleans(),
+    queries=st.integers(1, 4),
+    keys=st.integers(1, 4),
+    d_v=st.integers(1, 3),
+    seed=st.integers(0, 99),
+)
+def test_every_equation_of_our_own_attention_holds(
+    heads: int, causal: bool, queries: int, keys: int, d_v: int, seed: int
+) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = MultiHeadAttention(5, heads, d_k=2, d_v=d_v, causal=causal)
+        x, context = torch.randn(2, queries, 5), torch.randn(2, max(keys, queries), 5)
+    trace = attnlens.trace(layer, x, context, names=("X", "C"))
+    assert trace.unchecked == ()
+    assert (trace.difference or 0) < CLOSE
+    torch.testing.assert_close(trace.steps[-1].values, trace.output)
+
+
+def test_heads_come_first_and_axes_are_told() -> None:
+    layer = MultiHeadAttention(4, 2)
+    axes = {"X": ("batch", "token", None)}
+    trace = attnlens.trace(
+        layer, torch.randn(1, 3, 4), names=("X",), axes=axes, batched=True,
+        labels={"token": ["a", "b", "c"]},
+    )  # fmt: skip
+    s = next(one for one in trace.steps if one.symbol == "S_i")
+    assert s.axes == ("head", "token", "token")
+    assert s.shape == (3, 3)
+    assert s.values.shape == (2, 3, 3)
+    page = render_trace(trace.to_dict())
+    assert "  head 2\n" in page
+    rows = [line.split() for line in page.splitlines()]
+    assert ["a", "b", "c"] in rows, "the columns of S"
+    with pytest.raises(KeyError):
+        trace["nothing"]
+
+
+def test_what_is_not_finite_is_plain_json_too() -> None:
+    trace = attnlens.trace(Written(lambda h: h.masked_fill(HALF, -math.inf)), torch.ones(1, 4))
+    data = json.loads(json.dumps(trace.to_dict(), allow_nan=False))
+    assert data["steps"][0]["values"][0][0] == "-inf"
+    assert "−inf" in render_trace(data)
+    assert "−inf" in render_trace_html(data)
+
+
+def test_a_value_changed_later_keeps_what_it_was() -> None:
+    class Changing(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            h = step("h", x * 2)
+            h += 1
+            return step("g", h)
+
+    trace = attnlens.trace(Changing(), torch.ones(2))
+    assert trace["h"].tolist() == [2, 2]
+    assert trace["g"].tolist() == [3, 3]
+    assert [one.equation for one in trace.steps] == ["h = 2 x", "g = h + 1"]
+    assert trace.difference == 0
+
+
+def test_every_equation_of_the_predictor_holds() -> None:
+    model = loaded()
+    path = str(REPOSITORY / "sample_data" / "match.csv")
+    reading = read_ball(model, path, {"ball": "47"})
+    assert isinstance(model.module, FullModel)
+    trace = attnlens.trace(
+        model.module, *reading.inputs, names=reading.names, axes=reading.axes, batched=True
+    )
+    # These five are rules on who bowled and what happened, described in words.
+    assert trace.unchecked == ("R", "seen", "R_over", "unseen", "X_long")
+    assert len(trace.steps) > 100
+    assert trace.difference is not None
+    assert trace.difference < 1e-5
+    with torch.no_grad():
+        assert torch.equal(trace.output, model.module(*reading.inputs))
+    attention = [one for one in trace.steps if one.symbol.startswith("A_i")]
+    assert len(attention) == 5
+    for one in attention:
+        torch.testing.assert_close(one.values.sum(-1), torch.ones(one.values.shape[:-1]))
+
+
+# The pages.
+
+
+def of_tiny() -> dict[str, Any]:
+    from attnlens.models.catalogue import reference_model
+
+    entry, _ = reference_model("tiny")
+    model = entry.loaded()
+    reading = entry.reading(model, "3,6,4,4,5")
+    return attnlens.trace(
+        model.module, *reading.inputs, name="tiny", axes=reading.axes, labels=reading.labels,
+        batched=True, about=reading.about,
+    ).to_dict()  # fmt: skip
+
+
+def test_the_page_needs_no_script_and_holds_every_number() -> None:
+    data = of_tiny()
+    page = render_trace_html(data)
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "default-src &#x27;none&#x27;" in page
+    assert page.count("<section") == page.count("</section>") == 13
+    assert page.count('class="grid"') == 13
+    assert page.count("<rect") == 2 * 5 + 10 * 25 + 50
+    weights = next(one for one in data["steps"] if one["symbol"] == "A")["values"]
+    for row in weights:
+        for value in row:
+            assert f">{value:.3f}</text>" in page
+
+
+def test_what_is_wide_is_cut_and_says_so() -> None:
+    trace = attnlens.trace(Written(lambda h: h.repeat_interleave(30, -1) * 1.0), torch.ones(40, 4))
+    data = trace.to_dict()
+    page = render_trace(data, width=80)
+    assert all(len(line) <= 80 for line in page.splitlines())
+    assert "rows more" in page
+    assert " more" in page
+    html = render_trace_html(data)
+    assert "24 rows and 72 columns more" in html
+
+
+def test_a_hostile_label_stays_text() -> None:
+    data = of_tiny()
+    data["labels"]["token"] = ["<script>alert(1)</script>", "\x1b[31m", "a", "b", "c"]
+    assert "<script" not in render_trace_html(data)
+    assert "\x1b" not in render_trace(data)
+    assert to_ascii("S = Q Kᵀ / √5") == "S = Q K^T / sqrt 5"
+    assert render_trace(data, unicode=False).isascii()

@@ -1,0 +1,291 @@
+"""``attnlens text``: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import REPOSITORY, Here, run_process
+from text_cases import toy_model, toy_rows, write_csv
+
+import attnlens
+from attnlens.text import TextModel, explain_text
+from attnlens.text.evaluation import evaluate
+from attnlens.text.pairs import read_pairs
+from attnlens.text.training import TextRecipe, TextSizes
+
+SAMPLE = REPOSITORY / "sample_data" / "commentary.csv"
+SENTENCE = (
+    "Farrokhpur over the wicket, a little short outside off, and Okonjara slashes it past "
+    "backward point, looked like four, Suvarenko hauls it in, two."
+)
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small checkpoint."""
+    folder = tmp_path_factory.getbasetemp()
+    path = folder / "toy.safetensors"
+    toy_model(folder).save(path)
+    return path
+
+
+# Training
+
+
+def test_training_says_how_far_it_is_and_what_came_of_it(
+    attnlens_here: Here, tmp_path: Path
+) -> None:
+    write_csv(tmp_path / "pairs.csv", toy_rows(150))
+    words = ("text", "train", "pairs.csv", "--epochs", "3", "--width", "16", "--heads", "2")
+    words += ("--d-ff", "16", "--seed", "7", "--leading", "1", "--out")
+    done = run_process(tmp_path, *words, "one.safetensors")
+    assert (done.status, done.out) == (0, "")
+    lines = done.err.splitlines()
+    assert [re.sub(r" *[\d.]+", " N", line) for line in lines[:3]] == [
+        "[ N s] epoch N of N: loss N nats"
+    ] * 3
+    assert "held-out pairs: " in lines[3]
+    assert "of combinations never trained on" in lines[4]
+    assert attnlens_here.files() == ["one.safetensors", "pairs.csv"]
+    assert attnlens_here(*words, "two.safetensors").status == 0  # another process, another folder
+    files = [(tmp_path / f"{name}.safetensors").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+    about = TextModel.load(tmp_path / "one.safetensors").about
+    assert about["recipe"]["seed"] == 7
+    assert about["rule"]["leading"] == 1
+    assert about["sizes"]["width"] == 16
+
+
+# The model that comes along
+
+
+def test_the_bundled_model_knows_its_held_out_sentences() -> None:
+    model = TextModel.load()
+    data = evaluate(model, read_pairs(SAMPLE))
+    for name in ("held_out", "new_combinations"):
+        for part, value in model.about["figures"][name].items():
+            assert data[name][part] == pytest.approx(value, abs=0.005), (name, part)
+    assert data["held_out"]["pairs"] > 400
+    assert data["held_out"]["exact"] > 0.96
+    assert data["new_combinations"]["pairs"] > 200
+    assert data["new_combinations"]["exact"] > 0.9
+    weights = REPOSITORY / "attnlens" / "models" / "weights"
+    assert (weights / "seq2seq.safetensors").stat().st_size < 1_000_000
+    card = (weights / "README.md").read_text(encoding="utf-8")
+    assert model.sha256 in card
+    assert f"{data['held_out']['exact']:.1%}" in card
+    assert f"{data['new_combinations']['exact']:.1%}" in card
+
+
+def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
+    card = (REPOSITORY / "attnlens/models/weights/README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^attnlens text train (.*)$", card, re.M)
+    about = TextModel.load().about
+    told = dict(re.findall(r"--([\w-]+) (\S+)", command))
+    assert told.pop("out") == "seq2seq.safetensors"
+    assert told == {"leading": str(about["rule"]["leading"])}
+    assert about["recipe"] == dataclasses.asdict(TextRecipe())
+    chosen = {name: about["sizes"][name] for name in dataclasses.asdict(TextSizes())}
+    longest = {"source_length": 51, "target_length": 7}
+    assert chosen == {**dataclasses.asdict(TextSizes()), **longest}
+    assert about["data"]["sha256"] == read_pairs(SAMPLE).sha256
+
+
+# Explaining
+
+
+def test_an_explanation_reads_from_top_to_bottom(attnlens_here: Here) -> None:
+    out = attnlens_here.good("text", "explain", "seq2seq", SENTENCE, "--positions")
+    assert re.search(r"^output +farrokhpur okonjara 2 point cut$", out, re.M)
+    for token in ("farrokhpur", "okonjara", "2", "point", "cut"):
+        assert re.search(rf"^  {token} +>?[\d.]+% ", out, re.M), token
+    assert out.count("hidden from cross-attention ") >= 5
+    assert out.count("replaced by <unk> ") >= 5
+    assert re.search(r"✓ supported|– not better than chance", out)
+    assert "positions: what is added to each word" in out
+    assert "\x1b" not in out
+    for width in (60, 80, 100, 128):
+        attnlens_here.patch.setenv("COLUMNS", str(width))
+        lines = attnlens_here.good("text", "explain", "seq2seq", SENTENCE).splitlines()
+        assert max(map(len, lines)) <= width
+        assert "…" not in " ".join(lines) or width < 100
+
+
+def test_json_is_what_python_gives(attnlens_here: Here, toy: Path) -> None:
+    text = toy_rows()[3][0]
+    told = json.loads(attnlens_here.good("text", "explain", toy, text, "--json"))
+    assert told == json.loads(json.dumps(explain_text(TextModel.load(toy), text)))
+    attnlens_here.good("text", "explain", toy, text, "--format", "json", "--out", "a.json")
+    assert json.loads((attnlens_here.folder / "a.json").read_text("utf-8")) == told
+
+
+def test_unknown_words_are_said(attnlens_here: Here, toy: Path) -> None:
+    out = attnlens_here.good(
+        "text", "explain", toy, "Please take the \x1bgoogly\x07 box, friend", "--no-evidence"
+    )
+    assert "! 'googly' is not in the vocabulary: read as <unk>" in out
+    assert "\x1b" not in out
+    assert "hidden from" not in out
+
+
+class Balanced(html.parser.HTMLParser):
+    """Every element that is opened is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.append(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_page_needs_nothing_else(attnlens_here: Here, toy: Path) -> None:
+    text = 'take the red box, not the <script>alert(1)</script> & "quoted" one'
+    attnlens_here.good("text", "explain", toy, text, "--html", "a.html")
+    page = (attnlens_here.folder / "a.html").read_text(encoding="utf-8")
+    reader = Balanced()
+    reader.feed(page)
+    assert reader.open == []
+    assert not {"script", "link", "img", "iframe"} & set(reader.tags)
+    assert not re.search(r"https?://|url\(|@import", page)
+    assert "default-src &#x27;none&#x27;" in page
+    data = explain_text(TextModel.load(toy), text)
+    words, tokens = len(data["input"]["tokens"]), len(data["output"]["tokens"])
+    waves = words * TextModel.load(toy).network.sizes.width
+    assert reader.tags.count("rect") == words * tokens + waves
+    assert attnlens_here.good("text", "explain", toy, text, "--format", "html").strip() == (
+        page.strip()
+    )
+
+
+def test_what_was_recorded_opens_in_view(attnlens_here: Here, toy: Path) -> None:
+    attnlens_here.good("text", "explain", toy, toy_rows()[3][0], "--record", "r.safetensors")
+    recording = attnlens.load_recording(attnlens_here.folder / "r.safetensors")
+    assert [site.split(".")[-1] for site in recording] == [
+        "self_attention",
+        "self_attention",
+        "cross_attention",
+    ]
+    out = attnlens_here.good("view", "r.safetensors", "--format", "text")
+    assert "decoder.0.cross_attention" in out
+    assert "take" in out
+
+
+# Words
+
+
+def test_neighbours_and_analogies(attnlens_here: Here, toy: Path) -> None:
+    told = json.loads(attnlens_here.good("text", "neighbours", toy, "Red", "--json"))
+    assert told["word"] == "red"
+    out = attnlens_here.good("text", "neighbours", toy, "red", "--count", "3")
+    assert out.count("\n  ") >= 3
+    assert all(one["word"] in out for one in told["neighbours"][:3])
+    assert "drawn at random" in out
+    out = attnlens_here.good("text", "analogy", toy, "red", "blue", "cup", "--side", "input")
+    assert out.startswith("red - blue + cup\n")
+    assert "The three words are left out" in out
+    told = json.loads(attnlens_here.good("text", "analogy", toy, "r", "b", "C", "--side", "output",
+                                         "--json"))  # fmt: skip
+    assert told["words"] == ["r", "b", "c"]
+
+
+# Evaluating
+
+
+def test_evaluation_is_of_held_out_pairs(attnlens_here: Here, toy: Path) -> None:
+    path = write_csv(attnlens_here.folder / "toy.csv", toy_rows(200))
+    told = json.loads(attnlens_here.good("text", "evaluate", toy, path, "--check", "2", "--json"))
+    assert told == json.loads(
+        json.dumps(evaluate(TextModel.load(toy), read_pairs(path), checked=2))
+    )
+    out = attnlens_here.good("text", "evaluate", toy, path)
+    assert f"{told['held_out']['pairs']} held-out pairs: {told['held_out']['exact']:.1%}" in out
+    train, _, _ = TextModel.load(toy).rule.split(read_pairs(path).pairs)
+    seen = [(" ".join(pair.source), " ".join(pair.target)) for pair in train[:20]]
+    answer = attnlens_here("text", "evaluate", toy, write_csv(path.with_name("seen.csv"), seen))
+    assert answer.status == 1
+    assert answer.out == "held-out pairs: none\n" + (
+        "held-out pairs of combinations never trained on: none\n"
+    )
+
+
+def test_settings_reach_the_commands_of_text(attnlens_here: Here, toy: Path) -> None:
+    settings = attnlens_here.folder / "attnlens.toml"
+    settings.write_text('[text]\ncount = 2\nside = "output"\n', encoding="utf-8")
+    told = json.loads(attnlens_here.good("text", "neighbours", toy, "r", "--json"))
+    assert told["side"] == "output"
+    assert len(told["neighbours"]) == 2
+    attnlens_here.patch.setenv("ATTNLENS_COUNT", "1")
+    told = json.loads(attnlens_here.good("text", "analogy", toy, "r", "g", "b", "--json"))
+    assert len(told["neighbours"]) == 1
+    settings.write_text("[text]\ncuont = 2\n", encoding="utf-8")
+    answer = attnlens_here("text", "neighbours", toy, "r")
+    assert answer.status == 2
+    assert "in [text] 'cuont' is no setting" in answer.err
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["explain", "seq2seq", ""], "the sentence is empty; give at least one word"),
+        (["explain", "seq2seq", "   "], "the sentence is empty"),
+        (["explain", "seq2seq", "ball " * 99], "the sentence has 99 tokens, and seq2seq reads"),
+        (["explain", "nothing", "a"], "nothing: no such checkpoint; give a file that `attnlens t"),
+        (["explain", "bad.csv", "a"], "bad.csv: is not a safetensors checkpoint; give a file"),
+        (["explain", "seq2seq", "a", "--json", "--positions"], "--positions is a picture"),
+        (["explain", "seq2seq", "a", "--out", "x/y"], "x/y: its folder does not exist"),
+        (["explain", "seq2seq", "a", "--html", "p", "--record", "p"], "p: is the file of --html"),
+        (["neighbours", "seq2seq", "googly"], "'googly' is not among the input words of seq2seq"),
+        (["neighbours", "seq2seq", "two words"], "'two words' is 2 words; give one word"),
+        (["analogy", "seq2seq", "cut", "cuts", "qqq"], "'qqq' is not among the input words"),
+        (["train", "bad.csv", "--out", "m"], "bad.csv:1: has one column where a pair needs two"),
+        (["train", "none.csv", "--out", "m"], "none.csv: no such file"),
+        (["train", "few.csv", "--out", "m"], "few.csv: leaves 1 pairs to train on"),
+        (["train", "few.csv", "--out", "few.csv"], "few.csv: is read by this command too"),
+        (["train", "few.csv", "--out", "m", "--columns", "a"], "--columns 'a' is not two names"),
+        (["train", "few.csv", "--out", "m", "--epochs", "0"], "argument --epochs: '0' is not a"),
+        (["train", "few.csv", "--out", "m", "--separator", ";;"], "argument --separator: ';;' is"),
+        (["evaluate", "seq2seq", "bad.csv"], "bad.csv:1: has one column"),
+        ([], "say what to do with text; give train, explain"),
+    ],
+)
+def test_bad_input_is_one_line(attnlens_here: Here, words: list[str], said: str) -> None:
+    (attnlens_here.folder / "bad.csv").write_text("a\nx\n", encoding="utf-8")
+    (attnlens_here.folder / "few.csv").write_text("a,b\nx,y\n", encoding="utf-8")
+    answer = attnlens_here("text", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"attnlens: {said}")
+    assert answer.err.count("\n") == 1
+    assert "; " in answer.err
+    assert attnlens_here.files() == ["bad.csv", "few.csv"]
+
+
+def test_the_picture_holds_the_weights(attnlens_here: Here, toy: Path) -> None:
+    """Every weight of half a per cent or more stands in its row and column."""
+    data = explain_text(TextModel.load(toy), toy_rows()[3][0])
+    out = attnlens_here.good("text", "explain", toy, toy_rows()[3][0])
+    block = out.split("every token down its column\n")[1].split("\n\n")[0].splitlines()[1:]
+    weights = np.array([token["cross_attention"] for token in data["output"]["tokens"]]).T
+    for row, line in zip(weights, block, strict=True):
+        shown = [int(found) for found in re.findall(r"(\d+)%", line)]
+        assert shown == [round(100 * weight) for weight in row if weight >= 0.005]

@@ -1,0 +1,192 @@
+"""The reference model tiny: its equations, its task, and what its attention means."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from command_line import Here, clean_environment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attnlens
+from attnlens.errors import CheckpointError
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.tiny import TinyTransformer, load_tiny, save_tiny
+from attnlens.training.tiny import accuracy, answers, partners, train_tiny
+
+EXACT = 1e-6
+Array = np.ndarray[Any, Any]
+Tokens = st.lists(st.integers(0, 9), min_size=5, max_size=5)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> TinyTransformer:
+    return load_tiny()
+
+
+def by_numpy(model: TinyTransformer, tokens: list[int]) -> dict[str, Array]:
+    """The equations of the design, in double precision."""
+    w = {name: value.detach().double().numpy() for name, value in model.named_parameters()}
+    h0 = w["E"][tokens]
+    q, k, v = (h0 @ w[f"attention.W_{letter}"] for letter in "QKV")
+    s = q @ k.T / math.sqrt(5)
+    a = np.exp(s - s.max(1, keepdims=True))
+    a /= a.sum(1, keepdims=True)
+    h_attn = (a @ v) @ w["attention.W_O"]
+    x = h0 + h_attn
+    normed = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    h1 = normed * w["norm.weight"] + w["norm.bias"]
+    inner = h1 @ w["W_1"]
+    erf = np.vectorize(math.erf)
+    h_ff = (inner * 0.5 * (1 + erf(inner / math.sqrt(2)))) @ w["W_2"]
+    h2 = h1 + h_ff
+    logits = h2 @ w["W_out"]
+    return {
+        "h_0": h0, "Q": q, "K": k, "V": v, "S": s, "A": a, "h_attn": h_attn, "h_1": h1,
+        "h_ff": h_ff, "h_2": h2, "logits": logits, "y": logits.argmax(1),
+    }  # fmt: skip
+
+
+def test_it_has_260_parameters_as_the_design_counts_them() -> None:
+    model = TinyTransformer()
+    assert sum(one.numel() for one in model.parameters()) == 260
+    assert 10 * 5 + 4 * 25 + 10 + 2 * 25 + 50 == 260
+    biases = [name for name, _ in model.named_parameters() if "bias" in name]
+    assert biases == ["norm.bias"], "no biases outside the norm"
+
+
+@settings(max_examples=30, deadline=None)
+@given(tokens=Tokens)
+def test_every_traced_number_is_that_of_an_independent_forward_pass(tokens: list[int]) -> None:
+    # At the size of starting weights an absolute difference of 1e-6 is one of rounding.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(11)
+        model = TinyTransformer()
+    trace = attnlens.trace(model, torch.tensor([tokens]), batched=True)
+    expected = by_numpy(model, tokens)
+    assert [step.symbol for step in trace.steps] == list(expected)
+    for symbol, value in expected.items():
+        np.testing.assert_allclose(trace[symbol].numpy(), value, atol=EXACT, rtol=EXACT)
+
+
+@settings(max_examples=15, deadline=None)
+@given(tokens=Tokens)
+def test_so_it_is_for_the_trained_weights(tokens: list[int]) -> None:
+    model = load_tiny()
+    trace = attnlens.trace(model, torch.tensor([tokens]), batched=True)
+    for symbol, value in by_numpy(model, tokens).items():
+        size = max(1.0, float(np.abs(value).max()))
+        np.testing.assert_allclose(trace[symbol].numpy(), value, atol=EXACT * size)
+
+
+def test_partners_are_answered_and_nothing_else() -> None:
+    tokens = torch.tensor([[3, 6, 4, 4, 5], [0, 0, 0, 0, 0]])
+    assert answers(tokens).tolist() == [[6, 3, 5, 5, 4], [0, 0, 0, 0, 0]]
+    assert partners(tokens)[0, 2].tolist() == [False, False, False, False, True]
+
+
+def test_the_bundled_model_answers_every_input_rightly(tiny: TinyTransformer) -> None:
+    assert accuracy(tiny) == (1.0, 1.0)
+
+
+def test_its_attention_points_at_the_partner_and_the_answer_rests_on_it(
+    tiny: TinyTransformer,
+) -> None:
+    # Without positions an input is what it holds: each set of five stands for its orders.
+    tokens = torch.tensor(list(itertools.combinations_with_replacement(range(10), 5)))
+    with torch.no_grad(), attnlens.record(tiny) as recording:
+        answer = tiny(tokens).argmax(-1)
+    assert list(recording) == ["attention"]
+    weights = recording["attention"].weights[:, 0]
+    partner = partners(tokens)
+    most = weights == weights.amax(-1, keepdim=True)
+    most &= most.cumsum(-1) == 1
+    count = partner.sum(-1)
+
+    def with_hidden(hidden: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad(), attnlens.intervene(tiny, hide=hidden[:, None]):
+            return tiny(tokens).argmax(-1)
+
+    one, several = count == 1, count > 1
+    assert (most & partner).any(-1)[count > 0].all()
+    assert (with_hidden(most) == tokens)[one].all(), "without its partner a token is alone"
+    assert (with_hidden(most) == answer)[several].all(), "another partner does as well"
+    assert (with_hidden(partner) == tokens)[several].all()
+    torch.manual_seed(0)
+    other = torch.rand(weights.shape).masked_fill(most, -1).argmax(-1, keepdim=True)
+    chance = with_hidden(torch.zeros_like(most).scatter(-1, other, True)) != answer
+    assert chance[one].float().mean() < 0.05
+    # Where there is no partner, hiding the most attended key should change nothing. It does.
+    changed = (with_hidden(most) != answer)[count == 0].float().mean()
+    assert 0.3 < changed < 0.6
+
+
+def test_training_is_the_same_for_the_same_seed_and_learns() -> None:
+    state = torch.get_rng_state()
+    one, other = train_tiny(seed=3, steps=30), train_tiny(seed=3, steps=30)
+    assert torch.equal(torch.get_rng_state(), state), "the caller's random numbers are left alone"
+    for mine, its in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(mine, its)
+    different = train_tiny(seed=4, steps=30)
+    assert not torch.equal(one.E, different.E)
+    assert accuracy(one)[0] > 0.3  # far above the tenth of guessing
+
+
+def test_the_command_trains_writes_and_tells(tmp_path: Path) -> None:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "attnlens.training.tiny", *words]
+        environment = clean_environment(OMP_NUM_THREADS="1")
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    done = run("--out", "t.safetensors", "--steps", "5")
+    assert done.returncode == 0, done.stderr
+    assert "of answers right" in done.stdout
+    model = load_tiny(tmp_path / "t.safetensors")
+    again = train_tiny(steps=5)
+    assert torch.equal(model.W_out, again.W_out)
+    bad = run("--out", "nowhere/t.safetensors")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith("attnlens: ")
+    assert bad.stderr.count("\n") == 1
+
+
+def test_a_checkpoint_is_read_back_and_a_damaged_one_refused(tmp_path: Path) -> None:
+    model = TinyTransformer(vocabulary=7, width=6, context=3, d_ff=11, heads=2)
+    path = tmp_path / "odd.safetensors"
+    save_tiny(path, model, {"task": "none"})
+    read = load_tiny(path)
+    assert read.sizes == model.sizes
+    tokens = torch.tensor([[0, 6, 2]])
+    assert torch.equal(read(tokens), model.eval()(tokens))
+    path.write_bytes(path.read_bytes().replace(b'\\"d_ff\\": 11', b'\\"d_ff\\": 12'))
+    with pytest.raises(CheckpointError, match="is damaged"):
+        load_tiny(path)
+
+
+def test_it_is_recorded_saved_and_viewed(attnlens_here: Here, tiny: TinyTransformer) -> None:
+    with attnlens.record(tiny) as recording:
+        tiny(torch.tensor([[3, 6, 4, 4, 5]]))
+    recording.save("tiny.safetensors")
+    assert "attention" in attnlens_here.good("view", "tiny.safetensors", "--text")
+    told = json.loads(attnlens_here.good("view", "tiny.safetensors", "--json"))
+    assert told["sites"][0]["site"] == "attention"
+
+
+def test_the_steps_of_attention_are_those_of_its_cached_form() -> None:
+    torch.manual_seed(2)
+    layer = MultiHeadAttention(6, 3, causal=True)
+    x = torch.randn(1, 4, 6)
+    keys, values = layer.keys_and_values(x)
+    torch.testing.assert_close(layer.attend(x, keys, values), layer(x), atol=EXACT, rtol=0)
+    torch.testing.assert_close(layer.attend(x[:, 3:], keys, values), layer(x)[:, 3:])
