@@ -13,8 +13,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
-    from attnlens.cricket.timeline import Timeline
-    from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.cricket.timeline import T, Timeline
     from attnlens.errors import MatchFileError
 
 PLAIN_WIDTH = 100
@@ -179,7 +178,7 @@ def progress(text: str) -> None:
         print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
 
 
-def timeline(predictor: TrainedPredictor, source: str) -> Timeline:
+def timeline(predictor: T, source: str) -> Timeline[T]:
     """Ratings by date from the matches in ``source``.
 
     Raises:

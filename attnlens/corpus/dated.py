@@ -25,7 +25,7 @@ class DatedWork:
             need not be handed out.
     """
 
-    def __init__(self, timeline: Timeline | None) -> None:
+    def __init__(self, timeline: Timeline[TrainedPredictor] | None) -> None:
         self._timeline = timeline
 
     def __call__(self, parts: Iterable[Part]) -> Iterator[PartWork]:
@@ -38,7 +38,7 @@ class DatedWork:
             shelf.close()
 
     def _ratings(
-        self, part: Part, timeline: Timeline | None, shelf: MatchShelf
+        self, part: Part, timeline: Timeline[TrainedPredictor] | None, shelf: MatchShelf
     ) -> dict[str, Ratings]:
         if timeline is None:
             return {}
