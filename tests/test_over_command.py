@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Here, run_process
 from overs import small_overs
@@ -340,3 +341,29 @@ def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> N
     refused("update attnlens", tensors, {**about, "format": 9})
     less = {name: value for name, value in tensors.items() if name != "model.decoder.E"}
     refused("is damaged", less, about)
+
+
+def test_the_model_is_described_and_traced(attnlens_here: Here, sample: Path) -> None:
+    told = json.loads(attnlens_here.good("describe", "cricket", "--format", "json"))
+    assert told["sizes"]["parameters"] == load_overs().model.sizes.parameters
+    symbols = [equation["symbol"] for equation in told["equations"]]
+    for symbol in ("H_0", "H_1", "M", "Y_0", "Y_1", "Y_2", "Y_3", "L"):
+        assert symbol in symbols
+    page = attnlens_here.good("trace", "cricket", sample, "--over", "2:3")
+    least = float(page.rstrip().rpartition("largest difference ")[2].rstrip("."))
+    assert least < 1e-4
+    numbers = json.loads(attnlens_here.good("trace", "cricket", sample, "--over", "12", "--json"))
+    logits = np.array(next(e for e in numbers["steps"] if e["symbol"] == "L")["values"])
+    over = json.loads(attnlens_here.good("over", sample, "--over", "12", "--no-evidence", "--json"))
+    chances = np.exp(logits - logits.max(-1, keepdims=True))
+    chances /= chances.sum(-1, keepdims=True)
+    for row, token in zip(chances.reshape(-1, len(TOKENS)), over["tokens"], strict=True):
+        assert row[TOKENS.index(token["token"])] == pytest.approx(token["probability"], abs=1e-4)
+    for words, complaint in (
+        ((), "which over is not said; add --over"),
+        (("--over", "0"), "no ball was bowled before this over"),
+        (("--over", "99"), "there is no over 99"),
+    ):
+        said = attnlens_here("trace", "cricket", sample, *words)
+        assert (said.status, said.err.count("\n")) == (2, 1)
+        assert complaint in said.err

@@ -168,7 +168,7 @@ def test_a_past_of_no_balls_is_looked_at_with_zeros(balls: int) -> None:
                 model(history, padded, context, tokens)
             for site in ("encoder.attention", "decoder.cross_attention"):
                 assert recording[site].weights.abs().sum() == 0
-        with steps_told_to(lambda symbol, value, _: found.setdefault(symbol, value)):
+        with steps_told_to(lambda symbol, value, *_: found.setdefault(symbol, value)):
             logits = model(history, padded, context, tokens)
         alone = model.decoder.norm_2(found["Y_1"])
     torch.testing.assert_close(found["Y_2"], alone)
