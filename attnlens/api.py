@@ -188,7 +188,8 @@ def next_over(
         innings: from 1; the first unless ``over`` says otherwise (``"2:12"``).
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: overs to draw, for the distribution of runs and wickets.
-        temperature, top_k: draw the over's tokens too, instead of taking the likeliest.
+        temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
+        top_k: draw from so many of the likeliest tokens only.
         seed: of whatever is drawn.
         evidence: run the interventions; without them attention is shown, not tested.
         history: matches to bring the ratings to the match's date with.
