@@ -126,5 +126,5 @@
       A.el("a", { class: "card", href: one.path, onclick: (event) => { event.preventDefault(); go(one.path); } },
         A.el("span", { class: "quiet" }, "You brought"), A.el("b", null, one.title)))));
   };
-  A.pages.recording = A.pages.measured = A.pages.lost = () => {};
+  A.pages.recording = A.pages.corpus = A.pages.measured = A.pages.lost = () => {};
 })();
