@@ -22,6 +22,7 @@ from attnlens.render.corpus_figures import (
     stacked_svg,
 )
 from attnlens.render.html_text import name, share, table, text
+from attnlens.words import count as counted
 
 FEWEST_EVENTS: Final = 50
 """An outcome that came less often has no diagram."""
@@ -52,7 +53,9 @@ def render_corpus(data: Mapping[str, Any]) -> str:
         f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
     )
     figures = shown["figures"]
-    title = f"{figures['balls']:,} balls of {figures['matches']:,} matches"
+    title = (
+        f"{counted(figures['balls'], 'ball')} of {counted(figures['matches'], 'match', 'matches')}"
+    )
     sections = [
         _header(shown, title),
         "<main>",
@@ -95,7 +98,7 @@ def _header(data: Mapping[str, Any], title: str) -> str:
     when = "" if figures["first"] is None else f", {figures['first']} to {figures['last']}"
     told = [
         f"<h1>{text(title)}</h1>",
-        f'<p class="match">{figures["competitions"]:,} competitions{text(when)}</p>',
+        f'<p class="match">{counted(figures["competitions"], "competition")}{text(when)}</p>',
         f'<p class="echo">model {text(corpus["model"]["name"])} '
         f"({text(corpus['model']['sha256'][:12])})</p>",
     ]
@@ -129,7 +132,8 @@ def _fit(data: Mapping[str, Any]) -> str:
             "are of those."
         )
     if corpus["skipped"]:
-        cautions.append(f"{corpus['skipped']:,} matches could not be read and are left out.")
+        left_out = counted(corpus["skipped"], "match", "matches")
+        cautions.append(f"{left_out} could not be read and left out.")
     if cautions:
         items = "\n".join(f"<li>{words}</li>" for words in cautions)
         lines.append(f'<ul class="cautions">\n{items}\n</ul>')

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, cut, pad
 from attnlens.render.outcomes import NAMES, percent
+from attnlens.words import count as counted
 
 WIDEST: Final = 100
 UNLIKELY: Final = 0.005
@@ -30,8 +31,8 @@ def render_similar(
     page.flow([*([(f"{part} |", "title")] for part in parts), [(last, "title")]], indent=0, gap=1)
     page.blank()
     page.paragraph(
-        f"{_count(shown['situations'], 'ball')} most like it, of "
-        f"{_count(shown['next_balls']['matches'], 'match', 'matches')} among "
+        f"{counted(shown['situations'], 'ball')} most like it, of "
+        f"{counted(shown['next_balls']['matches'], 'match', 'matches')} among "
         f"{shown['corpus_balls']:,} balls; distance {shown['nearest_distance']:.2f} to "
         f"{shown['farthest_distance']:.2f}"
     )
@@ -40,10 +41,6 @@ def render_similar(
     _add_next(page, shown["next_balls"])
     _add_nearest(page, shown)
     return page.text(color=color).rstrip("\n")
-
-
-def _count(number: int, noun: str, several: str | None = None) -> str:
-    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def _add_outcomes(page: Page, data: Mapping[str, Any]) -> None:
@@ -57,7 +54,7 @@ def _add_outcomes(page: Page, data: Mapping[str, Any]) -> None:
             (f"{percent(row['expected']):>8}{percent(row['expected_there']):>8}", ""),
             (f"{percent(row['happened']):>10}", "more" if outside else ""),
             (f"  {percent(row['low'])} to {percent(row['high'])}", "quiet"),
-            (f", {_count(row['count'], 'time')}", "quiet"),
+            (f", {counted(row['count'], 'time')}", "quiet"),
         )
     page.paragraph(
         "here: expected of this ball; there: on average expected of those balls", "quiet"
