@@ -153,6 +153,7 @@ def test_interrupted_it_says_nothing_and_leaves_whole_files(tmp_path: Path, sour
     assert process.returncode in (130, 0)
     if process.returncode:
         assert said == b""
+        assert not json.loads((out / "manifest.json").read_text("utf-8"))["complete"]
     assert not list(out.rglob("*.tmp")) + list(out.rglob("*.part"))
 
 

@@ -14,23 +14,18 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from attnlens.corpus.shard import PartDone, PartWork, PartWorker, Task
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.errors import InputError
 
-AHEAD: Final = 2
-"""Parts handed out per process: one in work, one waiting."""
-
 OBJECT_STORE: Final = 512 * 2**20
 """Bytes of the object store of a Ray cluster of one's own."""
-
-_worker: PartWorker | None = None
 
 
 def in_this_process(
@@ -48,55 +43,104 @@ def in_this_process(
 def in_processes(task: Task, works: Iterable[PartWork], workers: int) -> Iterator[PartDone]:
     """Several processes on this machine, which end with this one, however it ends.
 
+    Each has a pipe of its own, so that one that is killed while it answers is seen to be gone: on
+    a pipe that all shared, the others would hold it open and the rest of that answer be waited
+    for.
+
     Raises:
         InputError: one of them was killed.
     """
-    context = get_context("spawn")
-    # Only this process holds the writing end: when it goes, the others see the end and go too.
-    watched, lifeline = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start, initargs=(task, watched)
-    )
-    waiting: set[Future[PartDone]] = set()
+    left = iter(works)
+    crew: list[tuple[Connection, BaseProcess]] = []
     try:
-        for work in works:
-            waiting.add(pool.submit(_work_out, work))
-            if len(waiting) >= AHEAD * workers:
-                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in ready)
-        while waiting:
-            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in ready)
-    except BrokenProcessPool:
+        with _uninterrupted():
+            crew += [_started(task) for _ in range(workers)]
+        busy = [pipe for pipe, _ in crew if _handed(pipe, left)]
+        while busy:
+            for pipe in wait(busy):
+                assert isinstance(pipe, Connection)
+                done = _answer(pipe)
+                if isinstance(done, BaseException):
+                    raise done
+                # Work first, so that nobody waits while the answer is written to disk.
+                if not _handed(pipe, left):
+                    busy.remove(pipe)
+                yield done
+    finally:
+        for _, process in crew:
+            process.kill()
+        for pipe, process in crew:
+            process.join()
+            process.close()
+            pipe.close()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes started meanwhile take no notice of Ctrl-C: whoever started them decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _started(task: Task) -> tuple[Connection, BaseProcess]:
+    """A worker process, and the pipe to it."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(task, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _handed(pipe: Connection, left: Iterator[PartWork]) -> bool:
+    """Hand a worker the next part; false where there is none left."""
+    work = next(left, None)
+    if work is not None:
+        with suppress(ConnectionError):  # one that is gone is seen where its answer is missed
+            pipe.send(work)
+    return work is not None
+
+
+def _answer(pipe: Connection) -> Any:
+    """What a worker answers.
+
+    Raises:
+        InputError: it is gone, perhaps in the middle of its answer.
+    """
+    try:
+        return pipe.recv()
+    except (EOFError, OSError):
         raise InputError(
             "a worker process was killed, perhaps for want of memory",
             remedy="run the same command again, with fewer --workers: finished parts are kept",
         ) from None
-    finally:
-        lifeline.close()
-        pool.shutdown(cancel_futures=True)
-        watched.close()
 
 
-def _start(task: Task, watched: Connection) -> None:
-    """Set a worker process up."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides
-    threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
-    _worker = PartWorker(task)
-
-
-def _end_with(watched: Connection) -> None:
-    """End this process when the other end of the pipe is gone."""
+def _serve(task: Task, pipe: Connection) -> None:
+    """What a worker process does until the other end of its pipe is gone."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        watched.recv_bytes()
-    except (EOFError, OSError):
+        worker = PartWorker(task)
+        while True:
+            pipe.send(worker(pipe.recv()))
+    except (EOFError, ConnectionError):
+        return
+    except Exception as error:
+        pipe.send(error)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it does, also in the middle of a part."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
         os._exit(1)
-
-
-def _work_out(work: PartWork) -> PartDone:
-    assert _worker is not None
-    return _worker(work)
 
 
 class RayActor:

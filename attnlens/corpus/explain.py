@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -143,18 +144,20 @@ def explain_corpus(
         here = balls = matches = 0
         progress = Progress(len(plan.parts), len(finished), 0, 0, 0, 0.0)
         report(progress)
-        for done in _worked_out(task, predictor, works, len(left), workers, engine, address):
-            corpus.put(done)
-            here, balls, matches = here + 1, balls + done.balls, matches + done.matches
-            progress = Progress(
-                len(plan.parts),
-                len(finished) + here,
-                here,
-                balls,
-                matches,
-                time.monotonic() - started,
-            )
-            report(progress)
+        working = _worked_out(task, predictor, works, len(left), workers, engine, address)
+        with closing(working):
+            for done in working:
+                corpus.put(done)
+                here, balls, matches = here + 1, balls + done.balls, matches + done.matches
+                progress = Progress(
+                    len(plan.parts),
+                    len(finished) + here,
+                    here,
+                    balls,
+                    matches,
+                    time.monotonic() - started,
+                )
+                report(progress)
         skipped = corpus.finish(told, plan)
     return Explained(corpus, progress, tuple(skipped), plan.twice)
 
@@ -167,14 +170,15 @@ def _worked_out(
     workers: int,
     engine: Engine,
     address: str | None,
-) -> Iterator[PartDone]:
+) -> Generator[PartDone, None, None]:
     if not parts:
-        return iter(())
+        return
     if engine == "ray":
-        return in_ray(task, works, workers, address)
-    if min(workers, parts) == 1:
-        return in_this_process(task, works, predictor)
-    return in_processes(task, works, min(workers, parts))
+        yield from in_ray(task, works, workers, address)
+    elif min(workers, parts) == 1:
+        yield from in_this_process(task, works, predictor)
+    else:
+        yield from in_processes(task, works, min(workers, parts))
 
 
 def _each_once(sources: Sequence[str], reading: Callable[[int], None]) -> Iterator[Match]:

@@ -9,9 +9,9 @@
   A.pages.model = async (data) => {
     page = data;
     at = 0;
-    const asked = new URLSearchParams(location.search), input = asked.get("input") || page.example || "";
+    const asked = new URLSearchParams(location.search), input = asked.get("input") || page.example;
     A.stem = () => "attnlens-" + page.name;
-    const field = A.el("input", { id: "model-text", type: "text", size: 34, maxlength: 400, value: input, "aria-describedby": "model-how" });
+    const field = A.el("input", { id: "model-text", type: "text", size: 34, maxlength: 400, value: input || "", "aria-describedby": "model-how" });
     A.put("model-input", page.from_file
       ? A.el("p", { class: "quiet" }, "Shown with a ball of an invented match. For a match of yours: ", A.el("code", null, "attnlens trace " + page.name + " MATCH"), ".")
       : A.el("form", { class: "form", onsubmit: (event) => { event.preventDefault(); stop(); load(field.value).then(() => remember("push")); } },
@@ -23,6 +23,7 @@
     A.leave.push(() => { stop(); document.removeEventListener("keydown", onKeys); window.removeEventListener("popstate", onBack); });
     A.redraw = () => { if (trace) draw(); };
     await load(page.from_file ? null : input, Number(asked.get("step")) || null);
+    if (trace && !input && !page.from_file) field.value = trace.about; // an example of the model's own
     document.body.dataset.ready = "yes";
   };
 
@@ -44,7 +45,7 @@
   }
   function remember(how) {
     const asked = new URLSearchParams();
-    if (!page.from_file) asked.set("input", trace.about === page.example ? page.example : A.at("model-text").value);
+    if (!page.from_file) asked.set("input", A.at("model-text").value);
     asked.set("step", at + 1);
     history[how === "push" ? "pushState" : "replaceState"](history.state, "", "/models/" + encodeURIComponent(page.name) + "?" + asked);
   }
