@@ -173,10 +173,12 @@ class OverDecoder(nn.Module):
             context: ``(batch, context)``.
             first: the place of the first token given.
         """
-        y = self.E[tokens] * math.sqrt(self.d) + self.P[first : first + tokens.shape[-1]]
+        places = self.P[first : first + tokens.shape[-1]]
+        y = self.E[tokens] * math.sqrt(self.d) + places
+        step("Y_E", y, "tokens so far with their places")
         if first == 0:
             y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
-        return step("Y_0", y, "tokens so far with their places, and the match")
+        return step("Y_0", y, "the match added to the first")
 
     def after(self, y_0: Tensor, own: Tensor) -> Tensor:
         """``Y_1``, after the self-attention's output ``own``."""
