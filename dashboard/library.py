@@ -137,11 +137,14 @@ class Library:
                     value = self._functions.read(str(path))
                     about = self._functions.match(value)
             except InputError as error:
+                remedy = (error.remedy or "").replace(f"{folder}{os.sep}", "") or None
+                if remedy and f"{short}::" in remedy:  # which nobody can name in a browser
+                    remedy = f"bring one of them, or run `attnlens dashboard {short}`"
                 raise type(error)(
                     error.problem.replace(f"{folder}{os.sep}", ""),
                     path=short,
                     line=error.line,
-                    remedy=(error.remedy or "").replace(f"{folder}{os.sep}", "") or None,
+                    remedy=remedy,
                 ) from None
         shown = Shown(key, value, about)
         with self._lock:

@@ -125,6 +125,8 @@ def _match_card(shown: Shown) -> html.Li:
         if not one["super_over"]
     ]
     facts = [about["event"], about["date"], about["venue"]]
+    if not scores:
+        scores = [html.B(about["title"], className="line")]
     return html.Li(
         dcc.Link(
             [
@@ -159,6 +161,7 @@ def home(matches: Library, *, public: bool) -> Page:
         _panel(
             "matches",
             "Matches",
+            html.Div(id="find"),
             html.Ul([_match_card(shown) for shown in matches.given], className="cards"),
             html.Ul(id="brought", className="cards"),
             None

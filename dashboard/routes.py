@@ -286,13 +286,9 @@ def add_routes(
 
 
 def _csv(data: dict[str, Any]) -> str:
-    """The outcomes of a ball, then the past balls, as one table each."""
+    """The past balls of a ball as a table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["outcome", "probability", "baseline"])
-    for row in data["prediction"]["outcomes"]:
-        writer.writerow([row["outcome"], row["probability"], row["baseline"]])
-    writer.writerow([])
     columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention", "effect_nats"]
     writer.writerow(columns)
     for row in data["history"]:

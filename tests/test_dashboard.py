@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from attnlens.analysis.differences import compare
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("dash", reason="the dashboard's extra is not installed")
+Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 expect = playwright.expect
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -92,6 +94,15 @@ def opened(page: Any, server: Server, path: str = SAMPLE, *, explained: bool = F
     page.wait_for_selector("body[data-ready=yes]")
     if explained:
         page.wait_for_selector(".claims")
+
+
+def colours(png: bytes) -> set[tuple[int, int, int]]:
+    """Those of the picture on a white ground."""
+    image = Image.open(io.BytesIO(png)).convert("RGBA")
+    ground = Image.new("RGBA", image.size, "white")
+    seen = Image.alpha_composite(ground, image).convert("RGB")
+    found = seen.getcolors(image.width * image.height)
+    return {colour for _, colour in found}
 
 
 def ball(page: Any) -> int:
@@ -428,8 +439,19 @@ def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server, tmp_p
     assert sum(float(row["probability"]) for row in rows) == pytest.approx(1, abs=1e-5)
     name, content = taken("timeline", "SVG")
     assert (name[-4:], content[:5]) == (".svg", b"<svg ")
-    name, content = taken("heads", "PNG")
-    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    # Opened alone, a drawing is to be seen: letters, light cells and dark ones.
+    for panel in ("heads", "timeline", "inside"):
+        name, content = taken(panel, "PNG")
+        seen = colours(content)
+        assert (len(seen) > 20, max(map(max, seen)) > 240, min(map(min, seen)) < 60) == (True,) * 3
+        name, content = taken(panel, "SVG")
+        drawn = content.decode()
+        ElementTree.fromstring(drawn)
+        assert "left:" not in drawn.partition(">")[0]
+        assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
+    name, content = taken("narrative", "Past balls (.csv)")
+    past = list(csv.DictReader(io.StringIO(content.decode())))
+    assert [(row["index"], row["label"]) for row in past][-1] == ("46", "7.1")
     name, content = taken("narrative", "Everything (.json)")
     told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
     assert json.loads(content) == told
@@ -485,6 +507,48 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
     context.close()
 
 
+def test_back_from_one_match_to_another_and_through_other_pages(page: Any, server: Server) -> None:
+    opened(page, server, "/match/simulated-82/innings/1/ball/5")
+    page.click("nav >> text=Matches")
+    page.locator(".card").nth(1).click()
+    page.wait_for_selector(".score .runs")
+    page.keyboard.press("]")
+    expect(page.locator(".team .side")).to_have_text("Saltmarsh Herons")
+    page.evaluate("history.go(-3)")  # to the other match, in its other innings
+    expect(page.locator("#say")).to_contain_text("Ewan Thistlemoor")
+    page.wait_for_timeout(300)
+    assert page.url == server.url + "/match/simulated-82/innings/1/ball/5"
+    # A page that is gone back on still moves by one.
+    opened(page, server, "/models/tiny")
+    page.fill("#model-text", "9,9,0,0,1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-said")).to_contain_text("9,9,0,0,1")
+    for text in ("3,1,4,1,5", "9,9,0,0,1", "3,1,4,1,5"):
+        page.go_back() if text[0] == "3" else page.go_forward()
+        expect(page.locator("#model-text")).to_have_value(text)
+        expect(page.locator("#model-said")).to_contain_text(text)
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#step-shown .stepper .quiet")).to_have_text("2 of 13")
+    assert page.url == server.url + "/models/tiny?step=2"
+    opened(page, server, "/compare")
+    asked = []
+    page.evaluate(
+        "window.drawn = 0; new MutationObserver((all) => { drawn += all.length; })"
+        ".observe(document.getElementById('difference-plot'), { childList: true })"
+    )
+    for number in range(1, 6):
+        page.fill("#compare-a input[type=number]", str(number))
+        page.keyboard.press("Tab")
+        expect(page.locator("#echo-a a")).to_contain_text(f"0.{number} ")
+    for number in range(4, 0, -1):
+        page.evaluate("window.drawn = 0")
+        page.go_back()
+        expect(page.locator("#echo-a a")).to_contain_text(f"0.{number} ")
+        asked.append(page.evaluate("window.drawn"))
+    assert len(set(asked)) == 1, "each time back draws as often as the first"
+
+
 def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     page.provoked = (404, 422)
     for path in ("/match/gone/innings/1/ball/1", "/recording/gone", "/nowhere"):
@@ -495,3 +559,13 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     page.goto(server.url + "/match/simulated-82/innings/1/ball/999")
     page.wait_for_selector("body[data-ready=yes]")
     assert page.url.endswith("/ball/128")
+    page.goto(server.url + SAMPLE + "?scale=x&head=99&view=zzz&outcome=q&model=none")
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.url == server.url + SAMPLE
+    page.goto(server.url + "/match/simulated-82/innings/1/ball/2.5")
+    expect(page.locator(".which b")).to_have_text("0.2")
+    page.goto(server.url + "/compare?a=simulated-82/9/1/none")
+    expect(page.locator("#bars-a .trouble")).to_contain_text("no innings 9")
+    expect(page.locator("#difference")).to_be_hidden()
+    page.locator("#compare-a select").nth(1).select_option("2")
+    expect(page.locator("#difference-plot .diff").first).to_be_visible()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import socket
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -223,6 +225,14 @@ def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Pa
     assert status == 422
     assert said["error"].startswith("bad.csv: ")
     assert "/tmp" not in said["error"]
+    # Nobody can name a file inside a zip in a browser.
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as zipped:
+        for name in ("one.csv", "two.csv"):
+            zipped.writestr(name, sample_match_path.read_bytes())
+    status, said = server.post("/upload/match?name=both.zip", packed.getvalue(), **OURS)
+    assert status == 422
+    assert said["error"].endswith("bring one of them, or run `attnlens dashboard both.zip`")
 
 
 def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:
@@ -239,6 +249,19 @@ def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:
         assert "\n" not in said
     status, said = server.post("/ask/simulated-82/1/47/what-if", b"{}", **JSON)
     assert (status, "nothing is asked" in said["error"]) == (422, True)
+    for body in (
+        {"target": "abc"},
+        {"target": [1]},
+        {"target": 1e400},
+        {"target": "9" * 9999},
+        {"bowler": 5},
+        {"batter": ["a"]},
+        {"balls": [1]},
+        {"balls": "46"},
+    ):
+        asked = json.dumps(body).encode()
+        status, said = server.post("/ask/simulated-82/2/47/what-if", asked, **JSON)
+        assert (status, "\n" in said["error"]) == (422, False), body
 
 
 def test_a_recording_is_shown_under_its_own_policy(server: Server, tmp_path: Path) -> None:

@@ -28,12 +28,14 @@ from attnlens.cricket.scorecard import charged_runs
 from attnlens.cricket.tensors import NODES, encode_innings, free_hits
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import cut_window, one_thread
+from attnlens.errors import InputError
 from attnlens.explanation.heatmap import QUESTIONS, SCALE_QUESTIONS, head_key
 from attnlens.models.predictor import FUSED, SLOTS
 from attnlens.models.relation_attention import STARTING_PATTERNS
 from attnlens.models.temporal import SCALES
 
 LEVELS = 255
+LONGEST_TARGET = 40
 
 
 def shown_match(match: Match) -> dict[str, Any]:
@@ -258,11 +260,20 @@ def asked(asked_for: dict[str, Any]) -> Question:
     Raises:
         InputError: nothing is different, or not in a way that is possible.
     """
-    target = asked_for.get("target")
-    balls = asked_for.get("balls") or {}
+    names = [asked_for.get(name) or None for name in ("bowler", "batter")]
+    target, balls = asked_for.get("target"), asked_for.get("balls") or {}
+    if not all(name is None or isinstance(name, str) for name in names):
+        raise InputError("a player is asked for by name", remedy="give it as text")
+    if not isinstance(balls, dict):
+        raise InputError("past balls are asked for by ball", remedy='write {"46": "6"}')
+    text = "" if target is None else str(target)
+    if text and not (text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()):
+        raise InputError(f"{text[:40]!r} is no number of runs", remedy="give a whole number")
+    if len(text) > LONGEST_TARGET:
+        raise InputError("that target is out of reach of any side", remedy="give a smaller one")
     return Question(
-        bowler=asked_for.get("bowler") or None,
-        batter=asked_for.get("batter") or None,
-        target=None if target in (None, "") else int(target),
+        bowler=names[0],
+        batter=names[1],
+        target=int(text) if text else None,
         balls=tuple((str(ball), str(outcome)) for ball, outcome in balls.items()),
     )

@@ -163,7 +163,7 @@ window.attnlens = (function () {
   A.csv = (rows) => rows.map((row) => row.map((cell) => {
     let text = String(cell === null || cell === undefined ? "" : cell);
     if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text; // no formula for a spreadsheet
-    return /[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+    return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
   }).join(",")).join("\n") + "\n";
   A.copy = async (text) => {
     try { await navigator.clipboard.writeText(text); A.toast("copied"); }

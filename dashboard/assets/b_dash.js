@@ -2,6 +2,7 @@
 // What Dash calls: which page an address means, and drawing a page once it is there.
 (function () {
   const A = window.attnlens;
+  const LISTED = 12; // with more matches than these, some are looked for
   const state = { key: null, drawn: null };
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     attnlens_dash: {
@@ -20,7 +21,8 @@
         A.forgetWidths();
         document.body.dataset.page = data.page;
         wire();
-        document.title = "attnlens";
+        const title = document.querySelector("main h1");
+        document.title = (title ? title.textContent + " | " : "") + "attnlens";
         const draw = A.pages[data.page];
         if (draw) Promise.resolve(draw(data)).catch((error) => fail(error));
         if (state.drawn !== null) { A.at("page").focus({ preventScroll: true }); window.scrollTo(0, 0); }
@@ -125,6 +127,13 @@
     A.put("brought", A.brought().map((one) => A.el("li", null,
       A.el("a", { class: "card", href: one.path, onclick: (event) => { event.preventDefault(); go(one.path); } },
         A.el("span", { class: "quiet" }, "You brought"), A.el("b", null, one.title)))));
+    const cards = [...document.querySelectorAll("#matches .card")];
+    if (cards.length > LISTED) A.put("find", A.el("form", { class: "form", role: "search", onsubmit: (event) => event.preventDefault() }, A.el("label", null, "Find among " + cards.length + " matches",
+      A.el("input", { type: "search", id: "find-text", size: 34, placeholder: "a team, a ground, a year", oninput: (event) => {
+        const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean), fits = (card) => words.every((word) => card.textContent.toLowerCase().includes(word));
+        cards.forEach((card) => { card.parentNode.hidden = !fits(card); });
+        A.say("Shown: " + cards.filter(fits).length);
+      } }))));
   };
   A.pages.recording = A.pages.corpus = A.pages.measured = A.pages.lost = () => {};
 })();

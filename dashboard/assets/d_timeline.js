@@ -2,14 +2,14 @@
 // The innings as a line of balls: runs, what was expected, surprise, and where this ball looks.
 (function () {
   const A = window.attnlens;
-  const LEFT = 74, RIGHT = 64;
+  const LEFT = 74, RIGHT = 64, WIDEST = 48;
   let plot = null;
 
   A.timeline = {
     draw(state, innings, choose) {
       const place = A.at("timeline-plot"), width = A.width("timeline-plot", 300), narrow = width < 620;
       const left = narrow ? 8 : LEFT, right = narrow ? 8 : RIGHT, count = innings.count;
-      const step = (width - left - right) / count, x = (at) => left + at * step;
+      const step = Math.min(WIDEST, (width - left - right) / count), x = (at) => left + at * step;
       const tracks = { runs: [16, 70], lines: [98, 62], surprise: [172, 34], looked: [216, 12] };
       const height = 250;
       const svg = A.svg("svg", { viewBox: "0 0 " + width + " " + height, width, height, class: "timeline", role: "img",

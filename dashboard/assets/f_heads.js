@@ -281,17 +281,18 @@
   // The small maps as one drawing, and as a table, to take away.
   function drawing() {
     const side = 170, gap = 16, many = Math.min(cards.length, 3), lines = Math.ceil(cards.length / many);
-    const svg = A.svg("svg", { viewBox: "0 0 " + (many * (side + gap) + gap) + " " + (lines * (side + 62) + gap) });
-    svg.style.cssText = "position:absolute;left:-9999px";
+    const svg = A.svg("svg", { viewBox: "0 0 " + (many * (side + gap) + gap) + " " + (lines * (side + 76) + gap) });
+    svg.setAttribute("class", "aside");
     cards.forEach((card, number) => {
-      const x = gap + (number % many) * (side + gap), y = gap + Math.floor(number / many) * (side + 62), map = card.shown;
-      svg.append(A.svg("text", { x, y: y + 10, fill: A.colour("text"), "font-size": 12, "font-weight": 700 }, A.headName(card.head, card.number) + " (" + A.headChip(card.head) + ")"));
+      const x = gap + (number % many) * (side + gap), y = gap + Math.floor(number / many) * (side + 76), map = card.shown;
+      svg.append(A.svg("text", { x, y: y + 10, fill: A.colour("text"), "font-size": 12, "font-weight": 700 }, A.headName(card.head, card.number)),
+        A.svg("text", { x, y: y + 24, fill: A.colour("quiet"), "font-size": 10 }, A.headChip(card.head)));
       const wide = side / map.columns.length, rows = map.rows.length, tall = rows > 1 ? side / rows : 24;
       map.rows.forEach((_, r) => map.columns.forEach((_, c) => {
         const value = map.cells[r * map.columns.length + c];
-        if (value >= 0) svg.append(A.svg("rect", { x: x + c * wide, y: y + 18 + r * tall, width: wide, height: tall, fill: A.shade(Math.sqrt(map.most ? value / map.most : 0)) }));
+        if (value >= 0) svg.append(A.svg("rect", { x: x + c * wide, y: y + 32 + r * tall, width: wide, height: tall, fill: A.shade(Math.sqrt(map.most ? value / map.most : 0)) }));
       }));
-      svg.append(A.svg("text", { x, y: y + side + 34, fill: A.colour("quiet"), "font-size": 10 }, card.foot.textContent));
+      svg.append(A.svg("text", { x, y: y + side + 48, fill: A.colour("quiet"), "font-size": 10 }, card.foot.textContent));
     });
     document.body.append(svg);
     setTimeout(() => svg.remove(), 3000);

@@ -35,6 +35,7 @@
       const innings = this.innings, at = state.ball - 1, chosen = this.ball.value;
       this.ball.replaceChildren(...innings.balls.slice(Math.max(0, at - 36), at).reverse().map((ball) =>
         A.el("option", { value: ball.index }, ball.label + " " + A.short(ball.bowler) + " to " + A.short(ball.batter) + ": " + A.outcomeNames[ball.outcome])));
+      this.ball.parentNode.hidden = !this.ball.options.length;
       if ([...this.ball.options].some((one) => one.value === chosen)) this.ball.value = chosen;
       if (this.shown !== state.ball + "/" + innings.number + innings.model) { A.put("what-if-answer"); this.shown = null; A.menu("what-if", []); A.at("what-if-tools").replaceChildren(); }
     },

@@ -20,8 +20,9 @@
       window.removeEventListener("popstate", onBack);
       window.removeEventListener("resize", onSize);
       stop();
+      A.at("page").classList.remove("failed", "stale");
       A.leaveHead();
-      innings = null;
+      innings = page = null;
     });
     A.put("score", A.el("p", { class: "loading" }, "the model is looking at every ball"));
     if (page.live) { A.atVersion(page.key, page.version); follow(); }
@@ -49,7 +50,7 @@
     const asked = new URLSearchParams(location.search), first = page.about.innings.find((one) => one.balls).number;
     const model = asked.get("model");
     return {
-      number: Number(number) || first, ball: Number(ball) || 1,
+      number: Number(number) || first, ball: Math.trunc(Number(ball)) || 1,
       scale: SCALES.includes(asked.get("scale")) ? asked.get("scale") : "medium",
       view: A.viewNames[asked.get("view")] ? asked.get("view") : "full",
       head: asked.has("head") && /^\d+$/.test(asked.get("head")) ? Number(asked.get("head")) : null,
@@ -76,21 +77,26 @@
     if (how !== "replace") pushed = Date.now();
   }
   async function fromBack() {
-    if (!innings || location.pathname.split("/")[1] !== "match") return;
+    if (!innings || !location.pathname.startsWith("/match/" + encodeURIComponent(page.key) + "/")) return;
     const next = fromAddress(), other = next.number !== state.number || next.model !== state.model;
     Object.assign(state, next, { lit: new Set(), claim: null });
     if (other) await open();
     else { clamp(); drawAll(); }
   }
-  function clamp() { state.ball = Math.max(1, Math.min(innings.count, state.ball)); }
+  // An address may name what is not there.
+  function clamp() {
+    state.ball = Math.max(1, Math.min(innings.count, state.ball));
+    if (state.head !== null && state.head >= innings.scale(state.scale).heads.length) state.head = null;
+  }
 
   async function open() {
-    const wanted = state.number + state.model;
+    const wanted = state.number + state.model, here = page;
     try {
       if (!page.about.innings.some((one) => one.number === state.number && one.balls)) throw new Error("There is no innings " + state.number + " with a ball in this match.");
       const found = await A.innings(page.key, state.number, state.model);
-      if (wanted !== state.number + state.model) return;
+      if (here !== page || wanted !== state.number + state.model) return;
       innings = found;
+      A.at("page").classList.remove("failed");
       clamp();
       remember("replace");
       A.stem = () => "attnlens-" + page.key + "-" + state.number + "-" + state.ball;
@@ -99,6 +105,8 @@
       document.body.dataset.ready = "yes";
       performance.mark("attnlens-drawn");
     } catch (error) {
+      if (here !== page) return;
+      A.at("page").classList.add("failed");
       A.put("score", A.el("p", { class: "trouble", role: "alert" }, error.message, " ", A.el("a", { href: "/match/" + encodeURIComponent(page.key) + "/innings/" + page.about.innings.find((one) => one.balls).number + "/ball/1" }, "To the first ball")));
     }
   }
@@ -111,7 +119,7 @@
     const step = (by, text, label) => A.el("button", { type: "button", "aria-label": label, onclick: () => choose(state.ball - 1 + by) }, text);
     A.put("timeline-controls",
       many.length > 1 ? A.el("div", { class: "tabs", role: "group", "aria-label": "Innings" }, many.map((one) => A.el("button", { type: "button", "aria-pressed": String(one.number === state.number),
-        onclick: () => otherInnings(one.number) }, (one.super_over ? "super over, " : "") + one.batting, A.el("small", null, " " + one.total + "/" + one.wickets)))) : null,
+        onclick: () => otherInnings(one.number) }, one.super_over ? "super over, " : null, A.el("bdi", null, one.batting), A.el("small", null, " " + one.total + "/" + one.wickets)))) : null,
       A.el("div", { class: "group" }, step(-1, "◀", "the ball before"), told.play, step(1, "▶", "the next ball")),
       A.el("form", { class: "group", onsubmit: (event) => { event.preventDefault(); goTo(told.label.value); } }, told.label, A.el("button", { type: "submit" }, "Go")),
       page.models.length > 1 ? A.el("label", { class: "group" }, "Model", A.el("select", { id: "model", onchange: (event) => { state.model = event.target.value; explanation = null; remember(); open(); } },
@@ -286,7 +294,7 @@
       A.el("div", { class: "team" }, A.el("span", { class: "side" }, side.batting), A.el("span", { class: "runs" }, ball.score + "/" + ball.wickets),
         A.el("span", { class: "overs" }, A.overs(ball.legal), A.el("small", null, " overs"))),
       A.el("div", { class: "batters" }, A.el("span", { class: "on" }, A.el("b", null, ball.batter), A.el("span", { class: "figure" }, f[0], A.el("small", null, " (" + f[1] + ")"))),
-        A.el("span", null, ball.non_striker, A.el("span", { class: "figure" }, f[2], A.el("small", null, " (" + f[3] + ")")))),
+        A.el("span", null, A.el("span", { class: "name" }, ball.non_striker), A.el("span", { class: "figure" }, f[2], A.el("small", null, " (" + f[3] + ")")))),
       A.el("div", { class: "bowler" }, A.el("span", null, A.el("b", null, ball.bowler), A.el("span", { class: "figure" }, f[6] + "-" + f[5], A.el("small", null, " (" + A.overs(f[4]) + ")"))),
         A.el("span", { class: "this-over", "aria-label": "this over: " + over.map((one) => A.outcomeNames[one.outcome]).join(", ") },
           over.map((one) => A.el("i", { class: "ball o-" + A.ballKind(one) + (one === ball ? " now" : ""), title: innings.describe(one.index - 1) }, one === ball ? "?" : A.marks[one.outcome] || one.outcome)))),

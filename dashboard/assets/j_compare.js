@@ -7,26 +7,30 @@
 
   A.pages.compare = async (told) => {
     data = told;
-    const known = [...told.matches.map((one) => ({ key: one.key, title: one.about.title, last: one.about.innings.filter((innings) => innings.balls && !innings.super_over).slice(-1)[0] })), ...A.brought().map((one) => ({ key: one.key, title: one.title + " (brought)" }))];
+    const known = [...told.matches.map((one) => ({ key: one.key, title: dated(one.about), innings: one.about.innings, last: one.about.innings.filter((innings) => innings.balls && !innings.super_over).slice(-1)[0] })), ...A.brought().map((one) => ({ key: one.key, title: one.title + " (brought)" }))];
     if (!known.length) { A.put("compare-a", A.el("p", { class: "empty" }, "No match is open.")); return; }
-    const asked = new URLSearchParams(location.search);
-    sides = SIDES.map((side, number) => ({ side, ...read(asked.get(side), known, number) }));
     A.redraw = () => { if (sides.every((one) => one.innings)) drawBoth(); };
-    const back = () => { if (location.pathname === "/compare") A.pages.compare(told); };
+    const back = () => { if (location.pathname === "/compare") show(known); };
     const resized = () => { A.forgetWidths(); A.redraw(); };
     window.addEventListener("popstate", back);
     window.addEventListener("resize", resized);
-    A.leave.push(() => { window.removeEventListener("popstate", back); window.removeEventListener("resize", resized); });
+    A.leave.push(() => { A.at("page").classList.remove("failed"); window.removeEventListener("popstate", back); window.removeEventListener("resize", resized); });
     A.stem = () => "attnlens-compare";
+    await show(known);
+    document.body.dataset.ready = "yes";
+  };
+  async function show(known) {
+    const asked = new URLSearchParams(location.search);
+    sides = SIDES.map((side, number) => ({ side, ...read(asked.get(side), known, number) }));
     sides.forEach((one) => form(one, known));
     await Promise.all(sides.map(load));
     drawBoth();
-    document.body.dataset.ready = "yes";
-  };
+  }
+  const dated = (about) => about.title + (about.date ? ", " + about.date : "");
   function read(text, known, number) {
     const [key, innings, ball, model] = String(text || "").split("/");
-    const found = known.find((one) => one.key === key) || (key && /^u-[0-9a-f]+$/.test(key) ? { key, title: key } : known[0]);
-    return { key: found.key, number: Number(innings) || (number && found.last ? found.last.number : 1), ball: Number(ball) || 36, model: data.models.includes(model) ? model : data.models[0] };
+    const found = known.find((one) => one.key === key) || (key ? { key } : known[0]);
+    return { key: found.key, known: found.innings || [], number: Number(innings) || (number && found.last ? found.last.number : 1), ball: Math.trunc(Number(ball)) || 36, model: data.models.includes(model) ? model : data.models[0] };
   }
   function remember() {
     const next = "/compare?" + sides.map((one) => one.side + "=" + encodeURIComponent(one.key) + "/" + one.number + "/" + one.ball + "/" + encodeURIComponent(one.model)).join("&");
@@ -36,9 +40,9 @@
     const select = (label, options, value, chosen) => A.el("label", null, label, A.el("select", { onchange: (event) => changed(one, chosen(event.target.value)) },
       options.map(([name, text]) => A.el("option", { value: name, selected: String(name) === String(value) }, text))));
     one.numbers = A.el("label", null, "Innings");
-    one.balls = A.el("input", { type: "number", min: 1, value: one.ball, "aria-label": "Ball of " + one.side.toUpperCase(), onchange: (event) => changed(one, { ball: Number(event.target.value) || 1 }) });
+    one.balls = A.el("input", { type: "number", min: 1, value: one.ball, "aria-label": "Ball of " + one.side.toUpperCase(), onchange: (event) => changed(one, { ball: Math.trunc(Number(event.target.value)) || 1 }) });
     A.put("compare-" + one.side, A.el("h2", null, one.side.toUpperCase()),
-      A.el("div", { class: "form" }, select("Match", known.map((match) => [match.key, match.title]), one.key, (value) => ({ key: value, number: 1 })), one.numbers, A.el("label", null, "Ball", one.balls),
+      A.el("div", { class: "form" }, select("Match", (known.some((match) => match.key === one.key) ? known : [...known, { key: one.key, title: one.key }]).map((match) => [match.key, match.title]), one.key, (value) => { const match = known.find((other) => other.key === value); return { key: value, number: 1, known: (match && match.innings) || [] }; }), one.numbers, A.el("label", null, "Ball", one.balls),
         select("Model", data.models.map((name) => [name, name.split(/[\\/]/).pop()]), one.model, (value) => ({ model: value }))),
       A.el("p", { class: "echo long", id: "echo-" + one.side }), A.el("div", { class: "plot", id: "bars-" + one.side }));
   }
@@ -49,21 +53,31 @@
     remember();
   }
   async function load(one) {
+    const wanted = [one.key, one.number, one.model].join();
     try {
-      one.innings = await A.innings(one.key, one.number, one.model);
-      const all = one.innings.told.match.innings.filter((innings) => innings.balls);
+      const found = await A.innings(one.key, one.number, one.model);
+      if (wanted !== [one.key, one.number, one.model].join()) return;
+      one.innings = found;
       one.ball = Math.max(1, Math.min(one.innings.count, one.ball));
       one.balls.value = one.ball;
       one.balls.max = one.innings.count;
-      one.numbers.replaceChildren("Innings", A.el("select", { onchange: (event) => changed(one, { number: Number(event.target.value) }) },
-        all.map((innings) => A.el("option", { value: innings.number, selected: innings.number === one.number }, innings.number + ": " + innings.batting))));
+      numbers(one, found.told.match.innings);
     } catch (error) {
       one.innings = null;
+      numbers(one, one.known, "choose");
+      A.put("echo-" + one.side);
       A.put("bars-" + one.side, A.el("p", { class: "trouble", role: "alert" }, error.message));
     }
   }
+  function numbers(one, all, none) {
+    one.numbers.replaceChildren("Innings", A.el("select", { onchange: (event) => event.target.value && changed(one, { number: Number(event.target.value) }) },
+      none && A.el("option", { value: "" }, none), all.filter((innings) => innings.balls).map((innings) =>
+        A.el("option", { value: innings.number, selected: innings.number === one.number }, innings.number + ": " + innings.batting + (innings.super_over ? ", super over" : "")))));
+  }
   function drawBoth() {
-    if (!sides.every((one) => one.innings && one.innings.count)) return;
+    const whole = sides.every((one) => one.innings && one.innings.count);
+    A.at("page").classList.toggle("failed", !whole);
+    if (!whole) return;
     const values = sides.map((one) => Array.from(one.innings.probabilitiesOf(one.ball - 1)));
     sides.forEach((one, number) => {
       const at = one.ball - 1, ball = one.innings.balls[at];

@@ -13,21 +13,24 @@
     told = data;
     const known = [...data.recordings, ...A.broughtRecordings()];
     if (known.length < 1) { A.put("recording-sides", A.el("p", { class: "empty" }, "No recording is open. ", A.el("a", { href: "/recordings" }, "Open two"), ".")); return; }
-    const asked = new URLSearchParams(location.search);
-    sides = ["a", "b"].map((side, number) => ({ side, key: asked.get(side) || (known[number] || known[0]).key }));
-    chosen = { record: asked.get("site"), call: Number(asked.get("call")) || 0, map: Number(asked.get("map")) || 0, row: 0, column: 0 };
     A.stem = () => "attnlens-recordings";
     A.redraw = () => { if (shared && shared.length) draw(); };
-    const back = () => { if (location.pathname === "/recordings/compare") A.pages["compare-recordings"](told); };
+    const back = () => { if (location.pathname === "/recordings/compare") show(known); };
     window.addEventListener("popstate", back);
     A.leave.push(() => window.removeEventListener("popstate", back));
+    await show(known);
+    document.body.dataset.ready = "yes";
+  };
+  async function show(known) {
+    const asked = new URLSearchParams(location.search);
+    sides = ["a", "b"].map((side, number) => ({ side, key: asked.get(side) || (known[number] || known[0]).key }));
+    chosen = { record: asked.get("site"), call: Number(asked.get("call")) || 0, map: Math.max(0, Math.trunc(Number(asked.get("map")))) || 0, row: 0, column: 0 };
     A.put("recording-sides", A.el("div", { class: "form" }, sides.map((one) => A.el("label", null, NAMES[one.side],
       A.el("select", { id: "recording-" + one.side, onchange: (event) => { one.key = event.target.value; load().then(remember); } },
         (known.some((other) => other.key === one.key) ? known : [...known, { key: one.key, title: one.key }]).map((other) =>
           A.el("option", { value: other.key, selected: other.key === one.key }, other.title)))))), A.el("p", { id: "recording-said", class: "lead", role: "status" }));
     await load();
-    document.body.dataset.ready = "yes";
-  };
+  }
   function remember() {
     const record = shared.length ? shared[chosen.at] : null;
     const next = "/recordings/compare?" + new URLSearchParams({ a: sides[0].key, b: sides[1].key, ...(record ? { site: record.a.site, call: record.a.call, map: chosen.map } : {}) });
@@ -55,7 +58,10 @@
       said(shared.length ? "What both recorded with the same sizes is compared, position by position." : "Nothing can be compared: no site was recorded with the same sizes in both.");
       A.put("recording-apart", reasons.length ? A.el("details", null, A.el("summary", null, A.count(reasons.length, "site") + " left out"), A.el("ul", null, reasons.slice(0, 50).map((one) => A.el("li", null, one)))) : null);
     } catch (error) { A.put("recording-said", A.el("span", { class: "trouble", role: "alert" }, error.message)); }
-    if (shared.length) draw(); else for (const id of ["overview-list", "maps-both"]) A.put(id);
+    if (shared.length) draw(); else for (const name of ["overview", "both"]) {
+      A.put(name === "both" ? "maps-both" : "overview-list", A.el("p", { class: "empty" }, "Nothing to show: choose two recordings of the same model, with inputs of one length."));
+      A.at(name + "-tools").replaceChildren();
+    }
   }
   const sizes = (record) => record.queries.length + " by " + record.keys.length;
   const alike = ({ a, b }) => a.rows.length === b.rows.length && a.columns.length === b.columns.length && a.queries.length === b.queries.length && a.keys.length === b.keys.length;
@@ -114,7 +120,7 @@
     A.put("maps-both", A.el("h3", null, nameOf(record.a, calls) + ", " + leadOf(record.a, chosen.map)), notes.map((note) => A.el("p", { class: "quiet" }, note)),
       A.el("div", { class: "columns maps-three" }, pictures), A.el("p", { class: "quiet" }, axis(record.a, -2) + " down, " + axis(record.a, -1) + " across. In the difference ", A.el("b", { class: "more" }, "blue"), " is where B pays more, ", A.el("b", { class: "less" }, "orange"), " where A does."),
       A.el("p", { class: "readout", id: "recording-cell", role: "status", "aria-live": "polite" }, "Point at a cell, or move with the arrow keys."), table);
-    A.menu("both", [["PNG", () => A.savePNG(drawing(map, wide, tall), A.stem())], ["CSV", () => A.saveText(A.csv([["row", "column", "a", "b", "difference"], ...record.a.rows.flatMap((label, r) =>
+    A.menu("both", [["PNG", () => A.savePNG(drawing(map, wide, tall), A.stem())], ["SVG", () => A.saveSVG(drawing(map, wide, tall), A.stem())], ["CSV", () => A.saveText(A.csv([["row", "column", "a", "b", "difference"], ...record.a.rows.flatMap((label, r) =>
       record.a.columns.map((name, c) => [label, name, ...["a", "b", "d"].map((which) => map[which][r * wide + c].toFixed(6))]))]), A.stem() + ".csv", "text/csv")]]);
     function at(r, c) {
       chosen.row = Math.max(0, Math.min(tall - 1, r));
@@ -159,6 +165,9 @@
       svg.append(A.svg("text", { x: at * (side + 20), y: 14, class: "axis" }, NAMES[name]),
         A.svg("image", { x: at * (side + 20), y: 22, width: side, height: (side * tall) / wide, href: whole.toDataURL() }));
     });
+    svg.setAttribute("class", "aside");
+    document.body.append(svg); // where its letters have their colours
+    setTimeout(() => svg.remove(), 3000);
     return svg;
   }
 })();

@@ -3,37 +3,49 @@
 (function () {
   const A = window.attnlens;
   const NUMBERED = 12, TALLEST = 24, WIDEST = 128, MADE_OF = 4, PACE = 1400;
-  let page, trace, values, at, playing;
+  let page, trace, given, values, at, playing;
 
   A.pages.models = () => {};
   A.pages.model = async (data) => {
     page = data;
-    at = 0;
-    const asked = new URLSearchParams(location.search), input = asked.get("input") || page.example;
+    trace = null;
     A.stem = () => "attnlens-" + page.name;
-    const field = A.el("input", { id: "model-text", type: "text", size: 34, maxlength: 400, value: input || "", "aria-describedby": "model-how" });
+    const field = A.el("input", { id: "model-text", type: "text", size: 34, maxlength: 400, "aria-describedby": "model-how" });
     A.put("model-input", page.from_file
       ? A.el("p", { class: "quiet" }, "Shown with a ball of an invented match. For a match of yours: ", A.el("code", null, "attnlens trace " + page.name + " MATCH"), ".")
-      : A.el("form", { class: "form", onsubmit: (event) => { event.preventDefault(); stop(); load(field.value).then(() => remember("push")); } },
+      : A.el("form", { class: "form", onsubmit: (event) => { event.preventDefault(); stop(); load(field.value).then((done) => done && remember("push")); } },
         A.el("label", null, "Input", field), A.el("button", { type: "submit", class: "primary" }, "Run"), A.el("span", { class: "quiet", id: "model-how" }, page.input)),
       A.el("p", { id: "model-said", role: "status", class: "quiet" }));
-    const onKeys = (event) => keys(event), onBack = () => { if (location.pathname === "/models/" + page.name) A.pages.model(page); };
+    const onKeys = (event) => keys(event), onBack = () => { if (location.pathname === "/models/" + page.name) { stop(); show(); } };
     document.addEventListener("keydown", onKeys);
     window.addEventListener("popstate", onBack);
     A.leave.push(() => { stop(); document.removeEventListener("keydown", onKeys); window.removeEventListener("popstate", onBack); });
     A.redraw = () => { if (trace) draw(); };
-    await load(page.from_file ? null : input, Number(asked.get("step")) || null);
-    if (trace && !input && !page.from_file) field.value = trace.about; // an example of the model's own
+    await show();
     document.body.dataset.ready = "yes";
   };
+  // What the address asks for; without an input, the model's own example.
+  async function show() {
+    const asked = new URLSearchParams(location.search), input = page.from_file ? null : asked.get("input") ?? page.example, field = A.at("model-text");
+    at = 0;
+    if (field) field.value = input ?? "";
+    await load(input, Number(asked.get("step")) || null);
+    if (field && input === null && trace) field.value = trace.about;
+  }
 
   async function load(text, step) {
     A.put("model-said", "Running …");
+    const here = page;
     try {
-      trace = await A.get("/trace/" + encodeURIComponent(page.name) + ".json" + (text === null ? "" : "?input=" + encodeURIComponent(text)));
+      const found = await A.get("/trace/" + encodeURIComponent(page.name) + ".json" + (text === null ? "" : "?input=" + encodeURIComponent(text)));
+      if (here !== page) return false;
+      trace = found;
+      given = text;
     } catch (error) {
+      if (here !== page) return false;
       A.put("model-said", A.el("span", { class: "trouble", role: "alert" }, error.message));
-      return;
+      if (!trace) for (const id of ["steps-list", "step-shown"]) A.put(id, A.el("p", { class: "empty" }, "Nothing has run yet."));
+      return false;
     }
     values = [...trace.inputs.map((one) => ({ ...one, input: true })), ...trace.steps];
     const checked = trace.retraced;
@@ -42,10 +54,11 @@
     at = Math.max(0, Math.min(values.length - 1, step === null || step === undefined ? Math.min(at, values.length - 1) : step - 1));
     steps();
     draw();
+    return true;
   }
   function remember(how) {
     const asked = new URLSearchParams();
-    if (!page.from_file) asked.set("input", A.at("model-text").value);
+    if (given !== null) asked.set("input", given);
     asked.set("step", at + 1);
     history[how === "push" ? "pushState" : "replaceState"](history.state, "", "/models/" + encodeURIComponent(page.name) + "?" + asked);
   }
@@ -97,7 +110,7 @@
     A.put("step-shown", A.el("div", { class: "group stepper" }, go(-1, "◀", "the step before"), A.el("button", { type: "button", id: "model-play", "aria-pressed": String(Boolean(playing)), onclick: toggle }, playing ? "⏸ Pause" : "▶ Play"), go(1, "▶", "the next step"),
       A.el("span", { class: "quiet" }, at + 1 + " of " + values.length)),
       A.el("p", { class: "equation" }, symbol(one.equation || one.symbol)),
-      A.el("p", { class: "quiet" }, one.description + (one.shape.length ? ", " + one.shape.join(" by ") : "") + (one.input ? "" : one.difference === null ? "; not worked out again" : "; worked out again: off by " + one.difference.toExponential(0))),
+      A.el("p", { class: "quiet" }, one.description + (one.shape.length ? ", " + one.shape.join(" by ") : "") + (one.input ? "" : one.difference === null ? "; not worked out again" : one.difference ? "; worked out again: off by " + one.difference.toExponential(0) : "; worked out again: the same")),
       drawn(one, true), sources.length ? A.el("h3", null, "Made of") : null,
       A.el("div", { class: "made-of" }, sources.map((other) => A.el("figure", null, A.el("figcaption", null, A.el("button", { type: "button", class: "link", onclick: () => { stop(); choose(values.indexOf(other)); } }, symbol(other.symbol)), " ", A.el("span", { class: "quiet" }, other.description)), drawn(other, false)))));
     A.menu("step", [["CSV", () => A.saveText(A.csv(rows(one)), A.stem() + "-step-" + (at + 1) + ".csv", "text/csv")]]);
