@@ -10,6 +10,7 @@ from attnlens.cli.options import (
     add_formats,
     add_out,
     check_outputs,
+    date,
     emit,
     page,
     progress,
@@ -17,7 +18,6 @@ from attnlens.cli.options import (
     utf8_stdout,
 )
 from attnlens.cli.pictures import check_picture
-from attnlens.cli.predict import date
 
 if TYPE_CHECKING:
     from attnlens.cricket.evaluate import JudgedBalls

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
+    import datetime
+
     from attnlens.cricket.match import Match
     from attnlens.cricket.timeline import T, Timeline
     from attnlens.errors import MatchFileError
@@ -20,6 +22,16 @@ PLAIN_WIDTH = 100
 ANOTHER_FILE = "write to another file"
 MATCHES = "give match files, a folder or a zip of them"
 TWO_FILES = "give each a file of its own"
+
+
+def date(text: str) -> datetime.date:
+    """A date such as 2024-10-24."""
+    import datetime
+
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
 
 
 class Given(argparse.Action):
@@ -68,6 +80,21 @@ def add_ball(parser: argparse.ArgumentParser) -> None:
         "legal:47, legal:7.4, 2:47, next (not yet bowled)",
     )
     parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+
+
+def add_sample(parser: argparse.ArgumentParser) -> None:
+    """Matches, the model, and which of their balls: ``SRC``, ``--balls``, ``--from`` and so on."""
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_model_options(parser)
+    parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
+    parser.add_argument("--seed", type=int, default=5, metavar="N", help="of the sample; default 5")
+    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
+    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="take matches inside the model's training dates too",
+    )
 
 
 def add_formats(

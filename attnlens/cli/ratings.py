@@ -13,13 +13,13 @@ from attnlens.cli.options import (
     MATCHES,
     add_formats,
     check_outputs,
+    date,
     emit,
     page,
     progress,
     report_skipped,
     utf8_stdout,
 )
-from attnlens.cli.predict import date
 from attnlens.errors import InputError
 from attnlens.words import count as counted
 

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from attnlens.cli.options import Given, check_outputs, listed
-from attnlens.cli.predict import date
+from attnlens.cli.options import Given, check_outputs, date, listed
 from attnlens.errors import InputError
 
 MOST_THREADS = 1024
