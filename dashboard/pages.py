@@ -294,7 +294,7 @@ def model_page(name: str, inside: Inside) -> Page:
             "model",
             {
                 "name": name,
-                "input": about["input"],
+                "input": about["input"].removesuffix(", in quotes"),  # as a terminal wants it
                 "example": about["example"],
                 "from_file": about["from_file"],
                 "texts": list(inside.texts),

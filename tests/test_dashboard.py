@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from command_line import run_process
 from dashboard_server import Server, serving
 
 import attnlens
@@ -42,8 +43,11 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path, hostile_match: Path
 ) -> Iterator[Server]:
     recordings = two_recordings(tmp_path_factory.mktemp("recordings"))
-    files = (sample_match_path, hostile_match, *recordings)
-    with serving(tmp_path_factory.mktemp("served"), *files) as one:
+    folder = tmp_path_factory.mktemp("served")
+    options = ("--allow-in-sample", "--balls", "8", "--json", "--out", "heads.json")
+    assert run_process(folder, "heads", sample_match_path, *options).status == 0
+    files = (sample_match_path, hostile_match, *recordings, "--heads", "heads.json")
+    with serving(folder, *files) as one:
         yield one
 
 
@@ -493,14 +497,28 @@ def test_everything_is_reached_by_keys_alone_and_said_aloud(page: Any, server: S
     assert unnamed == []
 
 
+def test_a_theme_is_chosen_for_a_page_and_what_is_in_it(page: Any, server: Server) -> None:
+    page.goto(server.url + "/recording/before.safetensors")
+    page.frame_locator("iframe").locator("canvas").first.wait_for()
+    body = page.frame_locator("iframe").locator("body")
+    for theme in ("light", "dark"):
+        page.click("#theme-button")
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+        ground = {"light": "rgb(255, 255, 255)", "dark": "rgb(16, 22, 28)"}[theme]
+        expect(body).to_have_css("background-color", ground)
+    page.reload()
+    expect(body).to_have_css("background-color", "rgb(16, 22, 28)")
+
+
 def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: Server) -> None:
     context = chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    for path in (SAMPLE, "/compare", "/", "/recordings"):
+    drawn = (SAMPLE, "/compare", "/recordings/compare", "/models/tiny")
+    for path in (*drawn, "/", "/recordings", "/heads", "/models"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1", state="attached")
-        if path in (SAMPLE, "/compare"):
+        if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -288,6 +288,8 @@
       });
       cell.replaceChildren(button);
     });
+    if (typeof MutationObserver === "function")
+      new MutationObserver(() => show()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     if (typeof matchMedia === "function")
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show());
   }

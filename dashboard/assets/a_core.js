@@ -78,6 +78,8 @@ window.attnlens = (function () {
       button.title = "Theme: " + A.theme();
       button.setAttribute("aria-label", "Theme: " + A.theme() + ". Change");
     }
+    const inner = document.querySelector("iframe.recording");
+    if (inner && inner.contentDocument) inner.contentDocument.documentElement.dataset.theme = document.documentElement.dataset.theme;
     if (A.redraw) A.redraw();
   };
   dark.addEventListener("change", () => A.useTheme());
@@ -91,9 +93,10 @@ window.attnlens = (function () {
   // Fetching: what is known is not asked for again; the oldest is forgotten.
   const known = new Map();
   A.known = (url) => known.get(url);
+  const asking = (url, how) => fetch(url, how).catch((error) => { throw error.name === "AbortError" ? error : new Error("the server does not answer"); });
   A.get = async (url, signal) => {
     if (known.has(url)) return known.get(url);
-    const response = await fetch(url, { signal });
+    const response = await asking(url, { signal });
     const value = await response.json().catch(() => ({ error: "the server's answer cannot be read" }));
     if (!response.ok) throw new Error(value.error || "the server said " + response.status);
     known.set(url, value);
@@ -101,7 +104,7 @@ window.attnlens = (function () {
     return value;
   };
   A.post = async (url, body, type) => {
-    const response = await fetch(url, { method: "POST", body,
+    const response = await asking(url, { method: "POST", body,
       headers: { "X-Attnlens": "1", "Content-Type": type || "application/json" } });
     const value = await response.json().catch(() => ({ error: "the server said " + response.status }));
     if (!response.ok) throw new Error(value.error || "the server said " + response.status);

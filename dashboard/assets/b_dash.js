@@ -93,7 +93,7 @@
       said.textContent = "Reading " + file.name + " …";
       button.disabled = true;
       try {
-        if (file.size > 32e6) throw new Error("the file is larger than 32 MB");
+        if (file.size > 32e6) throw new Error("the file is larger than 32 MB: name it in the terminal, attnlens dashboard " + file.name);
         const kind = zone.dataset.drop;
         const found = await A.post("/upload/" + kind + "?name=" + encodeURIComponent(file.name), file, "application/octet-stream");
         go(kind === "match" ? remember("brought", found.key, found.about.title, matchAddress(found.key, found.about))
@@ -135,5 +135,6 @@
         A.say("Shown: " + cards.filter(fits).length);
       } }))));
   };
-  A.pages.recording = A.pages.corpus = A.pages.measured = A.pages.lost = () => {};
+  A.pages.recording = () => document.querySelector("iframe.recording").addEventListener("load", A.useTheme);
+  A.pages.corpus = A.pages.measured = A.pages.lost = () => {};
 })();

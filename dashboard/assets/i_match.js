@@ -32,10 +32,13 @@
   // A match that is being played: what is new comes by itself; who looks at the last ball goes on to the next.
   const EVERY = 1000;
   function follow() {
+    let silent = 0;
     const timer = setInterval(async () => {
       const live = await fetch("/live/" + encodeURIComponent(page.key) + ".json", { cache: "no-store" }).then((said) => said.json()).catch(() => null);
-      if (!live || !innings || !A.atVersion(page.key, live.version)) return;
-      const last = live.about.innings.filter((one) => one.balls).slice(-1)[0];
+      silent = live ? 0 : silent + 1;
+      if (silent === 3) A.toast("the server does not answer: what comes is shown when it does");
+      const last = live && live.about && live.about.innings.filter((one) => one.balls).slice(-1)[0];
+      if (!last || !innings || !A.atVersion(page.key, live.version)) return;
       const atEnd = state.ball === innings.count && page.about.innings.filter((one) => one.balls).slice(-1)[0].number === state.number;
       page.about = live.about;
       if (atEnd) Object.assign(state, { number: last.number, ball: last.balls, lit: new Set(), claim: null });

@@ -158,8 +158,11 @@
     return "background:color-mix(in srgb, var(--" + (number < 0 ? "down" : "up") + ") " + Math.round(62 * Math.min(1, Math.abs(number) / most)) + "%, transparent)";
   }
   function table(map, most) {
-    return A.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Numbers" }, A.el("table", { class: "numbers" }, map.across ? A.el("thead", null, A.el("tr", null, map.down || map.rows.length > 1 ? A.el("td", null) : null, map.across.slice(0, map.rows[0].length).map((name) => A.el("th", { scope: "col" }, name)))) : null,
-      A.el("tbody", null, map.rows.map((row, r) => A.el("tr", null, map.down || map.rows.length > 1 ? A.el("th", { scope: "row" }, (map.down || [])[r] ?? r) : null, row.map((value) => A.el("td", { class: "number", style: colour(value, most) }, said(value))))))));
+    return A.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Numbers" }, grid(map, most));
+  }
+  function grid(map, most) {
+    return A.el("table", { class: "numbers" }, map.across ? A.el("thead", null, A.el("tr", null, map.down || map.rows.length > 1 ? A.el("td", null) : null, map.across.slice(0, map.rows[0].length).map((name) => A.el("th", { scope: "col" }, name)))) : null,
+      A.el("tbody", null, map.rows.map((row, r) => A.el("tr", null, map.down || map.rows.length > 1 ? A.el("th", { scope: "row" }, (map.down || [])[r] ?? r) : null, row.map((value) => A.el("td", { class: "number", style: colour(value, most) }, said(value)))))));
   }
   function picture(map, most, one, large) {
     const tall = map.rows.length, wide = map.rows[0].length, canvas = A.el("canvas", { class: "pixels", role: "img", "aria-label": one.symbol + ", " + tall + " by " + wide + (map.name ? ", " + map.name : "") });
@@ -180,6 +183,6 @@
       const box = canvas.getBoundingClientRect(), r = Math.min(tall - 1, Math.floor(((event.clientY - box.top) / box.height) * tall)), c = Math.min(wide - 1, Math.floor(((event.clientX - box.left) / box.width) * wide));
       if (r >= 0 && c >= 0) read.textContent = ((map.down || [])[r] ?? "row " + r) + ", " + ((map.across || [])[c] ?? "column " + c) + ": " + said(map.rows[r][c]);
     });
-    return [canvas, read];
+    return [canvas, read, large ? A.tableBeside("The same as a table", () => grid(map, most)) : null];
   }
 })();
