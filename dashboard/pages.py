@@ -124,7 +124,7 @@ def _match_card(shown: Shown) -> html.Li:
     ]
     facts = [about["event"], about["date"], about["venue"]]
     if not scores:
-        scores = [html.B(about["title"], className="line")]
+        scores = [html.Span(html.B(about["title"]), className="line")]
     return html.Li(
         dcc.Link(
             [
