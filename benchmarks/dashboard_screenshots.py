@@ -138,9 +138,7 @@ def main() -> None:
                     for page_name, path in PAGES.items():
                         page.goto(server.url + path)
                         settle(page, page_name)
-                        whole = (
-                            {"full_page": True} if page_name in ("compare", "difference") else {}
-                        )
+                        whole = {"full_page": True} if page_name in WHOLE else {}
                         if page_name == "match":
                             top = {"x": 0, "y": 0, "width": width, "height": TALL}
                             whole = {"full_page": True, "clip": top}

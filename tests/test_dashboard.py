@@ -521,6 +521,14 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        if path == SAMPLE:
+            page.wait_for_selector(".claims")
+        # Nothing sticks out of its panel, either.
+        out = page.evaluate(
+            "[...document.querySelectorAll('.panel')].filter((one) => one.scrollWidth >"
+            " one.clientWidth).map((one) => one.id)"
+        )
+        assert out == [], path
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     context.close()
 

@@ -19,6 +19,7 @@
         A.leave.splice(0).forEach((done) => done());
         A.redraw = A.moved = null;
         A.forgetWidths();
+        A.at("page").classList.remove("failed", "stale");
         document.body.dataset.page = data.page;
         wire();
         const title = document.querySelector("main h1");

@@ -20,7 +20,6 @@
       window.removeEventListener("popstate", onBack);
       window.removeEventListener("resize", onSize);
       stop();
-      A.at("page").classList.remove("failed", "stale");
       A.leaveHead();
       innings = page = null;
     });

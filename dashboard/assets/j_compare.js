@@ -8,13 +8,13 @@
   A.pages.compare = async (told) => {
     data = told;
     const known = [...told.matches.map((one) => ({ key: one.key, title: dated(one.about), innings: one.about.innings, last: one.about.innings.filter((innings) => innings.balls && !innings.super_over).slice(-1)[0] })), ...A.brought().map((one) => ({ key: one.key, title: one.title + " (brought)" }))];
-    if (!known.length) { A.put("compare-a", A.el("p", { class: "empty" }, "No match is open.")); return; }
+    if (!known.length) { A.put("compare-a", A.el("p", { class: "empty" }, "No match is open.")); A.at("compare-b").hidden = true; A.at("page").classList.add("failed"); return; }
     A.redraw = () => { if (sides.every((one) => one.innings)) drawBoth(); };
     const back = () => { if (location.pathname === "/compare") show(known); };
     const resized = () => { A.forgetWidths(); A.redraw(); };
     window.addEventListener("popstate", back);
     window.addEventListener("resize", resized);
-    A.leave.push(() => { A.at("page").classList.remove("failed"); window.removeEventListener("popstate", back); window.removeEventListener("resize", resized); });
+    A.leave.push(() => { window.removeEventListener("popstate", back); window.removeEventListener("resize", resized); });
     A.stem = () => "attnlens-compare";
     await show(known);
     document.body.dataset.ready = "yes";

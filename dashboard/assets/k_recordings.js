@@ -12,7 +12,7 @@
   A.pages["compare-recordings"] = async (data) => {
     told = data;
     const known = [...data.recordings, ...A.broughtRecordings()];
-    if (known.length < 1) { A.put("recording-sides", A.el("p", { class: "empty" }, "No recording is open. ", A.el("a", { href: "/recordings" }, "Open two"), ".")); return; }
+    if (known.length < 1) { A.at("page").classList.add("failed"); A.put("recording-sides", A.el("p", { class: "empty" }, "No recording is open. ", A.el("a", { href: "/recordings" }, "Open two"), ".")); return; }
     A.stem = () => "attnlens-recordings";
     A.redraw = () => { if (shared && shared.length) draw(); };
     const back = () => { if (location.pathname === "/recordings/compare") show(known); };
