@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attnlens._version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from attnlens.api import explain, predict, read_match, read_matches, what_if
+    from attnlens.api import explain, next_over, predict, read_match, read_matches, what_if
     from attnlens.errors import AttnlensError
     from attnlens.explanation.grounding import check_grounding
     from attnlens.explanation.summary import summarize_temporal_attention
@@ -46,6 +46,7 @@ __all__ = [
     "explain",
     "intervene",
     "load_recording",
+    "next_over",
     "predict",
     "read_match",
     "read_matches",
@@ -72,6 +73,7 @@ _HOMES = {
     "explain": "attnlens.api",
     "intervene": "attnlens.recorder",
     "load_recording": "attnlens.records",
+    "next_over": "attnlens.api",
     "predict": "attnlens.api",
     "read_match": "attnlens.api",
     "read_matches": "attnlens.api",

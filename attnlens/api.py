@@ -1,11 +1,11 @@
-"""The functions of the front door: read, explain, predict, ask what if."""
+"""The functions of the front door: read, explain, predict, ask what if, the next over."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attnlens.cricket.match import Match
 from attnlens.cricket.naming import find_ball, innings_numbered
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import pandas
 
     from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.cricket.trained_overs import TrainedOvers
 
-__all__ = ["explain", "predict", "read_match", "read_matches", "what_if"]
+__all__ = ["explain", "next_over", "predict", "read_match", "read_matches", "what_if"]
 
 
 @lru_cache(maxsize=4)
@@ -27,6 +28,13 @@ def _loaded(model: str | None) -> TrainedPredictor:
     from attnlens.cricket.trained import load_predictor
 
     return load_predictor(model)
+
+
+@lru_cache(maxsize=2)
+def _loaded_overs(model: str | None) -> TrainedOvers:
+    from attnlens.cricket.trained_overs import load_overs
+
+    return load_overs(model)
 
 
 def explain(
@@ -157,3 +165,59 @@ def what_if(
         predictor = Timeline(predictor, history).predictor_for(match)
     data = answered(match, reference, predictor, question, history=history is not None)
     return WhatIf.from_dict(data)
+
+
+def next_over(
+    match: Match | str | os.PathLike[str],
+    *,
+    over: int | str,
+    innings: int | None = None,
+    model: str | os.PathLike[str] | None = None,
+    samples: int = 0,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    seed: int = 0,
+    evidence: bool = True,
+    history: Iterable[Match] | None = None,
+) -> dict[str, Any]:
+    """What the encoder-decoder expects of an over, and which past balls it looked at.
+
+    Args:
+        match: a match, or a file to read one from.
+        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled.
+        innings: from 1; the first unless ``over`` says otherwise (``"2:12"``).
+        model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
+        samples: overs to draw, for the distribution of runs and wickets.
+        temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
+        top_k: draw from so many of the likeliest tokens only.
+        seed: of whatever is drawn.
+        evidence: run the interventions; without them attention is shown, not tested.
+        history: matches to bring the ratings to the match's date with.
+
+    Returns:
+        plain data, the document of ``attnlens over --json``.
+
+    Raises:
+        AttnlensError: the file, the over or the checkpoint cannot be used.
+    """
+    from attnlens.cricket.over import choice_of
+    from attnlens.cricket.over import next_over as answered
+    from attnlens.cricket.over_question import find_over
+
+    if not isinstance(match, Match):
+        match = read_match(match)
+    question = find_over(match, over, innings)
+    trained = _loaded_overs(None if model is None else str(model))
+    if history is not None:
+        from attnlens.cricket.timeline import Timeline
+
+        trained = Timeline(trained, history).predictor_for(match)
+    return answered(
+        question,
+        trained,
+        choice=choice_of(temperature, top_k),
+        seed=seed,
+        samples=samples,
+        evidence=evidence,
+        history=history is not None,
+    )

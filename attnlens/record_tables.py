@@ -14,6 +14,7 @@ from torch import Tensor
 from attnlens.errors import RecordingError
 from attnlens.records import AttentionRecord, Recording
 from attnlens.selection import names_of, sizes_of
+from attnlens.words import count
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +33,7 @@ def kind_of(record: AttentionRecord) -> str:
     """What was kept: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
     if record.lazy is not None:
         return "lazy"
-    rows = "" if record.rows is None else _count(len(record.rows), "row")
+    rows = "" if record.rows is None else count(len(record.rows), "row")
     if record.keys is not None:
         return ", ".join(filter(None, (f"top {record.keys.shape[-1]}", rows)))
     return rows or "all"
@@ -148,7 +149,7 @@ def record_text(record: AttentionRecord) -> str:
 def recording_text(recording: Recording) -> str:
     """A recording on one screen: every site, its calls, what was kept, its sizes, the notes."""
     records = recording.records()
-    lines = [f"Recording: {_count(len(recording), 'site')}, {_count(len(records), 'call')}"]
+    lines = [f"Recording: {count(len(recording), 'site')}, {count(len(records), 'call')}"]
     table = []
     for site in recording:
         calls = recording.calls(site)
@@ -157,7 +158,7 @@ def recording_text(recording: Recording) -> str:
         table.append(
             (
                 _short(site) or "(the model itself)",
-                _count(len(calls), "call"),
+                count(len(calls), "call"),
                 " / ".join(kinds[:2]) + (" / …" if len(kinds) > 2 else ""),
                 " / ".join(sizes[:2]) + (" / …" if len(sizes) > 2 else ""),
             )
@@ -192,7 +193,3 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 def _short(text: str, widest: int = WIDEST) -> str:
     clean = "".join(c if c.isprintable() else "�" for c in text)
     return clean if len(clean) <= widest else clean[: widest - 1] + "…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -64,7 +64,9 @@ def create_app(
             {"name": "attnlens-model", "content": functions.models[0]},
         ],
     )
-    app.layout = pages.frame(public=public, heads=functions.heads is not None)
+    app.layout = pages.frame(
+        public=public, heads=functions.heads is not None, corpus=functions.corpus is not None
+    )
     add_routes(app, functions, matches, recordings, Answers(), public=public)
 
     # A change of ball leaves the page as it is: only another page is asked of the server.
@@ -110,6 +112,8 @@ def page_of(
         return heads_page(functions.heads)
     if key == "recordings":
         return pages.recordings_page(recordings, public=public)
+    if key == "corpus" and functions.corpus is not None:
+        return pages.corpus_page()
     if key == "recordings/compare":
         return pages.compare_recordings_page(recordings)
     if key == "models":

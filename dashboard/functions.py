@@ -41,6 +41,7 @@ class Functions:
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
         inside: the reference models.
+        corpus: what makes the report page of a corpus, where one was given, and its figures.
         heads: what heads do across matches (``attnlens heads --json``), where it was given.
     """
 
@@ -54,4 +55,5 @@ class Functions:
     page: Callable[[str, str], str]
     models: tuple[str, ...]
     inside: Inside
+    corpus: tuple[Callable[[], str], Callable[[], Data]] | None = None
     heads: Data | None = None

@@ -20,7 +20,7 @@ def marked(**named: str) -> dict[str, Any]:
     return {name.replace("_", "-"): value for name, value in named.items()}
 
 
-def frame(*, public: bool, heads: bool) -> html.Div:
+def frame(*, public: bool, heads: bool, corpus: bool) -> html.Div:
     """What is on every page."""
     links = [
         ("/", "Matches"),
@@ -30,6 +30,8 @@ def frame(*, public: bool, heads: bool) -> html.Div:
     ]
     if heads:
         links.insert(2, ("/heads", "Heads"))
+    if corpus:
+        links.append(("/corpus", "Corpus"))
     return html.Div(
         [
             html.A("Skip to the content", href="#page", className="skip"),
@@ -298,6 +300,24 @@ def model_page(name: str, inside: Inside) -> Page:
                 "texts": list(inside.texts),
             },
         ),
+    ]
+
+
+def corpus_page() -> Page:
+    return [
+        html.H1("The corpus", className="unseen"),
+        html.P(
+            [
+                "Every ball of every match in it, summed up. To take away: ",
+                html.A("this page", href="/files/corpus/report.html", download=""),
+                ", ",
+                html.A("its figures", href="/files/corpus/report.json", download=""),
+                ".",
+            ],
+            className="lead",
+        ),
+        html.Iframe(src="/corpus/report.html", title="Report of the corpus", className="recording"),
+        _store("corpus", {}),
     ]
 
 

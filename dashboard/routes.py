@@ -253,6 +253,33 @@ def add_routes(
         kind = KINDS[file.rpartition(".")[2]]
         return _file(answers.run(lambda: make(name)), f"{name}-{file}", kind)
 
+    def corpus_text(name: str) -> str:
+        assert functions.corpus is not None
+        page, figures = functions.corpus
+        make = page if name == "report.html" else figures
+        told = json.loads(gzip.decompress(answers.get(("corpus", name), make)))
+        return told if name == "report.html" else json.dumps(told, ensure_ascii=False)
+
+    @server.get("/corpus/report.html")
+    @_answered
+    def corpus_report() -> Response:
+        if functions.corpus is None:
+            return _problem("no corpus is open", 404)
+        response = Response(corpus_text("report.html"), mimetype="text/html")
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+            "frame-ancestors 'self'"
+        )
+        return response
+
+    @server.get("/files/corpus/<name>")
+    @_answered
+    def corpus_file(name: str) -> Response:
+        if functions.corpus is None or name not in ("report.html", "report.json"):
+            return _problem(f"there is no file {name}", 404)
+        kind = "text/html" if name == "report.html" else "application/json"
+        return _file(corpus_text(name), f"attnlens-corpus-{name}", kind)
+
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:
         return _problem(f"the file is larger than {MOST_UPLOAD // 1_000_000} MB", 413)

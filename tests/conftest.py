@@ -51,9 +51,12 @@ def attnlens_here(
     torch.set_num_threads(threads)  # train takes all cores
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A headless Chromium: the system's, or playwright's own, which is fetched where it can be."""
+    """A headless Chromium: the system's, or playwright's own, which is fetched where it can be.
+
+    Of one module: while it is open, nothing else in this process can run an event loop.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     options: dict[str, Any] = {"args": list(SWITCHES)}
     found = browser_path()

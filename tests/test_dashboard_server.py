@@ -299,6 +299,23 @@ def test_no_file_of_this_machine_is_named_over_the_network(
     assert server.get("/models/tiny/secret.md")[0] == 404
 
 
+def test_a_corpus_is_shown_as_its_report(tmp_path: Path, sample_match_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="the extra for corpora is not installed")
+    made = run_process(tmp_path, "corpus", "explain", sample_match_path, "--out", "corpus")
+    assert made.status == 0, made.err
+    told = run_process(tmp_path, "corpus", "report", "corpus", "--json")
+    with serving(tmp_path, sample_match_path, "--corpus", "corpus") as one:
+        status, page, headers = one.get("/corpus/report.html")
+        assert (status, headers["Content-Type"].split(";")[0]) == (200, "text/html")
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert page.decode() + "\n" == run_process(tmp_path, "corpus", "report", "corpus").out
+        assert json.loads(one.get("/files/corpus/report.json")[1]) == json.loads(told.out)
+        assert one.get("/files/corpus/balls.parquet")[0] == 404
+    without = run_process(tmp_path, "dashboard", sample_match_path, "--corpus", "nowhere")
+    assert (without.status, without.out) == (2, "")
+    assert "nowhere: holds no corpus" in without.err
+
+
 def test_public_is_read_only_and_other_hosts_are_warned_of(
     tmp_path: Path, sample_match_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "_version": "",
     "errors": "",
     "axes": "",
+    "words": "",
     "files": "errors",
     "answers": "_version errors files",
     "probe": "torch",
@@ -32,24 +33,25 @@ MAY_IMPORT = {
     "torch",
     "notebook": "errors analysis render",
     "selection": "errors axes records torch",
-    "record_tables": "errors records selection numpy torch pandas",
+    "record_tables": "errors words records selection numpy torch pandas",
     "recording_files": "_version errors files axes lazy records torch safetensors",
     "recording_folder": "errors recording_files records",
     "recorder": "errors files axes lazy probe records recording_files recording_folder torch numpy",
     "models": "errors files probe torch numpy safetensors",
     "analysis": "errors numpy torch records record_tables selection axes",
     "explanation": "errors notebook pydantic",
-    "render": "errors explanation matplotlib jinja2 markupsafe",
+    "render": "errors words explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "symbolic": "errors probe render torch numpy",
+    "corpus": "_version errors files cricket explanation models torch numpy pyarrow duckdb ray",
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",
     "text": "errors models recorder analysis records torch numpy",
     "api": "errors cricket explanation pandas",
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
-    "cli": "_version errors files answers analysis cricket models records render symbolic text "
-    "training explanation llm server dashboard pyarrow shtab",
+    "cli": "_version errors words files answers analysis corpus cricket models records render "
+    "symbolic text training explanation llm server dashboard pyarrow shtab",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "errors dash plotly flask werkzeug",
@@ -185,7 +187,7 @@ def test_the_import_reader_sees_every_kind_of_import(tmp_path: Path) -> None:
 
 
 def test_the_command_line_loads_nothing_heavy_before_a_command_runs() -> None:
-    cheap = {"_version", "errors", "files", "cli"}
+    cheap = {"_version", "errors", "files", "words", "cli"}
     broken = [
         f"{path.name} imports {name} at once"
         for path in sorted((PACKAGE / "cli").glob("*.py"))

@@ -21,6 +21,7 @@ HOLDS = {
     "attnlens/explanation/schema.json",
     "attnlens/models/weights/bundled.safetensors",
     "attnlens/models/weights/measured.safetensors",
+    "attnlens/models/weights/cricket.safetensors",
     "attnlens/dashboard/__init__.py",
     "attnlens/templates/__init__.py",
     "attnlens/templates/prompt.j2",

@@ -360,3 +360,68 @@ def test_no_compiler_is_loaded() -> None:
         env=clean_environment(),
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+class _Changed(nn.Module):
+    """Changes in place a view of what it has named."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+        self.W = nn.Parameter(torch.eye(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = step("h", x @ self.W, "first")
+        if self.how == "view":
+            h[:, 0].add_(1.0)
+        elif self.how == "out":
+            torch.mul(x, 3, out=h.view(3, 4))
+        else:
+            h.view(-1)[2:] = 5.0
+        return step("y", 2 * h, "out")
+
+
+@pytest.mark.parametrize("how", ["view", "out", "filled"])
+def test_what_is_changed_through_a_view_is_no_longer_told_as_it_was(how: str) -> None:
+    told = attnlens.trace(_Changed(how), torch.randn(3, 4))
+    assert told.steps[1].equation != "y = 2 h", "that would be another number"
+    assert "filled" in told.steps[1].equation
+    assert told.steps[1].difference is None, "what cannot be worked out is not said to hold"
+
+
+def test_a_factor_belongs_to_what_is_added_or_taken_away() -> None:
+    class Scaled(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+            return torch.rsub(x, 3.0, alpha=2), torch.add(x, 3, alpha=2), torch.sub(x, y, alpha=4)
+
+    told = attnlens.trace(Scaled(), torch.randn(3), torch.randn(3), names=("x", "y"))
+    assert [one.equation for one in told.steps] == [
+        "Y_1 = 3 − 2 x",
+        "Y_2 = x + 6",
+        "Y_3 = x − 4 y",
+    ]
+    assert all(one.difference is not None and one.difference < 1e-6 for one in told.steps)
+
+
+def test_one_matrix_for_queries_keys_and_values_is_parted() -> None:
+    class Fused(nn.Module):
+        def __init__(self, how: str) -> None:
+            super().__init__()
+            self.how = how
+            self.qkv = nn.Linear(8, 24)
+
+        def forward(self, x: Tensor) -> Tensor:
+            whole = self.qkv(x)
+            if self.how == "unbind":
+                q, k, v = whole.unflatten(-1, (3, 8)).unbind(-2)
+            else:
+                q, k, v = whole.chunk(3, -1) if self.how == "chunk" else whole.split(8, dim=2)
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+
+    for how in ("chunk", "split", "unbind"):
+        told = attnlens.trace(Fused(how), torch.randn(1, 3, 8), batched=True)
+        assert all(one.difference is not None and one.difference < 1e-5 for one in told.steps), how
+    assert (
+        "h_qkv[…, 0:8] h_qkv[…, 8:16]ᵀ"
+        in attnlens.trace(Fused("chunk"), torch.randn(1, 3, 8), batched=True).steps[1].equation
+    )

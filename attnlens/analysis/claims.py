@@ -317,7 +317,9 @@ class Trial(Generic[C]):
                 nats[name, pool] = np.append(nats[name, pool], effects[start : start + count])
                 start += count
 
-    def judge(self, measured: Sequence[Measured[C]], full: Floats) -> list[Tested[C]]:
+    def judge(
+        self, measured: Sequence[Measured[C]], full: Floats | Mapping[str, Floats]
+    ) -> list[Tested[C]]:
         """p for every hypothesis, q over them, verdicts, and the second operator's word.
 
         What was hidden from the whole model and what was hidden from single heads are two
@@ -328,6 +330,10 @@ class Trial(Generic[C]):
         hypothesis: it counts once among the claims, and where its claims have different
         controls the least favourable comparison speaks for all of them, so the same items
         never get two verdicts.
+
+        Args:
+            full: what the model says with nothing hidden; by place, where places ask about
+                different things.
         """
         least = strictest(measured)
         q_values: dict[tuple[str, frozenset[int]], float] = {}
@@ -367,7 +373,7 @@ class Trial(Generic[C]):
         tested: list[Tested[C]],
         measured: Sequence[Measured[C]],
         least: Mapping[tuple[str, frozenset[int]], tuple[float, Measured[C]]],
-        full: Floats,
+        full: Floats | Mapping[str, Floats],
     ) -> list[Tested[C]]:
         """Supported claims tried again with their items replaced instead of hidden."""
         asked: dict[str, dict[tuple[int, ...], int]] = {}
@@ -386,7 +392,8 @@ class Trial(Generic[C]):
             assert swapped is not None
             sets = [one for one, draws in rows.items() for _ in range(draws)]
             self.spend(name, len(sets))
-            effects, start = self.effect(full, swapped(sets)), 0
+            whole = full[name] if isinstance(full, Mapping) else full
+            effects, start = self.effect(whole, swapped(sets)), 0
             for one_set, draws in rows.items():
                 nats[name, one_set] = effects[start : start + draws]
                 start += draws

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_model_options, progress
@@ -45,6 +46,9 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--public", action="store_true", help="read-only: nothing can be uploaded")
     parser.add_argument(
         "--heads", metavar="FILE", help="what heads do across matches, from `attnlens heads --json`"
+    )
+    parser.add_argument(
+        "--corpus", metavar="DIR", help="what `attnlens corpus explain` wrote, to show its report"
     )
     add_model_options(parser)
     parser.set_defaults(run=run)
@@ -225,8 +229,26 @@ def _functions(options: argparse.Namespace) -> Functions:
         page=_recording_page,
         models=models,
         inside=_inside(),
+        corpus=None if options.corpus is None else _corpus(options.corpus),
         heads=None if options.heads is None else _heads(options.heads),
     )
+
+
+def _corpus(folder: str) -> tuple[Callable[[], str], Callable[[], dict[str, Any]]]:
+    """A corpus's report page and its figures, worked out once somebody looks."""
+    from functools import cache
+
+    from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.report import report_data
+    from attnlens.render.corpus_page import render_corpus
+
+    Corpus(Path(folder)).manifest  # noqa: B018  # no corpus is told before anything is served
+
+    @cache
+    def figures() -> dict[str, Any]:
+        return report_data(folder)
+
+    return lambda: render_corpus(figures()), figures
 
 
 def _inside() -> Inside:

@@ -10,6 +10,7 @@ from attnlens.cli.options import (
     add_formats,
     add_out,
     check_outputs,
+    date,
     emit,
     page,
     progress,
@@ -17,7 +18,6 @@ from attnlens.cli.options import (
     utf8_stdout,
 )
 from attnlens.cli.pictures import check_picture
-from attnlens.cli.predict import date
 
 if TYPE_CHECKING:
     from attnlens.cricket.evaluate import JudgedBalls
@@ -36,7 +36,10 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
     parser.add_argument(
-        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
+        "--model",
+        metavar="PATH",
+        help="a checkpoint, or `bundled` (default) or `measured`; `cricket`, or another "
+        "encoder-decoder: the next over, beside overs of the same phase",
     )
     parser.add_argument(
         "--history",
@@ -121,6 +124,12 @@ def run(options: argparse.Namespace) -> int:
         inputs=(options.model,),
     )
     picture = None if options.plot is None else check_picture(options.plot)
+    from attnlens.cricket.trained_overs import writes_overs
+
+    if writes_overs(options.model):
+        from attnlens.cli.evaluate_overs import evaluate_overs
+
+        return evaluate_overs(options, history)
     from attnlens.cricket.evaluate import evaluation, judge
     from attnlens.cricket.held_out import held_out
     from attnlens.cricket.trained import load_predictor

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import (
     add_formats,
-    add_model_options,
     add_out,
+    add_sample,
     check_outputs,
     emit,
     page,
@@ -18,7 +18,6 @@ from attnlens.cli.options import (
     utf8_stdout,
 )
 from attnlens.cli.pictures import check_picture
-from attnlens.cli.predict import date
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,17 +37,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "the name it has earned by both. Measured on the matches of SRC after the model's "
         "training; earlier ones bring its ratings up to date.",
     )
-    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
-    add_model_options(parser)
-    parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
-    parser.add_argument("--seed", type=int, default=5, metavar="N", help="of the sample; default 5")
-    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
-    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
-    parser.add_argument(
-        "--allow-in-sample",
-        action="store_true",
-        help="take matches inside the model's training dates too",
-    )
+    add_sample(parser)
     parser.add_argument(
         "--beside",
         metavar="CHECKPOINT",

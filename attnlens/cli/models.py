@@ -53,10 +53,11 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "input",
         metavar="INPUT",
         help="what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1 or "
-        "a number of rows; for temporal a match file",
+        "a number of rows; for temporal and cricket a match file",
     )
     trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
-    trace.add_argument("--innings", type=int, metavar="N", help="temporal: the innings")
+    trace.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
+    trace.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
     for who, does in (("batter", "faces"), ("bowler", "bowls")):
         words = f"temporal: who {does} (only with --ball next)"
         trace.add_argument(f"--{who}", metavar="NAME", help=words)

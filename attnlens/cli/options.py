@@ -12,15 +12,26 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
+    import datetime
+
     from attnlens.cricket.match import Match
-    from attnlens.cricket.timeline import Timeline
-    from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.cricket.timeline import T, Timeline
     from attnlens.errors import MatchFileError
 
 PLAIN_WIDTH = 100
 ANOTHER_FILE = "write to another file"
 MATCHES = "give match files, a folder or a zip of them"
 TWO_FILES = "give each a file of its own"
+
+
+def date(text: str) -> datetime.date:
+    """A date such as 2024-10-24."""
+    import datetime
+
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
 
 
 class Given(argparse.Action):
@@ -43,6 +54,18 @@ def listed(value: list[str] | str | None) -> list[str]:
     return [value] if isinstance(value, str) else value or []
 
 
+def whole(least: int, most: int) -> Any:
+    """A whole number within limits, as argparse takes it."""
+
+    def read(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        return value
+
+    return read
+
+
 def add_ball(parser: argparse.ArgumentParser) -> None:
     """``MATCH``, ``--ball`` and ``--innings``."""
     parser.add_argument(
@@ -57,6 +80,21 @@ def add_ball(parser: argparse.ArgumentParser) -> None:
         "legal:47, legal:7.4, 2:47, next (not yet bowled)",
     )
     parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+
+
+def add_sample(parser: argparse.ArgumentParser) -> None:
+    """Matches, the model, and which of their balls: ``SRC``, ``--balls``, ``--from`` and so on."""
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_model_options(parser)
+    parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
+    parser.add_argument("--seed", type=int, default=5, metavar="N", help="of the sample; default 5")
+    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
+    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="take matches inside the model's training dates too",
+    )
 
 
 def add_formats(
@@ -167,7 +205,7 @@ def progress(text: str) -> None:
         print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
 
 
-def timeline(predictor: TrainedPredictor, source: str) -> Timeline:
+def timeline(predictor: T, source: str) -> Timeline[T]:
     """Ratings by date from the matches in ``source``.
 
     Raises:

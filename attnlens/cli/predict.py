@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from attnlens.cli.options import (
     add_model_options,
     check_outputs,
+    date,
     progress,
     report_skipped,
     timeline,
@@ -19,23 +20,12 @@ from attnlens.cli.options import (
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    import datetime
     from pathlib import Path
 
     from attnlens.cricket.match import Match
     from attnlens.errors import MatchFileError
 
 ROWS_AT_ONCE = 20_000
-
-
-def date(text: str) -> datetime.date:
-    """A date such as 2024-10-24."""
-    import datetime
-
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:

@@ -13,14 +13,15 @@ from attnlens.cli.options import (
     MATCHES,
     add_formats,
     check_outputs,
+    date,
     emit,
     page,
     progress,
     report_skipped,
     utf8_stdout,
 )
-from attnlens.cli.predict import date
 from attnlens.errors import InputError
+from attnlens.words import count as counted
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
@@ -138,24 +139,20 @@ def _sentence(predictor: TrainedPredictor, now: TrainedPredictor, added: Added, 
     before = predictor.ratings.until
     passed = []
     if added.known:
-        passed.append(f"{_count(added.known, 'match', 'matches')} up to then teach nothing new")
+        passed.append(f"{counted(added.known, 'match', 'matches')} up to then teach nothing new")
     if added.after:
-        passed.append(f"{_count(added.after, 'match', 'matches')} after --until left out")
+        passed.append(f"{counted(added.after, 'match', 'matches')} after --until left out")
     if added.undated:
-        passed.append(f"{_count(added.undated, 'match', 'matches')} without a date left out")
+        passed.append(f"{counted(added.undated, 'match', 'matches')} without a date left out")
     aside = "".join(f"; {text}" for text in passed)
     if not added.matches:
         return f"nothing newer than {before}: no file written{aside}"
     return (
         f"wrote {out}: ratings until {now.ratings.until} (were {before}), "
-        f"{_count(added.matches, 'match', 'matches')} learnt, "
-        f"{_count(added.players, 'player')} ({added.new_players} new), "
-        f"{_count(added.venues, 'venue')} ({added.new_venues} new){aside}"
+        f"{counted(added.matches, 'match', 'matches')} learnt, "
+        f"{counted(added.players, 'player')} ({added.new_players} new), "
+        f"{counted(added.venues, 'venue')} ({added.new_venues} new){aside}"
     )
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _show(options: argparse.Namespace) -> int:

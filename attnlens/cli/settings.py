@@ -32,16 +32,13 @@ def apply_settings(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
             fit its option.
     """
     commands = _commands(parser)
-    command = next((word for word in words if not word.startswith("-")), None)
+    command, *rest = [word for word in words if not word.startswith("-")] or [""]
     if command not in commands:
         return
     file = _file()
     _check_names(file, commands)
-    asked = commands[command]
-    actions = _commands(asked)  # of a group, such as text
-    if actions:
-        rest = words[list(words).index(command) + 1 :]
-        asked = next((actions[word] for word in rest if word in actions), asked)
+    inner = _commands(commands[command])  # of a group, such as text
+    asked = next((inner[word] for word in rest if word in inner), commands[command])
     for name, action in _options(asked).items():
         variable = PREFIX + name.upper()
         if variable in os.environ:

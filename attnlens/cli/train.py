@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-from attnlens.cli.options import Given, check_outputs, listed
-from attnlens.cli.predict import date
+from attnlens.cli.options import Given, check_outputs, date, listed
 from attnlens.errors import InputError
 
 MOST_THREADS = 1024
@@ -26,6 +26,15 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    # As a setting it is kind: what `model` names there is a checkpoint.
+    parser.add_argument(
+        "--model",
+        "--kind",
+        dest="model",
+        choices=("temporal", "cricket"),
+        default="temporal",
+        help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
+    )
     parser.add_argument("--train-until", type=date, metavar="DATE", help="last day to train on")
     parser.add_argument(
         "--validate-until",
@@ -101,6 +110,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.curves is not None:
         check_curves(options.curves)
+    if options.model == "cricket":
+        return _train_overs(options)
     given = _given(epochs=options.epochs, seed=options.seed, hidden_dim=options.hidden_dim)
     recipe, sizes = recipe_and_sizes(listed(options.set), given)
     plan = Plan(
@@ -112,11 +123,6 @@ def run(options: argparse.Namespace) -> int:
             head_balls=options.head_balls,
         ),
     )
-    started = time.perf_counter()
-
-    def report(text: str) -> None:
-        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
-
     among = processes(options.device)
     use_threads(options.threads, among.count)
     predictor = train(
@@ -125,13 +131,65 @@ def run(options: argparse.Namespace) -> int:
         plan,
         recipe,
         state=None if options.state is None else Path(options.state),
-        report=report,
+        report=_reporter(),
         among=among,
     )
     if options.curves is not None and among.first:
         write_curves(options.curves, predictor.card["epochs"])
     among.close()
     return 0
+
+
+def _train_overs(options: argparse.Namespace) -> int:
+    for name, value in (
+        ("--teacher", options.teacher),
+        ("--head-balls", options.head_balls),
+        ("--hidden-dim", options.hidden_dim),
+    ):
+        if value:
+            raise InputError(
+                f"{name} is not for --model cricket", remedy="leave it out; its sizes are --set's"
+            )
+    from pathlib import Path
+
+    from attnlens.training.curves import write_curves
+    from attnlens.training.overs import train_overs
+    from attnlens.training.processes import processes
+    from attnlens.training.run import Plan, use_threads
+    from attnlens.training.settings import over_settings
+
+    recipe, sizes = over_settings(
+        listed(options.set), _given(epochs=options.epochs, seed=options.seed)
+    )
+    plan = Plan(
+        sizes=sizes,
+        **_given(train_until=options.train_until, validate_until=options.validate_until),
+    )
+    among = processes(options.device)
+    use_threads(options.threads, among.count)
+    trained = train_overs(
+        options.sources,
+        options.out,
+        plan,
+        recipe,
+        state=None if options.state is None else Path(options.state),
+        report=_reporter(),
+        among=among,
+    )
+    if options.curves is not None and among.first:
+        write_curves(options.curves, trained.card["epochs"])
+    among.close()
+    return 0
+
+
+def _reporter() -> Callable[[str], None]:
+    """What prints a line of progress with the seconds since now."""
+    started = time.perf_counter()
+
+    def report(text: str) -> None:
+        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
+
+    return report
 
 
 def _given(**values: Any) -> dict[str, Any]:

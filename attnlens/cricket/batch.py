@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,3 +146,16 @@ def truncate(innings: InningsArrays, length: int) -> InningsArrays:
             else value[:length]
         )
     return InningsArrays(**cut)
+
+
+def moved(value: Any, device: torch.device) -> Any:
+    """The same structure with every tensor on ``device``."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, tuple):
+        return tuple(moved(member, device) for member in value)
+    if isinstance(value, Mapping):
+        return {name: moved(member, device) for name, member in value.items()}
+    if isinstance(value, Balls):
+        return Balls(**{name: moved(getattr(value, name), device) for name in Balls.__slots__})
+    return value

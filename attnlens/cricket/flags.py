@@ -77,7 +77,7 @@ def _date_flags(
     if match.date is None:
         return []
     found = []
-    said = _in_training(match, predictor)
+    said = in_training(match, predictor)
     if said is not None:
         found.append(("in_training", said))
     until = predictor.ratings.until
@@ -92,7 +92,7 @@ def _date_flags(
     return found
 
 
-def _in_training(match: Match, predictor: TrainedPredictor) -> str | None:
+def in_training(match: Match, predictor: TrainedPredictor) -> str | None:
     """Why the model may look better on a match than it is; ``None`` where it does not."""
     better = "it looks better than it is"
     if predictor.seen is not None:

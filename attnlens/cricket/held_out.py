@@ -10,11 +10,12 @@ import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.tensors import InningsArrays, encode_innings
-from attnlens.cricket.timeline import Timeline
+from attnlens.cricket.timeline import T, Timeline
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.errors import InputError, MatchFileError
 
@@ -44,9 +45,10 @@ class EncodedInnings:
         return last_day(self.match)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
-    """Matches to judge a predictor on.
+# Not with slots: a frozen class that has them cannot be made through `HeldOut`.
+@dataclass(frozen=True, eq=False)
+class HeldOutFor(Generic[T]):
+    """Matches to judge a trained model on.
 
     Attributes:
         predictor: the one that is judged.
@@ -57,9 +59,9 @@ class HeldOut:
         given: every match of the sources and the history, by id.
     """
 
-    predictor: TrainedPredictor
+    predictor: T
     matches: tuple[Match, ...]
-    timeline: Timeline | None
+    timeline: Timeline[T] | None
     in_sample: int
     given: Mapping[str, Match]
 
@@ -84,7 +86,7 @@ class HeldOut:
             told.append("player and venue ratings are the model's own, not those of each date")
         return tuple(told)
 
-    def dated(self) -> Iterator[tuple[Match, TrainedPredictor]]:
+    def dated(self) -> Iterator[tuple[Match, T]]:
         """Every match with the predictor as it stood the day before, oldest first."""
         for match in self.matches:
             timeline = self.timeline
@@ -99,6 +101,10 @@ class HeldOut:
                 yield EncodedInnings(match, side, arrays)
 
 
+HeldOut = HeldOutFor[TrainedPredictor]
+"""Matches to judge a predictor of balls on."""
+
+
 def sides(match: Match) -> list[Innings]:
     """Innings to judge on: not a super over, and not empty."""
     return [side for side in match.innings if side.deliveries and not side.super_over]
@@ -110,7 +116,7 @@ def last_day(match: Match) -> datetime.date | None:
 
 
 def held_out(
-    predictor: TrainedPredictor,
+    predictor: T,
     sources: Sequence[Source],
     *,
     history: Sequence[Source] = (),
@@ -119,8 +125,8 @@ def held_out(
     allow_in_sample: bool = False,
     skipped: list[MatchFileError] | None = None,
     report: Callable[[str], None] = lambda _: None,
-) -> HeldOut:
-    """Choose what to judge a predictor on.
+) -> HeldOutFor[T]:
+    """Choose what to judge a trained model on.
 
     The matches of ``sources`` that ended after the predictor's training are judged; those
     before, and all of ``history``, bring its ratings to each match's date. A match in
@@ -181,7 +187,7 @@ def held_out(
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
     earlier = {**given, **_read(history, refused, report, "matches of the history")}
     past = _timeline(predictor, chosen, earlier, report)
-    return HeldOut(predictor, tuple(chosen), past, inside, earlier)
+    return HeldOutFor(predictor, tuple(chosen), past, inside, earlier)
 
 
 def _nothing(
@@ -219,11 +225,11 @@ def _read(
 
 
 def _timeline(
-    predictor: TrainedPredictor,
+    predictor: T,
     chosen: Sequence[Match],
     earlier: dict[str, Match],
     report: Callable[[str], None],
-) -> Timeline | None:
+) -> Timeline[T] | None:
     """Ratings on the chosen matches' dates."""
     days = [match.date for match in chosen if match.date is not None]
     until = predictor.ratings.until

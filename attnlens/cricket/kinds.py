@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from attnlens.cricket.match import Match
 from attnlens.cricket.ratings import LIMITED
-from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.trained import Trained
 
 USUAL_BALLS: Final = (6,)
 """Balls in an over where a checkpoint does not say."""
@@ -30,7 +30,7 @@ def kind_card(matches: Sequence[Match]) -> dict[str, Any]:
     }
 
 
-def differences(match: Match, predictor: TrainedPredictor) -> list[tuple[str, str]]:
+def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     """How a match differs in kind from those of the training: flags and their sentences."""
     card = predictor.card
     found = []
@@ -71,12 +71,12 @@ def differences(match: Match, predictor: TrainedPredictor) -> list[tuple[str, st
     return found
 
 
-def like_training(match: Match, predictor: TrainedPredictor) -> bool:
+def like_training(match: Match, predictor: Trained) -> bool:
     """Whether the match differs in nothing from those of the training."""
     return not differences(match, predictor)
 
 
-def kinds_unlike(matches: Iterable[Match], predictor: TrainedPredictor) -> dict[str, int]:
+def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
     """Matches unlike those of the training, counted by what they are."""
     counts: dict[str, int] = {}
     for match in matches:
@@ -95,7 +95,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: TrainedPredictor) -> dict[
     return dict(sorted(counts.items()))
 
 
-def _overs(predictor: TrainedPredictor) -> list[int]:
+def _overs(predictor: Trained) -> list[int]:
     """Overs a side in the training; from the types of match where the card does not say."""
     told = predictor.card.get("overs")
     if told is not None:

@@ -198,7 +198,7 @@ def echo(match: Match, reference: BallReference) -> str:
 
 
 def _legal_name(delivery: Delivery) -> str:
-    number = _ordinal(delivery.legal_balls_before + 1)
+    number = ordinal(delivery.legal_balls_before + 1)
     actual = delivery.actual_delivery
     name = f"legal ball {number}" if actual is None else f"legal ball {actual} ({number})"
     if delivery.is_legal:
@@ -226,14 +226,15 @@ def _echo_next(innings: Innings, heading: str) -> str:
     parts = [
         f"{heading}, delivery {len(bowled) + 1}, not yet bowled",
         f"label {over}.{in_over + 1}",
-        f"legal ball {over}.{legal_in_over + 1} ({_ordinal(legal + 1)})",
+        f"legal ball {over}.{legal_in_over + 1} ({ordinal(legal + 1)})",
         f"{score}/{innings.wickets}",
     ]
     parts += [f"{delivery.bowler} to {delivery.batter}" for delivery in waiting]
     return " | ".join(parts)
 
 
-def _ordinal(number: int) -> str:
+def ordinal(number: int) -> str:
+    """``13th``."""
     if number % 100 in (11, 12, 13):
         return f"{number}th"
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"

@@ -59,7 +59,7 @@ def with_next_ball(
     if bowling is None:
         raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
     _refuse_impossible(innings, facing, bowling)
-    ball = _delivery(innings, last, facing, other, bowling)
+    ball = unbowled(innings, facing, other, bowling)
     longer = replace(innings, deliveries=(*innings.deliveries, ball))
     sides = tuple(longer if side is innings else side for side in match.innings)
     return replace(match, innings=sides)
@@ -147,9 +147,9 @@ def _named(name: str | None, known: list[Player], option: str) -> Player | None:
     return found[0] if found else Player(" ".join(name.split()))
 
 
-def _delivery(
-    innings: Innings, last: Delivery | None, batter: Player, other: Player, bowler: Player
-) -> Delivery:
+def unbowled(innings: Innings, batter: Player, other: Player, bowler: Player) -> Delivery:
+    """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
+    last = innings.deliveries[-1] if innings.deliveries else None
     over, in_over, legal_in_over = 0, 0, 0
     score = innings.penalty_runs.get("pre", 0)
     if last is not None:

@@ -51,6 +51,8 @@ KINDS: Final[tuple[Kind, ...]] = (
 )
 """The kinds of entity, in the order of a ball's row of entity numbers."""
 
+ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
+
 LIMITED: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
 SUPER_OVER_BALLS: Final = 6
 
@@ -139,13 +141,18 @@ class Table:
 
 @dataclass
 class Ratings:
-    """All tables, and the last date they have seen."""
+    """All tables, and the last date they have seen.
+
+    Attributes:
+        kinds: the kinds that are rated; the others stay empty and are never looked up.
+    """
 
     tables: dict[str, Table] = field(
         default_factory=lambda: {kind.name: Table(kind) for kind in KINDS}
     )
     aliases: dict[str, str] = field(default_factory=dict)
     until: datetime.date | None = None
+    kinds: tuple[str, ...] = ALL_KINDS
 
     def player_key(self, player: Player) -> str:
         """The id; for a player without one, the id that name has had, else the name."""
@@ -158,28 +165,30 @@ class Ratings:
         tables = self.tables
         venue = venue_key(match)
         side = f"{venue}#{min(innings.number, 2)}"
-        shared = {
-            "venue": tables["venue"].row(venue, create=create) if venue else -1,
-            "venue_innings": tables["venue_innings"].row(side, create=create) if venue else -1,
-            "batting_team": tables["batting_team"].row(
-                team_key(match, innings.batting_team), create=create
-            ),
-            "bowling_team": tables["bowling_team"].row(
-                team_key(match, innings.bowling_team), create=create
-            ),
-            "era": tables["era"].row("all", create=create),
+        keys = {
+            "venue": venue,
+            "venue_innings": side if venue else "",
+            "batting_team": team_key(match, innings.batting_team),
+            "bowling_team": team_key(match, innings.bowling_team),
+            "era": "all",
         }
-        rows = np.empty((len(innings.deliveries), len(KINDS)), np.int64)
+        shared = {
+            name: tables[name].row(key, create=create) if key else -1
+            for name, key in keys.items()
+            if name in self.kinds
+        }
+        rows = np.full((len(innings.deliveries), len(KINDS)), -1, np.int64)
         for column, kind in enumerate(KINDS):
             if kind.name in shared:
                 rows[:, column] = shared[kind.name]
         for number, ball in enumerate(innings.deliveries):
             striker, bowler = self.player_key(ball.batter), self.player_key(ball.bowler)
             phase = phases[number]
-            rows[number, 0] = tables["striker"].row(striker, create=create)
-            rows[number, 1] = tables["striker_phase"].row(f"{striker}#{phase}", create=create)
-            rows[number, 2] = tables["bowler"].row(bowler, create=create)
-            rows[number, 3] = tables["bowler_phase"].row(f"{bowler}#{phase}", create=create)
+            of_players = (striker, f"{striker}#{phase}", bowler, f"{bowler}#{phase}")
+            for column, key in enumerate(of_players):
+                name = KINDS[column].name
+                if name in self.kinds:
+                    rows[number, column] = tables[name].row(key, create=create)
         if create:
             for ball in innings.deliveries:
                 for player in (ball.batter, ball.bowler):

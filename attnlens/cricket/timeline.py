@@ -6,6 +6,7 @@ import copy
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,9 @@ from attnlens.cricket.match import Match
 from attnlens.cricket.outcomes import OUTCOME_INDEX
 from attnlens.cricket.ratings import Floats, Ratings
 from attnlens.cricket.tensors import base_inputs, scoreboard
-from attnlens.cricket.trained import TrainedPredictor
+from attnlens.cricket.trained import Trained
+
+T = TypeVar("T", bound=Trained)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +31,7 @@ class Lesson:
     outcomes: NDArray[np.int64]
 
 
-class Timeline:
+class Timeline(Generic[T]):
     """A predictor's ratings on any date.
 
     A match later than the predictor's own ratings gets those, brought up to date with the
@@ -36,7 +39,7 @@ class Timeline:
     nothing later than the match speaks.
     """
 
-    def __init__(self, predictor: TrainedPredictor, history: Iterable[Match]) -> None:
+    def __init__(self, predictor: T, history: Iterable[Match]) -> None:
         self._predictor = predictor
         self._names = copy.deepcopy(predictor.ratings)
         self._lessons: list[Lesson] = []
@@ -60,7 +63,7 @@ class Timeline:
         self._next = 0
         self._started: str | None = None
 
-    def predictor_for(self, match: Match) -> TrainedPredictor:
+    def predictor_for(self, match: Match) -> T:
         """The predictor with the ratings of the day before ``match``.
 
         Cheapest when matches come in order of date. A match without a date gets the
@@ -78,7 +81,7 @@ class Timeline:
         self._advance(ratings, day)
         return replace(self._predictor, ratings=_as_they_stand(ratings))
 
-    def at_the_end(self) -> TrainedPredictor:
+    def at_the_end(self) -> T:
         """The predictor with ratings that have learnt every later match of the history."""
         ratings = self._begin("checkpoint")
         self._advance(ratings, datetime.date.max)

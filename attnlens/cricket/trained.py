@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlens.cricket.calibration import calibration_beside, shipped_calibration
 from attnlens.cricket.card import checked_card
 from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.ratings import KINDS, Ratings
+from attnlens.cricket.ratings import ALL_KINDS, KINDS, Ratings
 from attnlens.cricket.seen import from_tensor, to_tensor
 from attnlens.cricket.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel, Floats
 from attnlens.errors import CheckpointError
@@ -30,11 +30,11 @@ FORMAT: Final = 1
 
 
 @dataclass
-class TrainedPredictor:
-    """Everything needed to predict.
+class Trained:
+    """A network trained on matches, and what it knows of players, venues and sides.
 
     Attributes:
-        name: ``bundled``, ``measured``, or the file's stem.
+        name: the name it ships under, or the file's stem.
         sha256: of the file.
         card: training dates, match types, figures, as plain data.
         calibration: how often its calls came true (`attnlens.cricket.calibration`); ``None``
@@ -45,7 +45,7 @@ class TrainedPredictor:
 
     name: str
     sha256: str
-    model: FullModel
+    model: nn.Module
     base: BaseModel
     ratings: Ratings
     card: dict[str, Any] = field(default_factory=dict)
@@ -62,6 +62,13 @@ class TrainedPredictor:
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
+
+@dataclass
+class TrainedPredictor(Trained):
+    """Everything needed to predict a ball."""
+
+    model: FullModel
+
     def earned(self, scale: str) -> list[str]:
         """The name each head of a scale has earned."""
         heads = self.model.sizes.heads[scale]
@@ -74,22 +81,7 @@ def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) ->
     tensors: dict[str, Tensor] = {
         f"model.{name}": value for name, value in predictor.model.state_dict().items()
     }
-    for number, weight in enumerate(predictor.base.weights):
-        tensors[f"base.{number}"] = torch.from_numpy(weight)
-    tensors["base.prior"] = torch.from_numpy(predictor.base.prior)
-    tensors["base.everything"] = torch.from_numpy(predictor.base.everything)
-    for name, table in predictor.ratings.tables.items():
-        rows = len(table.keys)
-        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
-        # The precision is kept as a variance: it fits sixteen bits, the precision does not.
-        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
-        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
-        tensors[f"ratings.{name}.keys"] = _words(list(table.keys))
-    aliases = predictor.ratings.aliases
-    tensors["ratings.alias_names"] = _words(list(aliases))
-    tensors["ratings.alias_keys"] = _words(list(aliases.values()))
-    if predictor.seen is not None:
-        tensors["seen"] = to_tensor(predictor.seen)
+    tensors |= known_tensors(predictor)
     until = predictor.ratings.until
     about = {
         "kind": KIND,
@@ -135,14 +127,8 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
                 if name.startswith("model.")
             }
         )
-        weights: list[Floats] = []
-        while f"base.{len(weights)}" in tensors:
-            weights.append(tensors[f"base.{len(weights)}"].numpy())
-        base = BaseModel(
-            tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
-        )
-        _check_base(base)
-        ratings = _ratings(tensors, about["ratings_until"])
+        base = base_of(tensors)
+        ratings = ratings_of(tensors, about["ratings_until"])
         card = checked_card(about["card"])
         seen = from_tensor(tensors["seen"]) if "seen" in tensors else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -188,6 +174,46 @@ def _check_scales(sizes: Sizes, path: Path) -> None:
             )
 
 
+def known_tensors(trained: Trained) -> dict[str, Tensor]:
+    """What a checkpoint holds beside its network: the base model, ratings, matches seen."""
+    tensors: dict[str, Tensor] = {}
+    for number, weight in enumerate(trained.base.weights):
+        tensors[f"base.{number}"] = torch.from_numpy(weight)
+    tensors["base.prior"] = torch.from_numpy(trained.base.prior)
+    tensors["base.everything"] = torch.from_numpy(trained.base.everything)
+    for name, table in trained.ratings.tables.items():
+        if name not in trained.ratings.kinds:
+            continue
+        rows = len(table.keys)
+        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
+        # The precision is kept as a variance: it fits sixteen bits, the precision does not.
+        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
+        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
+        tensors[f"ratings.{name}.keys"] = _words(list(table.keys))
+    aliases = trained.ratings.aliases
+    tensors["ratings.alias_names"] = _words(list(aliases))
+    tensors["ratings.alias_keys"] = _words(list(aliases.values()))
+    if trained.seen is not None:
+        tensors["seen"] = to_tensor(trained.seen)
+    return tensors
+
+
+def base_of(tensors: dict[str, Tensor]) -> BaseModel:
+    """The base model of a checkpoint's tensors.
+
+    Raises:
+        KeyError, ValueError: it is damaged.
+    """
+    weights: list[Floats] = []
+    while f"base.{len(weights)}" in tensors:
+        weights.append(tensors[f"base.{len(weights)}"].numpy())
+    base = BaseModel(
+        tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
+    )
+    _check_base(base)
+    return base
+
+
 def _check_base(base: BaseModel) -> None:
     if base.prior.shape != (2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has another shape")
@@ -201,9 +227,18 @@ def _check_base(base: BaseModel) -> None:
         raise ValueError("what the scoreboard expects is told in another shape")
 
 
-def _ratings(tensors: dict[str, Tensor], until: str | None) -> Ratings:
-    ratings = Ratings()
+def ratings_of(
+    tensors: dict[str, Tensor], until: str | None, kinds: Sequence[str] = ALL_KINDS
+) -> Ratings:
+    """The ratings of a checkpoint's tensors.
+
+    Raises:
+        KeyError, ValueError: they are damaged.
+    """
+    ratings = Ratings(kinds=tuple(kinds))
     for kind in KINDS:
+        if kind.name not in kinds:
+            continue
         table = ratings.tables[kind.name]
         table.keys = {
             key: row for row, key in enumerate(_split(tensors[f"ratings.{kind.name}.keys"]))

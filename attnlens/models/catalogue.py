@@ -150,6 +150,17 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         kind="seq2seq",
         example="Tanemori to Duvivier-Oke, full and on the pads, flicked away for four.",
     ),
+    ReferenceModel(
+        name="cricket",
+        title="an encoder-decoder of overs",
+        source=f"{ATTENTION_PAPER}, section 3",
+        purpose="the next over, token by token, from up to 128 past balls: what `over` asks",
+        written="MATCH, with --over",
+        load="attnlens.cricket.inside_over:loaded",
+        read="attnlens.cricket.inside_over:read_over",
+        kind="cricket",
+        from_file=True,
+    ),
 )
 """Every reference model, in the order in which they are listed."""
 

@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Final
 
 SHIPPED: Final[tuple[str, ...]] = ("bundled", "measured")
-"""Checkpoints that come with attnlens, by name; the first is the default."""
+"""Predictors of balls that come with attnlens, by name; the first is the default."""
+
+OVERS: Final = "cricket"
+"""The encoder-decoder of overs that comes with attnlens."""
 
 
 def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, Path]:
     """A checkpoint's name and its file, which need not exist.
 
     Args:
-        model: a name of `SHIPPED`, or a file, whose name is then its stem.
+        model: a name of `SHIPPED`, `OVERS`, or a file, whose name is then its stem.
     """
     name = SHIPPED[0] if model is None else str(model)
-    if name in SHIPPED:
+    if name in (*SHIPPED, OVERS):
         return name, Path(__file__).with_name("weights") / f"{name}.safetensors"
     path = Path(name)
     return path.stem, path

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Glyphs, Page, clean_all, pad
+from attnlens.words import count
 
 BAR: Final = 24
 NARROWEST: Final = 64
@@ -49,8 +50,8 @@ def render_evaluation(
 def _head(page: Page, data: Mapping[str, Any]) -> None:
     checkpoint, dates = data["checkpoint"], data["dates"]
     page.paragraph(
-        f"{checkpoint['name']} on {_count(data['balls'], 'ball')} of "
-        f"{_count(data['matches'], 'match')}, {dates['first'] or 'undated'} to "
+        f"{checkpoint['name']} on {count(data['balls'], 'ball')} of "
+        f"{count(data['matches'], 'match', 'matches')}, {dates['first'] or 'undated'} to "
         f"{dates['last'] or 'undated'}",
         "title",
         indent=0,
@@ -65,7 +66,7 @@ def _head(page: Page, data: Mapping[str, Any]) -> None:
     fitted_on = data["baselines_fitted_on"]["matches"]
     if fitted_on:
         page.paragraph(
-            f"baselines fitted on {_count(fitted_on, 'match')} up to "
+            f"baselines fitted on {count(fitted_on, 'match', 'matches')} up to "
             f"{checkpoint['weights_until'] or until}",
             "quiet",
             indent=0,
@@ -77,11 +78,6 @@ def _head(page: Page, data: Mapping[str, Any]) -> None:
             indent=0,
         )
     page.blank()
-
-
-def _count(number: int, noun: str) -> str:
-    more = "es" if noun == "match" else "s"
-    return f"{number:,} {noun}{'' if number == 1 else more}"
 
 
 def _compared(page: Page, data: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, pad
+from attnlens.words import count
 
 NARROWEST: Final = 40
 TABLE: Final = 80
@@ -55,18 +56,14 @@ def _head(page: Page, data: Mapping[str, Any]) -> None:
     model = data["model"]
     days = " to ".join(dict.fromkeys(day for day in data["dates"] if day))
     page.paragraph(
-        f"what the heads of {model['name']} do, over {_count(data['balls'], 'ball')} of "
-        f"{_count(data['matches'], 'match', 'matches')}" + (f", {days}" if days else ""),
+        f"what the heads of {model['name']} do, over {count(data['balls'], 'ball')} of "
+        f"{count(data['matches'], 'match', 'matches')}" + (f", {days}" if days else ""),
         "title",
         indent=0,
     )
     for note in data["notes"]:
         page.paragraph(note, "flag", indent=4, lead="  !")
     page.blank()
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _words(name: str) -> str:
@@ -279,7 +276,7 @@ def _beside(page: Page, beside: Mapping[str, Any]) -> None:
         _entry(page, cells[:1], list(zip(titles[1:], cells[1:], strict=True)), narrow=narrow)
     for pair in beside["contributions"]["pairs"]:
         page.paragraph(
-            f"contributions to {_count(beside['contributions']['balls'], 'ball')}, beside "
+            f"contributions to {count(beside['contributions']['balls'], 'ball')}, beside "
             f"{pair['checkpoint']}: correlation {_number(pair['correlation'])}, "
             f"{_number(pair['mean_absolute_points'])} points apart on average",
         )

@@ -16,6 +16,7 @@ from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.render import parts
 from attnlens.render.html_heatmap import heat_map_svg, legend_svg
 from attnlens.render.html_text import name, share, table, text
+from attnlens.words import count
 
 BAR = 120
 """Width of the bars in units of their drawing; the style stretches them."""
@@ -94,12 +95,8 @@ def _chase(ball: Mapping[str, Any]) -> str:
     if ball["runs_required"] is None or ball["balls_left"] is None:
         return ""
     return (
-        f", {_count(ball['runs_required'], 'run')} needed from {_count(ball['balls_left'], 'ball')}"
+        f", {count(ball['runs_required'], 'run')} needed from {count(ball['balls_left'], 'ball')}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _anchor(pointer: str) -> str:
@@ -238,7 +235,7 @@ def _claims(data: Mapping[str, Any]) -> str:
         if claim["q"] is not None:
             told.append(f"q {claim['q']:.2g}")
         if claim["controls"]:
-            told.append(f"{_count(claim['controls'], 'control')}")
+            told.append(f"{count(claim['controls'], 'control')}")
         if claim["reason"] is not None:
             told.append(claim["reason"])
         items.append(
@@ -246,7 +243,7 @@ def _claims(data: Mapping[str, Any]) -> str:
             f'</p><p>{text(claim["claim"])}</p><p class="quiet">{text("; ".join(told))}</p></li>'
         )
     rest = parts.other_heads(data)
-    more = f'<p class="quiet">{_count(rest, "test")} of single heads alone not listed: none was '
+    more = f'<p class="quiet">{count(rest, "test")} of single heads alone not listed: none was '
     more = f"{more}supported.</p>\n" if rest else ""
     return f'{start}<ul class="claims">\n' + "\n".join(items) + f"\n</ul>\n{more}</section>"
 

@@ -19,6 +19,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Final
 
+from attnlens.words import count
+
 STRONGEST: Final = 8
 """Strongest keys of a row in a packed map."""
 FULL_SCALE: Final = 65_535
@@ -55,7 +57,7 @@ def render_page(data: Mapping[str, Any], *, name: str) -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
     )
-    sites = _count(len(calls), "site")
+    sites = count(len(calls), "site")
     notes = "".join(f'<p class="note">{_text(note)}</p>\n' for note in data["notes"])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -64,7 +66,7 @@ def render_page(data: Mapping[str, Any], *, name: str) -> str:
         f"<title>{_text(name)}: attention</title>\n"
         f"<style>\n{_resource('recording_page.css')}</style>\n</head>\n<body>\n"
         f"<header>\n<h1>{_text(name)}</h1>\n"
-        f'<p class="quiet">{sites}, {_count(len(records), "call")} of attention. Weights are '
+        f'<p class="quiet">{sites}, {count(len(records), "call")} of attention. Weights are '
         "shares of what each query pays; where attention goes is not yet why a model answers as "
         "it does.</p>\n"
         f'{notes}<p class="note" id="trouble" hidden></p>\n</header>\n'
@@ -119,7 +121,7 @@ def _still(record: Mapping[str, Any]) -> str:
             f"<td>{_text(', '.join(best))}</td></tr>\n"
         )
     more = len(rows) - STILL_ROWS
-    left = f'<p class="quiet">{_count(more, "more row")} with the script.</p>\n' if more > 0 else ""
+    left = f'<p class="quiet">{count(more, "more row")} with the script.</p>\n' if more > 0 else ""
     title = record["site"] or "(the model itself)"
     return (
         f"<h2>{_text(title)}{', ' if lead else ''}{_text(lead)}</h2>\n{notes}"
@@ -192,10 +194,6 @@ def _text(value: str) -> str:
     """Escaped, on one line, without characters that would turn the reading direction."""
     shown = "".join(c if c.isprintable() else "�" for c in " ".join(value.split()))
     return html.escape(shown)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _resource(name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean, clean_all, cut, display_width, pad
+from attnlens.words import count as counted
 
 WIDEST: Final = 128
 LONGEST_NAME: Final = 40
@@ -35,7 +36,7 @@ def render_recording(
     count = len({record["site"] for record in sites})
     page.add(
         (shown["recording"], "title"),
-        (f"  {_count(count, 'site')}, {_count(len(sites), 'call')}", "quiet"),
+        (f"  {counted(count, 'site')}, {counted(len(sites), 'call')}", "quiet"),
     )
     _add_sites(page, sites)
     for number, row in enumerate(data["rows"]):
@@ -107,7 +108,3 @@ def _spread(row: Mapping[str, Any]) -> str:
         return f"entropy {bounds[0]:.3f} to {bounds[1]:.3f} nats"
     nats = row["entropy_nats"]
     return f"entropy {nats:.3f} nats, as {math.exp(nats):.1f} keys paid alike"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -35,6 +35,14 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(getattr(value, one.name))
 
 
+def memory_of(tensor: Tensor) -> int | None:
+    """Where its numbers lie, the same for views of one another; ``None`` where it has none."""
+    try:
+        return tensor.untyped_storage().data_ptr() or None
+    except (NotImplementedError, RuntimeError):
+        return None  # such as sparse ones
+
+
 class Graph:
     """Expressions by tensor, while a pass runs.
 
@@ -65,6 +73,15 @@ class Graph:
         self._of[id(tensor)] = expression
         self._alive.append(tensor)
         return expression
+
+    def written_into(self, tensor: Tensor) -> None:
+        """The tensor was changed in place, and so was whatever shares its numbers."""
+        made, memory = self.of(tensor), memory_of(tensor)
+        others = {id(one): one for one in self._alive if one is not tensor}
+        for one in others.values():
+            if memory is not None and memory_of(one) == memory and self.of(one) is not made:
+                before = self.of(one)
+                self.operation(one, "opaque", (before, made), {"name": "filled"}, before.axes)
 
     def leaf(
         self,

@@ -205,6 +205,30 @@ def _item(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression
     return graph.operation(result, "item", tuple(parts), {"index": tuple(written)}, axes)
 
 
+def parted(graph: Graph, name: str, result: tuple[Any, ...], args: Arguments, named: Named) -> bool:
+    """``chunk``, ``split`` and ``unbind``: each piece is a part of the whole; false for others."""
+    place = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}.get(
+        name
+    )
+    if place is None:
+        return False
+    whole = args[0] if args else named["tensor" if "tensor" in named else "input"]
+    x = graph.of(whole)
+    axis = (args[place] if len(args) > place else named.get("dim", 0)) % len(x.shape)
+    last = axis == len(x.shape) - 1
+    lead = (...,) if last and axis else (slice(None),) * axis
+    start = 0
+    for piece in result:
+        if name == "unbind":
+            index: tuple[Any, ...] = (*lead, start)
+            start += 1
+        else:
+            index = (*lead, slice(start, start + piece.shape[axis]))
+            start += piece.shape[axis]
+        _item(graph, piece, (whole, index), {})
+    return True
+
+
 def of_index(x: Expression, index: tuple[Any, ...]) -> Axes:
     """The axes after plain indexing."""
     used = sum(one is not None and one is not ... for one in index)

@@ -17,8 +17,9 @@ from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import RecordingError
 from attnlens.probe import steps_told_to
+from attnlens.symbolic import shapes
 from attnlens.symbolic.expressions import Axes, Expression, Named
-from attnlens.symbolic.graph import Graph, tensors_in
+from attnlens.symbolic.graph import Graph, memory_of, tensors_in
 from attnlens.symbolic.modules import Modules
 from attnlens.symbolic.naming import name_by_modules, name_outputs, name_repeated
 from attnlens.symbolic.translate import FUNCTIONS
@@ -69,8 +70,21 @@ class _Watch(TorchFunctionMode):
 
     def _note(self, name: str, result: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         if name == "setitem":
-            self._opaque("filled", args[0], args)
+            # After `x[0] += 1` what is put there is a view, and was noted when it changed.
+            if not isinstance(args[2], Tensor) or memory_of(args[2]) != memory_of(args[0]):
+                self._opaque("filled", args[0], args)
+                self._graph.written_into(args[0])
             return
+        self._understand(name, result, args, named)
+        target = named.get("out")
+        if target is None and args and result is args[0]:
+            target = result
+        for one in tensors_in(target):
+            self._graph.written_into(one)
+
+    def _understand(
+        self, name: str, result: Any, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
         results = list(tensors_in(result))
         if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, named)):
             return
@@ -79,6 +93,8 @@ class _Watch(TorchFunctionMode):
             made = translator(self._graph, result, args, named)
             if made is not None:
                 return
+        if isinstance(result, tuple) and shapes.parted(self._graph, name, result, args, named):
+            return
         in_place = name.endswith("_")
         for place, one in enumerate(results):
             if in_place or not self._graph.knows(one):

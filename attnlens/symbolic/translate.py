@@ -26,14 +26,19 @@ def _binary(kind: str, swapped: bool = False) -> Translator:
         other = argument(args, named, 1, "other")
         if named.get("rounding_mode") is not None:
             return None
-        first, second = graph.of(args[0]), graph.of(other)
-        times = named.get("alpha", 1)
-        if times != 1:
-            second = Expression(
-                "multiply", (graph.of(times), second), shape=second.shape, axes=second.axes
+        pair = (
+            [graph.of(other), graph.of(args[0])]
+            if swapped
+            else [graph.of(args[0]), graph.of(other)]
+        )
+        times, last = named.get("alpha", 1), pair[1]
+        if times != 1 and last.kind == "number":
+            pair[1] = graph.of(times * last.options["value"])
+        elif times != 1:
+            pair[1] = Expression(
+                "multiply", (graph.of(times), last), shape=last.shape, axes=last.axes
             )
-        pair = (second, first) if swapped else (first, second)
-        return graph.operation(result, kind, pair)
+        return graph.operation(result, kind, (pair[0], pair[1]))
 
     return make
 
@@ -292,6 +297,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     "masked_fill": _masked,
     "where": _where,
     "clamp": _clamp,
+    "clip": _clamp,
     "embedding": _rows,
     "einsum": _einsum,
     "sum": _reduction("sum"),

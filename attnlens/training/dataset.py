@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -105,20 +106,36 @@ def outcome_tables(
     return everything, prior
 
 
-def rate_and_encode(
+class Encoded(Protocol):
+    """What ratings learn from an innings, however it was encoded.
+
+    Attributes:
+        base: log-probabilities from the scoreboard alone ``(n, 11)``.
+        outcome: what happened ``(n,)``.
+    """
+
+    @property
+    def base(self) -> Floats: ...
+    @property
+    def outcome(self) -> np.ndarray[Any, np.dtype[np.int64]]: ...
+
+
+E = TypeVar("E", bound=Encoded)
+
+
+def rated(
     matches: Sequence[Match],
-    base: BaseModel,
     ratings: Ratings,
+    encode: Callable[[Match, Innings], E],
     *,
     keep: Callable[[Match], bool] = lambda _: True,
     progress: Progress | None = None,
-) -> list[TrainingInnings]:
-    """Encode every innings with the ratings of the day before, then learn from that day.
+) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
+    """Every innings encoded with the ratings of the day before; then they learn from that day.
 
     ``ratings`` is brought up to date in place. Days up to ``ratings.until`` are encoded
     with the ratings as they are and teach nothing.
     """
-    encoded: list[TrainingInnings] = []
     for day, played in by_date(matches):
         known = ratings.until is not None and day <= ratings.until
         lessons = []
@@ -126,9 +143,9 @@ def rate_and_encode(
             for side in ordinary(match):
                 if known and not keep(match):
                     continue
-                arrays = encode_innings(match, side, ratings, base)
+                arrays = encode(match, side)
                 if keep(match):
-                    encoded.append(TrainingInnings(match.match_id, side.number, day, arrays))
+                    yield match, side, day, arrays
                 lessons.append((match, side, arrays))
         if known or not lessons:
             continue
@@ -141,4 +158,24 @@ def rate_and_encode(
         ratings.until = day
         if progress:
             progress(f"ratings up to {day}")
-    return encoded
+
+
+def rate_and_encode(
+    matches: Sequence[Match],
+    base: BaseModel,
+    ratings: Ratings,
+    *,
+    keep: Callable[[Match], bool] = lambda _: True,
+    progress: Progress | None = None,
+) -> list[TrainingInnings]:
+    """`rated` innings as the predictor takes them."""
+
+    def encode(match: Match, side: Innings) -> InningsArrays:
+        return encode_innings(match, side, ratings, base)
+
+    return [
+        TrainingInnings(match.match_id, side.number, day, arrays)
+        for match, side, day, arrays in rated(
+            matches, ratings, encode, keep=keep, progress=progress
+        )
+    ]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.cricket.batch import training_batch
+from attnlens.cricket.batch import moved, training_batch
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.tensors import InningsArrays
-from attnlens.errors import InputError
 from attnlens.models.predictor import KNOWLEDGE, FullModel, Sizes
-from attnlens.training.processes import ALONE, Processes, moved
+from attnlens.training.loop import Loss, Steps, follow
+from attnlens.training.processes import ALONE, Processes
 from attnlens.training.running import Probabilities, Running, mark_of
 
 
@@ -207,84 +205,43 @@ def fit(
     torch.manual_seed(recipe.seed)
     model = FullModel(sizes, torch.from_numpy(prior)).to(among.device)
     per_epoch = -(-len(train) // recipe.innings)
-    steps = recipe.epochs * per_epoch
-    run = Running.new(model, recipe, steps)
+    run = Running.new(model, recipe, recipe.epochs * per_epoch)
     mark = mark_of(sizes, train, validation, teacher)
     if state is not None and state.exists():
         run.go_on(state, recipe, asked, mark)
-    history = run.history
 
-    for epoch in range(len(history), recipe.epochs):
-        if validation and len(history) - _best_epoch(history) >= recipe.patience:
-            if report:
-                report(f"no better for {recipe.patience} epochs: stopped")
-            break
-        started = time.perf_counter()
+    def loss_on(rows: list[int], generator: np.random.Generator) -> Tensor:
+        batch, outcome = training_batch([train[row] for row in rows])
+        hide_and_forget(batch, recipe, generator)
+        taught = None if teacher is None else taught_by(teacher, rows, outcome.shape[1])
+        batch, outcome, taught = moved((batch, outcome, taught), among.device)
+        return loss_of(model, batch, outcome, taught, recipe.teacher)
+
+    def batches(epoch: int) -> Iterator[tuple[int, Loss | None]]:
         generator = np.random.default_rng([recipe.seed, epoch])
-        batches = length_batches(train, recipe.innings, generator)
+        order = length_batches(train, recipe.innings, generator)
         if among.count > 1:
             generator = np.random.default_rng([recipe.seed, epoch, among.rank])
-        torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
-        model.train()
-        running = torch.zeros((), dtype=torch.float64, device=among.device)
-        seen = 0
-        for number, rows in enumerate(batches):
-            balls = sum(len(train[row]) for row in rows)
-            seen += balls
+        for rows in order:
             mine = among.share(rows)
-            run.optimiser.zero_grad()
-            if mine:
-                batch, outcome = training_batch([train[row] for row in mine])
-                hide_and_forget(batch, recipe, generator)
-                taught = None
-                if teacher is not None:
-                    taught = taught_by(teacher, mine, outcome.shape[1])
-                batch, outcome, taught = moved((batch, outcome, taught), among.device)
-                loss = loss_of(model, batch, outcome, taught, recipe.teacher) / balls
-                torch.autograd.backward(loss)
-                running += loss.detach() * balls
-            among.add_gradients(model)
-            nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-            run.optimiser.step()
-            run.schedule.step()
-            run.average.update(model)
-            if report and number % 50 == 49:
-                spent = time.perf_counter() - started
-                left = spent / (number + 1) * (steps - epoch * per_epoch - number - 1)
-                report(
-                    f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{per_epoch}  "
-                    f"loss {float(running) * among.count / seen:.4f}  "
-                    f"{seen / spent:,.0f} balls/s  {left / 60:.0f} min left"
-                )
-        trained = float(among.add_up(running)) / seen
-        averaged = copy.deepcopy(model)
-        run.average.copy_to(averaged)
-        measured = log_loss(averaged, validation, among=among) if validation else trained
-        if not (math.isfinite(trained) and math.isfinite(measured)):
-            raise InputError(
-                f"the loss of epoch {epoch + 1} is not finite: the run has diverged",
-                remedy="lower --set learning_rate",
-            )
-        if measured < run.best or not validation:
-            run.best = measured
-            run.kept.load_state_dict(averaged.state_dict())
-        run.seconds += time.perf_counter() - started
-        history.append({"epoch": epoch + 1, "train": trained})
-        if validation:
-            history[-1]["validation"] = measured
-        if report:
-            name = "validation" if validation else "training"
-            report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
-        if state is not None and among.first:
-            run.save(state, recipe, mark, asked)
-    run.kept.cpu().eval()
-    return Fitted(run.kept, history, run.seconds)
+            balls = sum(len(train[row]) for row in rows)
+            yield balls, partial(loss_on, mine, generator) if mine else None
 
+    def measure(averaged: nn.Module) -> float:
+        assert isinstance(averaged, FullModel)
+        return log_loss(averaged, validation, among=among)
 
-def _best_epoch(history: Sequence[dict[str, float]]) -> int:
-    """How many epochs it took to the best one."""
-    losses = [epoch["validation"] for epoch in history]
-    return losses.index(min(losses)) + 1 if losses else 0
+    follow(
+        run,
+        recipe,
+        Steps(per_epoch, batches, measure if validation else None),
+        state=state,
+        mark=mark,
+        asked=asked,
+        report=report,
+        among=among,
+    )
+    return Fitted(run.kept, run.history, run.seconds)
 
 
 def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:

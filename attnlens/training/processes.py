@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, distributed, nn
 
 from attnlens.errors import InputError
-from attnlens.models.relations import Balls
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -142,16 +141,3 @@ def processes(device: str = "cpu") -> Processes:
                 f"{count} processes cannot find each other ({error})", remedy="start with torchrun"
             ) from None
     return Processes(rank, count, place)
-
-
-def moved(value: Any, device: torch.device) -> Any:
-    """The same structure with every tensor on ``device``."""
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, tuple):
-        return tuple(moved(member, device) for member in value)
-    if isinstance(value, Mapping):
-        return {name: moved(member, device) for name, member in value.items()}
-    if isinstance(value, Balls):
-        return Balls(**{name: moved(getattr(value, name), device) for name in Balls.__slots__})
-    return value

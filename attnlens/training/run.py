@@ -20,6 +20,7 @@ from attnlens.cricket.seen import identities
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.cricket.trained import TrainedPredictor, save_predictor
 from attnlens.errors import InputError, MatchFileError
+from attnlens.models.predictor import FullModel
 from attnlens.training.dataset import TrainingInnings, fit_base, ordinary, rate_and_encode
 from attnlens.training.earned import earned_names
 from attnlens.training.fit import Recipe, cricket_sizes, fit
@@ -78,9 +79,9 @@ def train(
     asked = check_teachers(plan.teachers, keep)
     sizes = cricket_sizes(**plan.sizes)
     if state is not None:
-        check_state(state, sizes, recipe, asked)
-    matches = _read(sources, report)
-    train_until, validate_until = _split(matches, plan)
+        check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
+    matches = read_dated(sources, report)
+    train_until, validate_until = split_days(matches, plan)
     training = [match for match in matches if max(match.dates) <= train_until]
     if not training:
         raise InputError(
@@ -89,9 +90,9 @@ def train(
             remedy="give earlier matches or a later day",
         )
     used = [match for match in matches if max(match.dates) <= validate_until]
-    asked["matches"] = _mark(train_until, used)
+    asked["matches"] = matches_mark(train_until, used)
     if state is not None:
-        check_state(state, sizes, recipe, asked)
+        check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
     base = fit_base(training, seed=recipe.seed)
     ratings = Ratings()
@@ -157,7 +158,7 @@ def train(
     return predictor
 
 
-def _mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
+def matches_mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
     """What tells these matches, and where they are split, from others."""
     told = [(match.match_id, match.dates) for match in matches]
     return hashlib.sha256(repr((train_until, told)).encode()).hexdigest()
@@ -173,7 +174,12 @@ def _silent(_: str) -> None:
     """For all processes but the first."""
 
 
-def _read(sources: Sequence[str], report: Report) -> list[Match]:
+def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
+    """Matches to learn from that have a date, each once, oldest first.
+
+    Raises:
+        InputError: there is none.
+    """
     skipped: list[MatchFileError] = []
     matches: dict[str, Match] = {}
     for source in sources:
@@ -194,7 +200,7 @@ def _read(sources: Sequence[str], report: Report) -> list[Match]:
     return sorted(matches.values(), key=lambda match: (max(match.dates), match.match_id))
 
 
-def _split(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
+def split_days(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
     """The last day of training and that of validation; neither is later than the matches.
 
     Raises:

@@ -13,7 +13,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -22,12 +22,37 @@ from torch import nn
 from attnlens.cricket.tensors import InningsArrays
 from attnlens.errors import CheckpointError
 from attnlens.files import written_beside
-from attnlens.models.predictor import FullModel, Sizes
-
-if TYPE_CHECKING:
-    from attnlens.training.fit import Recipe
+from attnlens.models.predictor import Sizes
 
 Probabilities = np.ndarray[Any, np.dtype[np.float32]]
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class Pace(Protocol):
+    """What every recipe says of a run's course; see `attnlens.training.fit.Recipe`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def weight_decay(self) -> float: ...
+    @property
+    def warm_up(self) -> int: ...
+    @property
+    def final(self) -> float: ...
+    @property
+    def clip(self) -> float: ...
+    @property
+    def average(self) -> float: ...
+    @property
+    def patience(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
 
 DAMAGE: Final = (
     pickle.UnpicklingError,
@@ -79,7 +104,7 @@ class Average:
 
 
 @dataclass
-class Running:
+class Running(Generic[M]):
     """A run between two epochs.
 
     Attributes:
@@ -89,8 +114,8 @@ class Running:
         seconds: of training so far, all starts together.
     """
 
-    model: FullModel
-    kept: FullModel
+    model: M
+    kept: M
     optimiser: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LRScheduler
     average: Average
@@ -99,7 +124,7 @@ class Running:
     seconds: float = 0.0
 
     @classmethod
-    def new(cls, model: FullModel, recipe: Recipe, steps: int) -> Running:
+    def new(cls, model: M, recipe: Pace, steps: int) -> Running[M]:
         """Before the first of ``steps`` steps."""
         optimiser = torch.optim.AdamW(
             decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
@@ -115,7 +140,7 @@ class Running:
         average = Average(model, recipe.average)
         return cls(model, copy.deepcopy(model), optimiser, schedule, average)
 
-    def save(self, path: Path, recipe: Recipe, mark: str, asked: Mapping[str, str]) -> None:
+    def save(self, path: Path, recipe: Pace, mark: str, asked: Mapping[str, str]) -> None:
         """Write the run, whole or not at all; the arguments are those of `go_on`."""
         with written_beside(path) as part:
             torch.save(
@@ -137,7 +162,7 @@ class Running:
             )
 
     def go_on(
-        self, path: Path, recipe: Recipe, asked: Mapping[str, str], mark: str | None = None
+        self, path: Path, recipe: Pace, asked: Mapping[str, str], mark: str | None = None
     ) -> None:
         """Go on from what an earlier run wrote.
 
@@ -188,17 +213,17 @@ class Running:
             raise no_state from None
 
 
-def check_state(path: Path, sizes: Sizes, recipe: Recipe, asked: Mapping[str, str]) -> None:
+def check_state(path: Path, model: nn.Module, recipe: Pace, asked: Mapping[str, str]) -> None:
     """Whether a run could begin, or go on, with its state in ``path``.
 
     Args:
+        model: one such as the run trains; its weights may be taken from there.
         asked: what is known so far of the run's material, each part by name.
 
     Raises:
         CheckpointError: there is a file, and it is no state of such a run.
     """
     if path.exists():
-        model = FullModel(sizes, torch.zeros(sizes.outcomes))
         Running.new(model, recipe, steps=1).go_on(path, recipe, asked)
 
 

@@ -9,19 +9,28 @@ from dataclasses import fields
 from typing import Any, Final
 
 from attnlens.errors import InputError
+from attnlens.models.cricket import OverSizes
 from attnlens.models.predictor import Sizes
 from attnlens.models.temporal import HEADS
 from attnlens.training.fit import Recipe
+from attnlens.training.overs import OverRecipe
 
 FIXED: Final = ("graph", "past_nodes", "outcomes", "happened", "scoreboard", "heads")
 """Sizes that follow from the ball graph; heads are given one scale at a time."""
 
 COUNTS: Final = (
     "epochs",
+    "heads",
     "innings",
     "patience",
     "hidden_dim",
     "slot_dim",
+    "overs",
+    "history",
+    "d",
+    "d_k",
+    "ff",
+    "length",
     *map("heads.{}".format, HEADS),
 )
 """Settings that are at least 1."""
@@ -40,6 +49,7 @@ SHARES: Final = (
     "teacher",
     "average",
     "dropout",
+    "smoothing",
 )
 """Settings that lie between 0 and 1; a moving average and dropout leave something over."""
 
@@ -49,8 +59,36 @@ LARGEST: Final = 1e9
 SIGNED: Final = ("null",)
 """Settings that may be negative."""
 
+OVER_FIXED: Final = ("features", "context", "tokens")
+"""Sizes of the encoder-decoder that follow from what it is told and writes."""
+
 RECIPE: Final = {field.name: field.type for field in fields(Recipe)}
 SIZES: Final = {field.name: field.type for field in fields(Sizes) if field.name not in FIXED}
+OVER_RECIPE: Final = {field.name: field.type for field in fields(OverRecipe)}
+OVER_SIZES: Final = {
+    field.name: field.type for field in fields(OverSizes) if field.name not in OVER_FIXED
+}
+
+
+def over_settings(
+    words: Sequence[str], given: Mapping[str, Any]
+) -> tuple[OverRecipe, dict[str, Any]]:
+    """As `recipe_and_sizes`, of the encoder-decoder of overs.
+
+    Raises:
+        InputError: a name is no setting, or a value does not fit it.
+    """
+    recipe: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
+    for name, value in [*(_parted(word) for word in words), *given.items()]:
+        if name in OVER_RECIPE:
+            recipe[name] = _fitting(name, value, str(OVER_RECIPE[name]))
+        elif name in OVER_SIZES:
+            sizes[name] = _fitting(name, value, str(OVER_SIZES[name]))
+        else:
+            known = ", ".join([*OVER_RECIPE, *OVER_SIZES])
+            raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {known}")
+    return OverRecipe(**recipe), sizes
 
 
 def recipe_and_sizes(
@@ -118,7 +156,7 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
 def _bounds(name: str) -> tuple[float, float]:
     """The least and the most a setting may be."""
     if name in COUNTS:
-        return 1, math.inf if name in RECIPE else WIDEST
+        return 1, math.inf if name in RECIPE or name in OVER_RECIPE else WIDEST
     if name in SHARES:
         return 0, 0.9999 if name in ("average", "dropout") else 1
     return (-LARGEST if name in SIGNED else 0), LARGEST

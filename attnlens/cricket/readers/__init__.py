@@ -41,7 +41,15 @@ from attnlens.cricket.readers.tables import Part, Refused
 from attnlens.cricket.readers.text import looks_like, shown
 from attnlens.errors import InputError, MatchFileError
 
-__all__ = ["FORMATS", "Format", "read_match", "read_matches", "tells_of_matches"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "MatchShelf",
+    "match_files",
+    "read_match",
+    "read_matches",
+    "tells_of_matches",
+]
 
 INFO: Final = "_info.csv"
 _MOST_TRIED = 16
@@ -155,6 +163,62 @@ def read_matches(
     return reading.by_date() if order == "date" else reading.in_file_order()
 
 
+def match_files(source: str | PathLike[str], skipped: list[MatchFileError]) -> Iterator[MatchFile]:
+    """The files of a source that hold matches, as `read_matches` takes them, not read yet.
+
+    Args:
+        skipped: receives the errors of files that hold none though they promise to.
+
+    Raises:
+        MatchFileError: the source itself cannot be opened.
+    """
+    reading = _Reading(source_of(source), skipped)
+    with closing(reading.shelf):
+        yield from reading.files()
+
+
+class MatchShelf:
+    """Single matches out of many files, one after the other; what is opened is kept open."""
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+        self._keep = ExitStack()
+        self._table: tuple[str, Format, MatchFile, dict[str, Part]] | None = None
+
+    def match(self, path: str, match_id: str | None = None) -> Match:
+        """The match in a file, or that of an id in a file of several.
+
+        Raises:
+            MatchFileError: it cannot be read.
+        """
+        if match_id is not None:
+            form, file, parts = self._opened(path)
+            found = form.matches(file, parts.get(match_id, Part(match_id)))
+        else:
+            file = open_one(source_of(path), self._shelf)
+            found = format_of(file).matches(file)
+        with closing(found):
+            match = next(found, None)
+        if match is None:
+            raise MatchFileError("has no match", path=path)
+        return match
+
+    def _opened(self, path: str) -> tuple[Format, MatchFile, dict[str, Part]]:
+        """A table of several matches, and where each begins; the last one is kept."""
+        if self._table is None or self._table[0] != path:
+            self._keep.close()
+            file = open_one(source_of(path), self._shelf)
+            form = format_of(file)
+            parts = {part.match_id: part for part in form.parts(file)}
+            self._table = (path, form, file.spooled(self._keep), parts)
+        return self._table[1:]
+
+    def close(self) -> None:
+        """Close every file and zip."""
+        self._keep.close()
+        self._shelf.close()
+
+
 def tells_of_matches(path: str | PathLike[str]) -> bool:
     """Whether a file holds matches, or facts about matches in files beside it."""
     named = Source(Path(path), (), None)
@@ -181,7 +245,7 @@ class _Reading:
 
     def in_file_order(self) -> Iterator[Match]:
         with closing(self.shelf):
-            for file in self._files():
+            for file in self.files():
                 try:
                     yield from format_of(file).matches(file, refused=self._refused)
                 except MatchFileError as error:
@@ -201,7 +265,7 @@ class _Reading:
     def _waiting(
         self, keep: ExitStack
     ) -> Iterator[tuple[datetime.date, Callable[[], Iterator[Match]]]]:
-        for file in self._files():
+        for file in self.files():
             try:
                 form = format_of(file)
                 parts = list(form.parts(file))
@@ -226,7 +290,8 @@ class _Reading:
 
         return matches
 
-    def _files(self) -> Iterator[MatchFile]:
+    def files(self) -> Iterator[MatchFile]:
+        """Every file that holds a match."""
         if not is_collection(self._source):
             yield open_one(self._source, self.shelf)
             return

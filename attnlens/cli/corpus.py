@@ -1,0 +1,263 @@
+"""``attnlens corpus``: thousands of matches to Parquet, asked in SQL, summed up on one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from attnlens.cli.options import add_out, check_outputs, emit, progress, utf8_stdout, whole
+
+if TYPE_CHECKING:
+    from attnlens.corpus.explain import Progress
+    from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.plan import Skipped
+
+LISTED = 20
+"""So many files that were passed over are told on stderr; all are in the corpus's folder."""
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "corpus",
+        help="thousands of matches to Parquet, SQL over them, a report",
+        description="Every ball of thousands of matches explained to Parquet files, which can be "
+        "asked in SQL and summed up on one page.",
+    )
+    kinds = parser.add_subparsers(title="commands", metavar="COMMAND", dest="what", required=True)
+    _add_explain(kinds)
+    _add_query(kinds)
+    _add_report(kinds)
+
+
+def _add_explain(kinds: argparse._SubParsersAction[Any]) -> None:
+    parser = kinds.add_parser(
+        "explain",
+        help="every ball of every match to Parquet",
+        description="Every ball of the matches in SRC to Parquet in DIR: what was expected, where "
+        "each head looked. The same command goes on where an earlier run was stopped, however it "
+        "was stopped.",
+    )
+    parser.add_argument(
+        "sources", metavar="SRC", nargs="+", help="match files, folders, zips, or 'patterns*'"
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="the corpus's folder")
+    parser.add_argument(
+        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
+    )
+    parser.add_argument(
+        "--history",
+        metavar="SRC",
+        nargs="+",
+        help="matches that bring the ratings to each match's date",
+    )
+    parser.add_argument(
+        "--own-history",
+        action="store_true",
+        help="the matches of SRC are the history: each is explained with the ratings that those "
+        "before it give",
+    )
+    parser.add_argument(
+        "--evidence",
+        type=whole(0, 10_000_000),
+        default=0,
+        metavar="N",
+        help="test the claims of N balls, drawn over all matches (default 0)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole(0, 999_999_999),
+        default=5,
+        metavar="N",
+        help="of that draw (default 5)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=whole(1, 4096),
+        default=1,
+        metavar="N",
+        help="processes, or actors of Ray (default 1)",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="processes of this machine (default), or Ray Data",
+    )
+    parser.add_argument(
+        "--address", metavar="HOST:PORT", help="a running Ray cluster (default: one started here)"
+    )
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="of every worker (default cpu)"
+    )
+    parser.add_argument(
+        "--matches-per-part",
+        type=whole(1, 100_000),
+        default=32,
+        metavar="N",
+        help="matches in one file of each table (default 32)",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="take away the corpus that is in DIR first"
+    )
+    parser.set_defaults(run=run_explain)
+
+
+def _add_query(kinds: argparse._SubParsersAction[Any]) -> None:
+    parser = kinds.add_parser(
+        "query",
+        help="ask a corpus in SQL",
+        description="One SELECT over the tables balls, heads and matches, and evidence and effects "
+        "where balls were tested, as DuckDB answers it. A corpus is only read.",
+    )
+    parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
+    parser.add_argument("sql", metavar="SQL", help="such as 'select count(*) from balls'")
+    parser.add_argument("--json", action="store_true", help="a JSON object per row instead of CSV")
+    add_out(parser)
+    parser.set_defaults(run=run_query)
+
+
+def _add_report(kinds: argparse._SubParsersAction[Any]) -> None:
+    parser = kinds.add_parser(
+        "report",
+        help="a corpus summed up on one page",
+        description="Where attention goes, when claims about it hold, calibration, surprises and "
+        "whose past balls matter, with intervals, as one HTML file that needs nothing else.",
+    )
+    parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON instead")
+    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    parser.add_argument(
+        "--least",
+        type=whole(2, 1_000_000),
+        default=200,
+        metavar="N",
+        help="balls of a player that is listed (default 200)",
+    )
+    parser.set_defaults(run=run_report)
+
+
+def run_query(options: argparse.Namespace) -> int:
+    from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.query import write_answer
+
+    form: Literal["csv", "json"] = "json" if options.json else "csv"
+    utf8_stdout()
+    if options.out is None:
+        write_answer(options.corpus, options.sql, sys.stdout, form)
+    else:
+        from attnlens.files import written_beside
+
+        _check_beside(options)
+        with (
+            written_beside(options.out) as part,
+            part.open("w", encoding="utf-8", newline="") as file,
+        ):
+            write_answer(options.corpus, options.sql, file, form)
+    _tell_unfinished(Corpus(Path(options.corpus)))
+    return 0
+
+
+def run_report(options: argparse.Namespace) -> int:
+    import json
+
+    from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.report import Least, report_data
+    from attnlens.render.corpus_page import render_corpus
+
+    _check_beside(options)
+    data = report_data(options.corpus, Least(balls=options.least))
+    utf8_stdout()
+    if options.json:
+        emit(json.dumps(data, ensure_ascii=False, allow_nan=False), options.out)
+    else:
+        emit(render_corpus(data), options.out)
+    _tell_unfinished(Corpus(Path(options.corpus)))
+    return 0
+
+
+def _check_beside(options: argparse.Namespace) -> None:
+    check_outputs({"--out": options.out}, inputs=(options.corpus,))
+
+
+def _tell_unfinished(corpus: Corpus) -> None:
+    told = corpus.manifest
+    if not told["complete"]:
+        print(
+            f"attnlens: {corpus.folder}: {len(corpus.finished())} of {told['parts']} parts are "
+            "finished; the answer is of those",
+            file=sys.stderr,
+        )
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    from attnlens.corpus.explain import explain_corpus
+    from attnlens.errors import InputError
+
+    if options.address is not None and options.engine != "ray":
+        raise InputError("--address is of a Ray cluster", remedy="add --engine ray")
+    history = options.history or ()
+    if isinstance(history, str):  # from the environment or attnlens.toml
+        history = (history,)
+    try:
+        done = explain_corpus(
+            options.sources,
+            options.out,
+            model=options.model,
+            history=history,
+            own_history=options.own_history,
+            evidence=options.evidence,
+            seed=options.seed,
+            each=options.matches_per_part,
+            workers=options.workers,
+            engine=options.engine,
+            address=options.address,
+            device=options.device,
+            restart=options.restart,
+            reading=lambda count: progress(f"finding matches: {count}") if not count % 50 else None,
+            report=lambda now: progress(_told(now)),
+        )
+    finally:
+        progress("")
+    _report_skipped(done.skipped, options.out)
+    print(f"attnlens: {options.out}: {_summary(done.progress)}", file=sys.stderr)
+    return 0
+
+
+def _told(now: Progress) -> str:
+    left = "" if now.left is None else f", {_clock(now.left)} left"
+    return (
+        f"part {now.finished} of {now.parts} | {now.balls:,} balls, {now.rate:,.0f} a second{left}"
+    )
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _summary(now: Progress) -> str:
+    before = now.finished - now.here
+    done = f"{now.parts} parts" if not before else f"{now.here} of {now.parts} parts"
+    kept = f"; {before} were finished before" if before else ""
+    return (
+        f"{done}, {now.matches:,} matches, {now.balls:,} balls in {now.seconds:.1f} s "
+        f"({now.rate:,.0f} a second){kept}"
+    )
+
+
+def _report_skipped(skipped: Sequence[Skipped], folder: str) -> None:
+    if not skipped:
+        return
+    print(f"attnlens: passed over {len(skipped)} (all in {folder}/skipped.jsonl):", file=sys.stderr)
+    for one in skipped[:LISTED]:
+        print(f"attnlens: {one.file}: {_line(one.problem)}", file=sys.stderr)
+    if len(skipped) > LISTED:
+        print(f"attnlens: and {len(skipped) - LISTED} more", file=sys.stderr)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

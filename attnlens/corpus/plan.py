@@ -1,0 +1,225 @@
+"""What a corpus is made of: the matches of its sources in order, cut into parts.
+
+Matches are ordered by date and id, and a part holds some consecutive ones of one year. So which
+matches share a part follows from the sources alone, not from who works on it, and matches of a
+later year leave the parts of earlier years as they are.
+"""
+
+from __future__ import annotations
+
+import datetime
+import glob
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+
+from attnlens.cricket.readers import INFO, format_of, match_files
+from attnlens.cricket.readers.files import MatchFile
+from attnlens.errors import InputError, MatchFileError
+
+BLOCK: Final = 2**20
+
+MATCHES_EACH: Final = 32
+"""Matches in a part where nothing else is asked for: about a second's work and 4 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One match of a source, not read yet.
+
+    Attributes:
+        file: as messages name it: a path, or ``archive.zip::member``.
+        sha256: of the file's bytes, and of the facts about the match beside it.
+        several: whether the file holds other matches too.
+        tested: how many of its balls to test.
+    """
+
+    file: str
+    match_id: str
+    date: datetime.date | None
+    sha256: str
+    several: bool = False
+    tested: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some matches that are explained together and written as one file per table.
+
+    Attributes:
+        year: of every match's first day; 0 for matches without a date.
+        number: from 0 within the year.
+    """
+
+    year: int
+    number: int
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        return f"part-{self.year:04d}-{self.number:05d}"
+
+    @property
+    def digest(self) -> str:
+        """Of everything its rows follow from but the settings of the corpus."""
+        told = [f"{one.match_id} {one.sha256} {one.tested}" for one in self.entries]
+        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or match that was passed over, and why."""
+
+    file: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every part of a corpus, in order.
+
+    Attributes:
+        files: each file that holds a match, with the digest of its bytes.
+        skipped: what was passed over before any match was read.
+        twice: matches that came again, the same to the last byte.
+    """
+
+    parts: tuple[Part, ...]
+    files: dict[str, str]
+    skipped: tuple[Skipped, ...]
+    twice: int
+
+    @property
+    def matches(self) -> int:
+        return sum(len(part.entries) for part in self.parts)
+
+
+def sources_named(words: Sequence[str]) -> list[str]:
+    """The sources, with patterns such as ``2024/*.json`` replaced by the files that fit.
+
+    Raises:
+        InputError: nothing fits a pattern.
+    """
+    found: list[str] = []
+    for word in words:
+        if glob.has_magic(word) and not os.path.exists(word):
+            fitting = sorted(glob.glob(word, recursive=True))
+            if not fitting:
+                raise InputError("no file fits this pattern", path=word, remedy="check the path")
+            found += fitting
+        else:
+            found.append(word)
+    return found
+
+
+def plan_of(
+    sources: Sequence[str],
+    *,
+    each: int = MATCHES_EACH,
+    tested: int = 0,
+    seed: int = 5,
+    report: Callable[[int], None] = lambda _: None,
+) -> Plan:
+    """Find every match of the sources, without reading its balls.
+
+    A match whose id came before is passed over; told where the two differ.
+
+    Args:
+        each: matches in a part, at most.
+        tested: balls to test over the whole corpus.
+        seed: of the draw of those balls.
+        report: told how many matches were found so far.
+
+    Raises:
+        MatchFileError: a source cannot be opened.
+        InputError: none holds a match.
+    """
+    files: dict[str, str] = {}
+    skipped: list[Skipped] = []
+    entries: dict[str, Entry] = {}
+    twice = 0
+    for source in sources:
+        refused: list[MatchFileError] = []
+        for file in match_files(source, refused):
+            try:
+                found = list(_entries(file))
+            except MatchFileError as error:
+                refused.append(error)
+                continue
+            for entry in found:
+                files[entry.file] = entry.sha256
+                first = entries.setdefault(entry.match_id, entry)
+                if first is entry:
+                    continue
+                if first.sha256 == entry.sha256:
+                    twice += 1
+                else:
+                    problem = f"match {entry.match_id} came before, from {first.file}"
+                    skipped.append(Skipped(entry.file, problem))
+            report(len(entries))
+        skipped += [skipped_by(error) for error in refused]
+    if not entries:
+        reason = f" ({skipped[0].file}: {skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"there is no match to explain{reason}",
+            path=sources[0] if len(sources) == 1 else None,
+            remedy="give match files, folders or zips",
+        )
+    ordered = sorted(entries.values(), key=_order)
+    drawn = _drawn(len(ordered), tested, seed)
+    chosen = [
+        Entry(one.file, one.match_id, one.date, one.sha256, one.several, count)
+        for one, count in zip(ordered, drawn, strict=True)
+    ]
+    return Plan(tuple(_parts(chosen, each)), files, tuple(skipped), twice)
+
+
+def skipped_by(error: MatchFileError) -> Skipped:
+    """What a file was passed over for."""
+    line = "" if error.line is None else f"line {error.line}: "
+    return Skipped(error.path or "", f"{line}{error.problem}")
+
+
+def _order(entry: Entry) -> tuple[datetime.date, str]:
+    return entry.date or datetime.date.max, entry.match_id
+
+
+def _parts(entries: Sequence[Entry], each: int) -> Iterator[Part]:
+    for year, group in groupby(entries, key=lambda one: one.date.year if one.date else 0):
+        matches = tuple(group)
+        for number, start in enumerate(range(0, len(matches), each)):
+            yield Part(year, number, matches[start : start + each])
+
+
+def _drawn(matches: int, balls: int, seed: int) -> list[int]:
+    """How many balls to test of each match: every match is as likely at each draw."""
+    generator = np.random.default_rng(seed)
+    counted: list[int] = np.bincount(
+        generator.integers(matches, size=balls), minlength=matches
+    ).tolist()
+    return counted
+
+
+def _entries(file: MatchFile) -> Iterator[Entry]:
+    """The matches of a file.
+
+    Raises:
+        MatchFileError: it is none that is read.
+    """
+    parts = list(format_of(file).parts(file))
+    digest = hashlib.sha256()
+    with file.open() as stream:
+        while block := stream.read(BLOCK):
+            digest.update(block)
+    file.forget()
+    beside = file.sibling(f"{file.stem}{INFO}")
+    if beside is not None:
+        digest.update(beside[1])
+    for part in parts:
+        if file.wanted is None or part.match_id == file.wanted:
+            yield Entry(file.display, part.match_id, part.date, digest.hexdigest(), len(parts) > 1)

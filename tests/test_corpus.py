@@ -1,0 +1,367 @@
+"""A corpus holds what predictions and explanations say of its balls, and says it only once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from command_line import OUTCOMES, SCALES, Here
+from corpus_cases import EACH, MATCHES, rows, season, tree
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlens.corpus.dated import ratings_of
+from attnlens.corpus.explain import Progress, explain_corpus
+from attnlens.corpus.measures import CELLS, _passes
+from attnlens.corpus.plan import plan_of
+from attnlens.corpus.schema import TABLES, Coded, parquet_of
+from attnlens.cricket.evidence import gather_evidence
+from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.match import Match
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.predict import predict_match
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.reading import read_ball
+from attnlens.cricket.tensors import encode_innings
+from attnlens.cricket.timeline import Timeline
+from attnlens.cricket.trained import TrainedPredictor, load_predictor
+from attnlens.cricket.window import window_for
+from attnlens.explanation.heatmap import SHARES
+
+TESTED = 3
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return season(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def corpus(source: Path) -> Path:
+    folder = source.parent / "corpus"
+    explain_corpus([source], folder, each=EACH, evidence=TESTED)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictor() -> TrainedPredictor:
+    return load_predictor()
+
+
+@pytest.fixture(scope="module")
+def matches(source: Path) -> dict[str, Match]:
+    return {match.match_id: match for match in read_matches(source)}
+
+
+def test_the_rows_are_those_of_predict(
+    corpus: Path, matches: dict[str, Match], predictor: TrainedPredictor
+) -> None:
+    told = rows(corpus, "balls").sort_values(["match_id", "innings", "index"])
+    expected = pandas.DataFrame(
+        row for number in sorted(matches) for row in predict_match(matches[number], predictor)
+    )
+    assert len(told) == len(expected) > 1500
+    for name in ("match_id", "innings", "index", "label", "batter", "bowler", "actual"):
+        assert told[name].astype(str).tolist() == expected[name].astype(str).tolist()
+    chances = [f"p_{outcome}" for outcome in OUTCOMES]
+    # Several innings share a pass here, so the last digit may be rounded otherwise.
+    assert np.abs(told[chances].to_numpy() - expected[chances].to_numpy()).max() <= 1.01e-6
+    of_actual = told[chances].to_numpy()[
+        np.arange(len(told)), [OUTCOMES.index(one) for one in told["actual"]]
+    ]
+    assert np.allclose(told["surprise_bits"], -np.log2(of_actual), rtol=1e-3, atol=1e-4)
+    entropy = -(told[chances] * np.log2(told[chances].clip(1e-12))).sum(axis=1)
+    assert np.allclose(told["entropy_bits"], entropy, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("number", "innings", "index"), [(0, 1, 1), (1, 1, 2), (2, 2, 50), (3, 1, 119)]
+)
+def test_the_rows_are_those_of_explain(
+    corpus: Path,
+    matches: dict[str, Match],
+    predictor: TrainedPredictor,
+    number: int,
+    innings: int,
+    index: int,
+) -> None:
+    match = matches[sorted(matches)[number]]
+    data = explain_ball(match, BallReference(innings, index), predictor, evidence=False)
+    asked = f"match_id == '{match.match_id}' and innings == {innings} and index == {index}"
+    [ball] = rows(corpus, "balls").reset_index(drop=True).query(asked).to_dict("records")
+    heads = rows(corpus, "heads").reset_index(drop=True).query(asked)
+    assert ball["top"] == data["prediction"]["top"]
+    assert ball["balls_left"] == data["ball"]["balls_left"]
+    assert (ball["score"], ball["wickets"]) == (data["ball"]["score"], data["ball"]["wickets"])
+    for source, weight in data["fusion_weights"].items():
+        assert ball[f"fusion_{source}"] == pytest.approx(weight, abs=2e-6)
+    assert len(heads) == sum(len(data["across_balls"][s]["attention_by_head"]) for s in SCALES)
+    for scale in SCALES:
+        told = data["across_balls"][scale]
+        for share in told["shares"]:
+            found = (
+                ball[f"{scale}_{share['relation']}"],
+                ball[f"{scale}_{share['relation']}_uniform"],
+            )
+            if not told["balls"]:
+                assert np.isnan(found).all()
+                continue
+            assert found == pytest.approx((share["share"], share["uniform"]), abs=2e-6)
+        for key, head in told["attention_by_head"].items():
+            [row] = heads[(heads["scale"] == scale) & (heads["head"] == key)].to_dict("records")
+            assert row["earned"] == head["earned"]
+            assert row["own"] == pytest.approx(head["self_attention"], abs=2e-6)
+            if not told["balls"]:
+                assert np.isnan([row[name] for name in ("entropy", *SHARES)]).all()
+                continue
+            weights = np.array(head["row"])
+            if scale == "long":
+                assert row["strongest_over"] == head["top_overs"][0]
+                assert np.isnan(row["strongest_index"])
+            else:
+                assert row["strongest_index"] == head["top_any"][0]
+                assert row["strongest_weight"] == pytest.approx(weights.max(), abs=2e-6)
+                assert row["visible"] == len(weights)
+                part = weights[weights > 0] / weights.sum()
+                assert row["entropy"] == pytest.approx(-(part * np.log(part)).sum(), abs=2e-4)
+
+
+def test_the_evidence_is_that_of_explain(
+    corpus: Path, matches: dict[str, Match], predictor: TrainedPredictor
+) -> None:
+    claims, effects = rows(corpus, "evidence"), rows(corpus, "effects")
+    keys = claims[["match_id", "innings", "index"]].drop_duplicates()
+    assert len(keys) == TESTED
+    match_id, innings, index = keys.iloc[0]
+    reference = BallReference(int(innings), int(index))
+    window = window_for(matches[match_id], reference, predictor)
+    found = gather_evidence(predictor, window, read_ball(predictor, window).scales)
+    mine = claims[(claims["match_id"] == match_id) & (claims["index"] == index)]
+    assert mine["claim"].tolist() == [one.claim.text for one in found.tested]
+    verdicts = [None if pandas.isna(one) else one for one in mine["verdict"]]
+    assert verdicts == [one.judged.verdict for one in found.tested]
+    assert [list(one) for one in mine["removed"]] == [list(o.claim.removed) for o in found.tested]
+    past = effects[(effects["match_id"] == match_id) & (effects["index"] == index)]
+    assert past["past_index"].tolist() == list(found.effects)
+    assert np.allclose(past["effect_nats"], list(found.effects.values()), atol=1e-6)
+
+
+def test_the_folder_tells_what_it_is_made_of(corpus: Path, source: Path) -> None:
+    manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
+    assert manifest["complete"] is True
+    assert (manifest["matches"], manifest["parts"]) == (MATCHES, MATCHES // EACH)
+    assert manifest["model"]["sha256"] == load_predictor().sha256
+    told = rows(corpus, "matches").set_index("match_id")
+    with zipfile.ZipFile(source) as archive:
+        for name in archive.namelist():
+            if name.endswith(".json"):
+                digest = hashlib.sha256(archive.read(name)).hexdigest()
+                assert told.loc[name.removesuffix(".json"), "sha256"] == digest
+    balls = rows(corpus, "balls")
+    assert balls.groupby("match_id", observed=True).size().to_dict() == told["balls"].to_dict()
+    for path in (corpus / "parts").iterdir():
+        part = json.loads(path.read_text("utf-8"))
+        for table, about in part["tables"].items():
+            data = (corpus / table / f"year={part['year']}" / f"{path.stem}.parquet").read_bytes()
+            assert hashlib.sha256(data).hexdigest() == about["sha256"]
+
+
+def test_a_second_run_finds_nothing_to_do(corpus: Path, source: Path) -> None:
+    before = tree(corpus)
+    times = {path: path.stat().st_mtime_ns for path in corpus.rglob("*.parquet")}
+    done = explain_corpus([source], corpus, each=EACH, evidence=TESTED)
+    assert (done.progress.here, done.progress.finished) == (0, MATCHES // EACH)
+    assert tree(corpus) == before
+    assert {path: path.stat().st_mtime_ns for path in corpus.rglob("*.parquet")} == times
+
+
+def test_own_history_gives_the_ratings_of_each_date(
+    tmp_path: Path, source: Path, matches: dict[str, Match], predictor: TrainedPredictor
+) -> None:
+    explain_corpus([source], tmp_path / "dated", each=3, own_history=True)
+    told = rows(tmp_path / "dated", "balls").sort_values(["match_id", "innings", "index"])
+    timeline = Timeline(predictor, matches.values())
+    expected = pandas.DataFrame(
+        row
+        for match in sorted(matches.values(), key=lambda one: one.match_id)
+        for row in predict_match(match, timeline.predictor_for(match))
+    )
+    chances = [f"p_{outcome}" for outcome in OUTCOMES]
+    assert np.abs(told[chances].to_numpy() - expected[chances].to_numpy()).max() <= 1.01e-6
+
+
+def test_a_matchs_own_ratings_are_enough_for_it(
+    shared_data: Path, predictor: TrainedPredictor
+) -> None:
+    path = next((shared_data / "formats" / "json" / "t20i_women").glob("*.json"))
+    for match in (read_match(path), read_match(next((path.parent.parent / "ipl").glob("*.json")))):
+        few = ratings_of(match, predictor.ratings)
+        assert sum(len(table.keys) for table in few.tables.values()) < 200
+        for side in match.innings:
+            whole = encode_innings(match, side, predictor.ratings, predictor.base)
+            part = encode_innings(match, side, few, predictor.base)
+            for name in whole.__slots__:
+                one, other = getattr(whole, name), getattr(part, name)
+                pairs = (
+                    [(one[k], other[k]) for k in one] if isinstance(one, dict) else [(one, other)]
+                )
+                assert all(np.array_equal(a, b) for a, b in pairs), name
+
+
+def test_later_matches_leave_finished_parts_as_they_are(tmp_path: Path, shared_data: Path) -> None:
+    folder = shared_data / "formats" / "json"
+    early, late = folder / "ipl", folder / "bbl"
+    first = explain_corpus([early], tmp_path / "c", each=4)
+    before = {name: data for name, data in tree(tmp_path / "c").items() if "part-" in name}
+    second = explain_corpus([early, late], tmp_path / "c", each=4)
+    after = tree(tmp_path / "c")
+    years = {one.date.year for one in map(read_match, late.glob("*.json")) if one.date}
+    kept = {name for name in before if not any(f"part-{year}" in name for year in years)}
+    assert kept
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert second.progress.here < second.progress.parts
+    explain_corpus([early, late], tmp_path / "fresh", each=4)
+    assert tree(tmp_path / "fresh") == after
+    assert first.twice == 0
+
+
+def test_bad_matches_are_listed_and_not_fatal(attnlens_here: Here, source: Path) -> None:
+    with zipfile.ZipFile(source) as whole, zipfile.ZipFile("mixed.zip", "w") as mixed:
+        names = [name for name in whole.namelist() if name.endswith(".json")]
+        for name in names[:2]:
+            mixed.writestr(name, whole.read(name))
+        mixed.writestr("cut.json", whole.read(names[2])[:4000])
+        mixed.writestr("none.json", b"[1, 2")
+        mixed.writestr("README.txt", b"hello")
+    answer = attnlens_here("corpus", "explain", "mixed.zip", "mixed.zip", "--out", "c")
+    assert answer.status == 0
+    lines = answer.err.splitlines()
+    assert "attnlens: passed over" in lines[0]
+    assert any("cut.json" in line for line in lines)
+    assert any("none.json" in line for line in lines)
+    assert "2 matches" in lines[-1]
+    told = [json.loads(one) for one in Path("c/skipped.jsonl").read_text("utf-8").splitlines()]
+    assert {one["file"] for one in told} == {"mixed.zip::cut.json", "mixed.zip::none.json"}
+    assert rows(Path("c"), "matches")["match_id"].tolist() == [n[:-5] for n in sorted(names[:2])]
+
+
+def refused(here: Here, *words: str | Path | int) -> str:
+    answer = here("corpus", "explain", *words)
+    assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1), answer.err
+    return answer.err.removeprefix("attnlens: ").rstrip("\n")
+
+
+def test_what_does_not_fit_is_refused_in_one_line(attnlens_here: Here, source: Path) -> None:
+    here = attnlens_here
+    assert here("corpus", "explain", source, "--out", "c", "--matches-per-part", 4).status == 0
+    before = tree(Path("c"))
+    again = "choose another folder, or begin anew with --restart"
+    same = (source, "--out", "c", "--matches-per-part")
+    assert refused(here, *same, 2) == (
+        f"c: was begun with another matches_per_part (4, now 2); {again}"
+    )
+    said = refused(here, *same, 4, "--model", "measured")
+    assert said == f"c: was begun with another model (name bundled, now measured); {again}"
+    assert "another evidence (null, now" in refused(here, *same, 4, "--evidence", 2)
+    assert "another history (null, now" in refused(here, *same, 4, "--own-history")
+    with zipfile.ZipFile(source) as whole, zipfile.ZipFile("one.zip", "w") as one:
+        name = next(name for name in whole.namelist() if name.endswith(".json"))
+        one.writestr(name, whole.read(name))
+    said = refused(here, "one.zip", "--out", "c", "--matches-per-part", 4)
+    assert said.startswith(f"c: was begun with other matches: {MATCHES - 1} of its {MATCHES} files")
+    assert tree(Path("c")) == before
+    assert here("corpus", "explain", "one.zip", "--out", "c", "--restart").status == 0
+    assert len(rows(Path("c"), "matches")) == 1
+
+    Path("other").mkdir()
+    Path("other/diary.txt").write_text("mine")
+    assert refused(here, "one.zip", "--out", "other").startswith("other: is not empty, and holds")
+    assert refused(here, "one.zip", "--out", "other", "--restart").startswith("other: is not empty")
+    assert Path("other/diary.txt").read_text() == "mine"
+    assert "its folder does not exist" in refused(here, "one.zip", "--out", "no/where")
+    assert refused(here, "one.zip", "--out", "one.zip").startswith("one.zip: cannot be written")
+    Path("folder").mkdir()
+    Path("one.zip").rename("folder/one.zip")
+    assert "lies in a folder of matches" in refused(here, "folder", "--out", "folder/c")
+    assert "no file fits this pattern" in refused(here, "folder/*.json", "--out", "d")
+    assert "no such file" in refused(here, "nothing.zip", "--out", "d")
+    assert "add --engine ray" in refused(here, "folder", "--out", "d", "--address", "x:1")
+    if not torch.cuda.is_available():
+        said = refused(here, "folder", "--out", "d", "--device", "cuda", "--workers", 2)
+        assert said == "--device cuda: torch finds no GPU here; use --device cpu"
+    assert not Path("d").exists()
+
+
+def test_a_pattern_names_the_files_that_fit(attnlens_here: Here, source: Path) -> None:
+    with zipfile.ZipFile(source) as whole:
+        for name in sorted(n for n in whole.namelist() if n.endswith(".json"))[:3]:
+            Path(name).write_bytes(whole.read(name))
+    assert attnlens_here("corpus", "explain", "*.json", "--out", "c").status == 0
+    assert len(rows(Path("c"), "matches")) == 3
+
+
+def test_ids_that_come_again_are_told_where_they_differ(tmp_path: Path, source: Path) -> None:
+    with zipfile.ZipFile(source) as whole:
+        name = next(name for name in whole.namelist() if name.endswith(".json"))
+        for folder, text in (("a", whole.read(name)), ("b", whole.read(name) + b"\n")):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / name).write_bytes(text)
+    same = plan_of([str(tmp_path / "a"), str(tmp_path / "a")])
+    assert (same.matches, same.twice, same.skipped) == (1, 1, ())
+    other = plan_of([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert (other.matches, other.twice, len(other.skipped)) == (1, 0, 1)
+    assert "came before" in other.skipped[0].problem
+
+
+@given(lengths=st.lists(st.integers(1, 900), max_size=40))
+def test_every_innings_is_in_one_pass_of_bounded_size(lengths: list[int]) -> None:
+    passes = list(_passes(lengths))
+    assert sorted(place for one in passes for place in one) == list(range(len(lengths)))
+    for one in passes:
+        longest = max(lengths[place] for place in one)
+        assert len(one) == 1 or len(one) * longest**2 <= CELLS
+
+
+@given(
+    values=st.lists(st.sampled_from(["a", "b", None, "c"]), min_size=1, max_size=20),
+    times=st.integers(1, 4),
+)
+def test_coded_words_are_the_words(values: list[str | None], times: int) -> None:
+    def words(coded: Coded) -> list[str | None]:
+        return [None if code < 0 else coded.words[code] for code in coded.codes]
+
+    assert words(Coded.of(values)) == values
+    expected = [value for value in values for _ in range(times)]
+    assert words(Coded.of(values).repeated(times)) == expected
+
+
+@pytest.mark.parametrize("table", list(TABLES))
+def test_a_part_without_rows_is_a_table_all_the_same(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "empty.parquet"
+    path.write_bytes(parquet_of(table, []))
+    told: Any = pandas.read_parquet(path)
+    assert len(told) == 0
+    assert list(told.columns) == TABLES[table].names
+
+
+def test_the_time_left_follows_from_the_parts_of_this_run() -> None:
+    now = Progress(parts=20, finished=12, here=4, balls=800, matches=4, seconds=2.0)
+    assert (now.rate, now.left) == (400.0, 4.0)
+    assert Progress(20, 8, 0, 0, 0, 0.0).left is None
+
+
+def test_settings_reach_the_commands_of_corpus(attnlens_here: Here, source: Path) -> None:
+    Path("attnlens.toml").write_text("[corpus]\nmatches_per_part = 3\n", "utf-8")
+    assert attnlens_here("corpus", "explain", source, "--out", "c").status == 0
+    assert json.loads(Path("c/manifest.json").read_text("utf-8"))["matches_per_part"] == 3
+    attnlens_here.patch.setenv("ATTNLENS_MATCHES_PER_PART", "2")
+    assert "(3, now 2)" in refused(attnlens_here, source, "--out", "c")
+    Path("attnlens.toml").write_text("[corpus]\nmatches = 3\n", "utf-8")
+    assert "'matches' is no setting" in refused(attnlens_here, source, "--out", "c")

@@ -1,0 +1,343 @@
+"""SQL over a corpus that can only read it; its report; situations like a ball."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import scipy.stats
+from command_line import OUTCOMES, Here
+from corpus_cases import EACH, rows, season, tree
+from hostile import save_hostile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlens.corpus.explain import explain_corpus
+from attnlens.corpus.folder import Corpus
+from attnlens.corpus.intervals import ratio_interval, wilson
+from attnlens.corpus.report import Least, report_data
+from attnlens.corpus.similar import similar
+from attnlens.cricket.naming import BallReference
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.trained import load_predictor
+from attnlens.render.corpus_page import render_corpus
+
+pytest.importorskip("duckdb", reason="DuckDB is not installed")
+
+FEW = Least(claims=5, bin=10, balls=40, matches=2, past=5, asked=2)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return season(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def corpus(source: Path) -> Path:
+    folder = source.parent / "it's a corpus"
+    explain_corpus([source], folder, each=EACH, evidence=4)
+    return folder
+
+
+def test_answers_as_csv_and_as_json_lines(attnlens_here: Here, corpus: Path) -> None:
+    asked = (
+        "select match_id, count(*) as balls, max(date) as day, null as none from balls "
+        "group by 1 order by 1"
+    )
+    told = list(csv.DictReader(io.StringIO(attnlens_here.good("corpus", "query", corpus, asked))))
+    lines = attnlens_here.good("corpus", "query", corpus, asked, "--json").splitlines()
+    balls = rows(corpus, "balls")
+    counts = balls.groupby(balls["match_id"].astype(str)).size().sort_index()
+    assert [row["match_id"] for row in told] == counts.index.tolist()
+    assert [int(row["balls"]) for row in told] == counts.tolist()
+    assert {row["none"] for row in told} == {""}
+    assert [json.loads(line) for line in lines] == [
+        {**row, "balls": int(row["balls"]), "none": None} for row in told
+    ]
+    wanted = "select removed from evidence where len(removed) > 1 limit 1"
+    removed = attnlens_here.good("corpus", "query", corpus, wanted)
+    assert re.fullmatch(r'removed\n"\[\d+(, \d+)+\]"\n', removed)
+    assert attnlens_here.good("corpus", "query", corpus, asked, "--out", "a.csv") == ""
+    assert Path("a.csv").read_text("utf-8").startswith("match_id,balls,day,none\n")
+
+
+def test_the_tables_join(corpus: Path, attnlens_here: Here) -> None:
+    asked = (
+        "select count(*) as n from heads join balls using (match_id, innings, index, year) "
+        "join matches using (match_id, year)"
+    )
+    assert (
+        attnlens_here.good("corpus", "query", corpus, asked)
+        == f"n\n{13 * len(rows(corpus, 'balls'))}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "select * from read_csv('/etc/passwd')",
+        "select * from read_text('{corpus}/manifest.json')",
+        "select * from read_parquet('{corpus}/balls/*/*.parquet.copy')",
+        "select * from glob('/etc/*')",
+        "select * from '/etc/passwd'",
+        "copy balls to '{here}/x.csv'",
+        "copy (select 1) to '{part}' (format parquet)",
+        "explain analyze copy (select 1) to '{part}'",
+        "select * from query('copy balls to ''{here}/x.csv''')",
+        "attach '{here}/x.db'",
+        "export database '{here}/x'",
+        "create table x as select 1",
+        "create or replace view balls as select 1",
+        "drop view balls",
+        "insert into balls values (1)",
+        "with x as (insert into balls select 1) select 1",
+        "delete from balls",
+        "update balls set over = 1",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "set lock_configuration = false",
+        "reset lock_configuration",
+        "select * from enable_logging('QueryLog', storage = 'file', storage_path = '{here}/x')",
+        "call enable_logging()",
+        "pragma database_size",
+        "select 1; copy balls to '{here}/x.csv'",
+        "select getenv('HOME')",
+        "select * from frame",
+        "selec",
+        "select nope from balls",
+        "select cast('x' as integer) from balls",
+        "",
+    ],
+)
+def test_a_corpus_is_only_read(
+    attnlens_here: Here, corpus: Path, tmp_path: Path, question: str
+) -> None:
+    before = tree(corpus)
+    part = next((corpus / "balls").rglob("*.parquet"))
+    frame = pandas.DataFrame({"a": [1]})  # DuckDB looks for tables among Python's variables
+    asked = question.format(corpus=corpus, here=tmp_path, part=part)
+    answer = attnlens_here("corpus", "query", corpus, asked)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("attnlens: ")
+    assert answer.err.count("\n") == 1
+    assert attnlens_here.files() == []
+    assert tree(corpus) == before
+    assert len(frame) == 1
+
+
+def test_a_corpus_on_its_way_answers_with_what_is_finished(
+    attnlens_here: Here, corpus: Path, tmp_path: Path
+) -> None:
+    half = tmp_path / "half"
+    for name, data in tree(corpus).items():
+        if name.endswith("00000.json") or "part-" not in name or "00000.parquet" in name:
+            (half / name).parent.mkdir(parents=True, exist_ok=True)
+            (half / name).write_bytes(data)
+    manifest = json.loads((half / "manifest.json").read_text("utf-8"))
+    (half / "manifest.json").write_text(json.dumps({**manifest, "complete": False}), "utf-8")
+    answer = attnlens_here(
+        "corpus", "query", half, "select count(distinct match_id) as n from balls"
+    )
+    assert (answer.status, answer.out) == (0, f"n\n{EACH}\n")
+    assert answer.err == f"attnlens: {half}: 1 of 4 parts are finished; the answer is of those\n"
+    missing = attnlens_here("corpus", "query", tmp_path / "none", "select 1")
+    assert (missing.status, missing.err.count("holds no corpus")) == (2, 1)
+
+
+@pytest.fixture(scope="module")
+def report(corpus: Path) -> dict[str, Any]:
+    return report_data(corpus, FEW)
+
+
+def test_the_reports_figures_are_those_of_the_tables(corpus: Path, report: dict[str, Any]) -> None:
+    balls, heads = rows(corpus, "balls"), rows(corpus, "heads")
+    assert report["figures"]["balls"] == len(balls)
+    mean = balls["surprise_bits"].mean() * math.log(2)
+    assert report["figures"]["log_loss"]["value"] == pytest.approx(mean, abs=1e-6)
+    assert report["figures"]["accuracy"]["value"] == pytest.approx(
+        (balls["top"].astype(str) == balls["actual"].astype(str)).mean(), abs=1e-6
+    )
+    for row in report["fusion"]:
+        of_phase = balls[balls["phase"] == row["phase"]]
+        assert row["balls"] == len(of_phase)
+        assert sum(row["weights"].values()) == pytest.approx(1, abs=1e-4)
+        assert row["weights"]["medium"] == pytest.approx(of_phase["fusion_medium"].mean(), abs=1e-5)
+    assert len(report["attention"]) == 13 * len(report["fusion"])
+    for row in report["attention"][::7]:
+        mine = heads[(heads["scale"] == row["scale"]) & (heads["head"] == row["head"])]
+        mine = mine[mine["phase"] == row["phase"]]
+        for entry in row["relations"]:
+            if entry["share"] is not None:
+                assert entry["share"] == pytest.approx(mine[entry["relation"]].mean(), abs=1e-5)
+    for one in report["calibration"]:
+        assert one["happened"] == (balls["actual"] == one["outcome"]).sum()
+        for entry in one["bins"]:
+            assert entry["low"] <= entry["observed"] <= entry["high"]
+    four = report["calibration"][OUTCOMES.index("4")]["bins"]
+    assert sum(one["balls"] for one in four) == len(balls)
+    weighed = sum(one["balls"] * one["predicted"] for one in four)
+    assert weighed == pytest.approx(balls["p_4"].sum(), rel=1e-4)
+
+
+def test_the_reports_claims_players_and_surprises(corpus: Path, report: dict[str, Any]) -> None:
+    balls, claims = rows(corpus, "balls"), rows(corpus, "evidence")
+    judged = claims[claims["verdict"].notna()]
+    assert report["claims"]["tested"] == len(judged)
+    for row in report["claims"]["phase"]:
+        mine = judged[judged["phase"] == row["name"]]
+        assert row["supported"] == (mine["verdict"] == "supported").sum()
+        assert (row["low"], row["high"]) == pytest.approx(
+            wilson(row["supported"], len(mine)), abs=1e-6
+        )
+    hardest = report["surprises"]["balls"][0]
+    assert hardest["surprise_bits"] == pytest.approx(balls["surprise_bits"].max(), abs=1e-6)
+    told = report["surprises"]["bowlers"]
+    assert told["most"]
+    assert told["least"]
+    first = told["most"][0]
+    mine = balls[balls["bowler_id"].astype(object).fillna(balls["bowler"]) == first["player"]]
+    excess = mine["surprise_bits"] - mine["entropy_bits"]
+    assert (first["balls"], first["matches"]) == (len(mine), mine["match_id"].nunique())
+    assert first["excess_bits"]["value"] == pytest.approx(excess.mean(), abs=1e-5)
+    order = [one["excess_bits"]["value"] for one in told["most"]]
+    assert order == sorted(order, reverse=True)
+    effects = rows(corpus, "effects").query("distance <= 35")
+    assert report["past_balls"]["past"] == len(effects)
+    everyone = report_data(corpus, Least(past=1, asked=1))["past_balls"]["batters"]
+    assert everyone["players"] + everyone["too_few"] == effects["past_batter"].nunique()
+
+
+def test_the_page_needs_nothing_else(
+    attnlens_here: Here, corpus: Path, report: dict[str, Any]
+) -> None:
+    attnlens_here.good("corpus", "report", corpus, "--out", "report.html", "--least", 40)
+    page = Path("report.html").read_text("utf-8")
+    assert "<script" not in page
+    assert not re.findall(r'(?:src|href)="(?!#)', page)
+    assert " style=" not in page
+    assert "default-src &#x27;none&#x27;" in page
+    assert page.count("<h2") == page.count("</section>")
+    assert f"{report['figures']['balls']:,} balls" in page
+    told = json.loads(attnlens_here.good("corpus", "report", corpus, "--json", "--least", 40))
+    assert told["figures"] == report["figures"]
+    refused = attnlens_here("corpus", "report", corpus, "--out", corpus / "manifest.json")
+    assert refused.status == 2
+
+
+def test_a_report_shows_hostile_names_as_text(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    for number in (4, 5):
+        save_hostile(tmp_path / "source" / f"{number}.json", number)
+    explain_corpus([tmp_path / "source"], tmp_path / "c")
+    data = report_data(tmp_path / "c", Least(balls=2, matches=1))
+    page = render_corpus(data)
+    for harm in ("<script", "<img", "<b>ground", "\u202e", "\u200b", "\x1b"):
+        assert harm not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+@given(st.integers(0, 500), st.integers(1, 500))
+def test_wilsons_interval_is_scipys(hits: int, more: int) -> None:
+    ours = wilson(hits, hits + more)
+    theirs = scipy.stats.binomtest(hits, hits + more).proportion_ci(method="wilson")
+    assert ours == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_a_means_interval_is_the_usual_one_where_each_match_has_one_ball() -> None:
+    values = np.random.default_rng(3).normal(2.0, 1.5, 400)
+    value, low, high = ratio_interval(values, np.ones(400))
+    half = scipy.stats.norm.ppf(0.975) * scipy.stats.sem(values)
+    assert (value, low, high) == pytest.approx((values.mean(), value - half, value + half))
+    # Four equal balls a match say no more than one.
+    assert ratio_interval(4 * values, np.full(400, 4.0)) == pytest.approx((value, low, high))
+    assert np.isnan(ratio_interval(values[:1], np.ones(1))[1])
+
+
+def test_similar_situations_are_the_nearest_by_the_documented_distance(
+    source: Path, corpus: Path
+) -> None:
+    balls = rows(corpus, "balls").reset_index(drop=True)
+    match_id = sorted(balls["match_id"].astype(str).unique())[3]
+    match = read_match(f"{source}::{match_id}.json")
+    told = similar(match, BallReference(2, 60), load_predictor(), Corpus(corpus), count=30)
+    mine = balls[(balls["match_id"] == match_id) & (balls["innings"] == 2)]
+    asked = mine[mine["index"] == 60].iloc[0]
+    others = balls[(balls["match_id"] != match_id) & balls["runs_required"].notna()]
+    others = others[~others["super_over"]]
+
+    def hellinger(names: list[str]) -> Any:
+        gap = np.sqrt(others[names].to_numpy(float)) - np.sqrt(asked[names].to_numpy(float))
+        return np.sqrt((gap**2).sum(axis=1) / 2)
+
+    fusion = [name for name in balls if name.startswith("fusion_")]
+    scales = ("micro", "short", "medium", "long")
+    relations = [
+        n.removesuffix("_uniform").removeprefix("micro_")
+        for n in balls
+        if re.fullmatch("micro_.*_uniform", n)
+    ]
+
+    def looked(row: Any) -> Any:
+        gates = row[[f"fusion_{scale}" for scale in scales]].to_numpy(float)
+        parts = []
+        for relation in relations:
+            shares = row[[f"{scale}_{relation}" for scale in scales]].to_numpy(float)
+            parts.append((gates * np.nan_to_num(shares)).sum(axis=-1) / gates.sum(axis=-1))
+        return np.stack(parts, axis=-1)
+
+    squares = (
+        ((others["balls_left"] - asked["balls_left"]) / 12) ** 2
+        + (others["wickets"] - asked["wickets"]) ** 2
+        + ((others["runs_required"] - asked["runs_required"]) / 12) ** 2
+        + ((np.log1p(others["batter_balls"]) - math.log1p(asked["batter_balls"])) / 0.7) ** 2
+        + (hellinger([f"p_{outcome}" for outcome in OUTCOMES]) / 0.05) ** 2
+        + (hellinger(fusion) / 0.05) ** 2
+        + (np.linalg.norm(looked(others) - looked(asked), axis=1) / 0.1) ** 2
+    )
+    far = np.sqrt(squares).sort_values(kind="stable")
+    assert told["situations"] == 30
+    assert told["nearest_distance"] == pytest.approx(far.iloc[0], abs=1e-4)
+    assert told["farthest_distance"] == pytest.approx(far.iloc[29], abs=1e-4)
+    nearest = others.loc[far.index[:30]]
+    for row in told["outcomes"]:
+        assert row["count"] == (nearest["actual"] == row["outcome"]).sum()
+        assert row["expected_there"] == pytest.approx(
+            nearest[f"p_{row['outcome']}"].mean(), abs=1e-5
+        )
+        assert row["expected"] == pytest.approx(asked[f"p_{row['outcome']}"], abs=1e-5)
+    first = told["nearest"][0]
+    after = balls[(balls["match_id"] == first["match_id"]) & (balls["innings"] == first["innings"])]
+    after = after[after["index"] >= first["index"]].sort_values("index")
+    assert first["then"] == after["actual"].head(6).tolist()
+    assert first["match_id"] == nearest.iloc[0]["match_id"]
+
+
+def test_similar_on_the_command_line(
+    attnlens_here: Here, corpus: Path, sample_match_path: Path
+) -> None:
+    page = attnlens_here.good("similar", sample_match_path, "--ball", 47, "--corpus", corpus)
+    assert page.startswith("innings 1, delivery 47 of 128 | label 7.2 |")
+    assert "200 balls most like it" in page
+    assert max(map(len, page.splitlines())) <= 100
+    lines = sample_match_path.read_text("utf-8").splitlines(keepends=True)
+    Path("cut.csv").write_text("".join(lines[:60]), "utf-8")
+    words = ("similar", "cut.csv", "--corpus", corpus, "--json", "--situations", 20)
+    told = json.loads(attnlens_here.good(*words, "--ball", "next"))
+    assert told["ball"]["index"] == 60
+    assert sum(row["count"] for row in told["outcomes"]) == 20
+    other = attnlens_here(
+        "similar", sample_match_path, "--ball", 9, "--corpus", corpus, "--model", "measured"
+    )
+    assert (other.status, other.err.count("\n")) == (2, 1)
+    assert "was made with other weights (bundled) than measured" in other.err
+    missing = attnlens_here("similar", sample_match_path, "--ball", 9, "--corpus", "none")
+    assert (missing.status, "holds no corpus" in missing.err) == (2, True)

@@ -1,0 +1,232 @@
+"""A corpus is whole or not begun, whoever is killed when, and the same whoever works on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from command_line import Answer, clean_environment, command, run_process
+from corpus_cases import season, tree
+
+from attnlens.corpus.explain import explain_corpus
+from attnlens.corpus.folder import writing
+from attnlens.errors import InputError
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+
+LONGEST_WAIT = 120.0
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return season(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def whole(source: Path) -> dict[str, bytes]:
+    """The files of a run that nobody disturbed."""
+    folder = source.parent / "whole"
+    explain_corpus([source], folder, each=1)
+    return tree(folder)
+
+
+def explain(source: Path, out: Path, *more: str) -> list[str]:
+    return command("corpus", "explain", source, "--out", out, "--matches-per-part", "1", *more)
+
+
+def started(words: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        words,
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST_WAIT
+    while not holds():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
+def finished(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("parts/*.json")}
+
+
+def times(folder: Path, names: set[str]) -> dict[str, int]:
+    """When each file of some parts was written."""
+    stems = {Path(name).stem for name in names}
+    return {
+        str(path): path.stat().st_mtime_ns for path in folder.rglob("part-*") if path.stem in stems
+    }
+
+
+def killed_soon_after_a_part(process: subprocess.Popen[bytes], out: Path, wait: float) -> None:
+    """Kill a run some seconds after it finished a part."""
+    before = len(finished(out))
+    until(lambda: len(finished(out)) > before or process.poll() is not None)
+    time.sleep(wait)
+    process.kill()
+    process.communicate(timeout=LONGEST_WAIT)
+    assert process.returncode in (-signal.SIGKILL, 0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_at_any_moment_nothing_is_lost_or_done_twice(
+    tmp_path: Path, source: Path, whole: dict[str, bytes], workers: int
+) -> None:
+    out = tmp_path / "c"
+    draw = random.Random(workers)
+    words = explain(source, out, "--workers", str(workers))
+    for _ in range(workers):
+        before = finished(out)
+        kept = times(out, before)
+        killed_soon_after_a_part(started(words), out, draw.uniform(0, 0.15))
+        assert times(out, before) == kept
+        for name in finished(out):
+            part = json.loads((out / "parts" / name).read_text("utf-8"))
+            assert all(
+                len(whole[f"{table}/year={part['year']}/{Path(name).stem}.parquet"]) == one["bytes"]
+                for table, one in part["tables"].items()
+            )
+    before = finished(out)
+    kept = times(out, before)
+    done = subprocess.run(words, env=clean_environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert times(out, before) == kept
+    assert tree(out) == whole
+
+
+def test_workers_end_with_whoever_started_them(tmp_path: Path, source: Path) -> None:
+    process = started(explain(source, tmp_path / "c", "--workers", "2"))
+    until(lambda: bool(finished(tmp_path / "c")))
+    children = [
+        int(pid)
+        for path in Path(f"/proc/{process.pid}/task").glob("*/children")
+        for pid in path.read_text().split()
+    ]
+    assert len(children) >= 2
+    process.kill()
+    process.communicate(timeout=LONGEST_WAIT)
+
+    def gone() -> bool:
+        # A process that ended and that nobody has asked after is told as a zombie.
+        states = [Path(f"/proc/{pid}/stat") for pid in children]
+        return all(not path.exists() or path.read_text().split()[2] == "Z" for path in states)
+
+    until(gone)
+
+
+def test_a_killed_worker_is_told_in_one_line(tmp_path: Path, source: Path) -> None:
+    process = started(explain(source, tmp_path / "c", "--workers", "2"))
+    until(lambda: bool(finished(tmp_path / "c")) or process.poll() is not None)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for pid in children:
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(int(pid), signal.SIGKILL)
+            break
+    _, said = process.communicate(timeout=LONGEST_WAIT)
+    # It may have been done by then.
+    if process.returncode:
+        assert process.returncode == 2
+        assert said.startswith(b"attnlens: a worker process was killed")
+        assert said.count(b"\n") == 1
+
+
+def test_interrupted_it_says_nothing_and_leaves_whole_files(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "c"
+    process = started(explain(source, out, "--workers", "2"))
+    until(lambda: bool(finished(out)))
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    _, said = process.communicate(timeout=LONGEST_WAIT)
+    assert process.returncode in (130, 0)
+    if process.returncode:
+        assert said == b""
+        assert not json.loads((out / "manifest.json").read_text("utf-8"))["complete"]
+    assert not list(out.rglob("*.tmp")) + list(out.rglob("*.part"))
+
+
+def test_two_processes_do_not_write_one_corpus(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "c"
+    with writing(out):
+        answer = run_process(tmp_path, "corpus", "explain", source, "--out", out)
+        assert answer == Answer(
+            2,
+            "",
+            f"attnlens: {out}: another process is writing this corpus; wait for it, or end it: it "
+            "can be taken up where it was\n",
+        )
+        with pytest.raises(InputError, match="another process"), writing(out):
+            pass
+    with writing(out):
+        pass
+
+
+def test_a_full_disk_is_one_line_and_nothing_half_written(
+    tmp_path: Path, source: Path, whole: dict[str, bytes]
+) -> None:
+    out = tmp_path / "c"
+    words = explain(source, out)
+    # No file may be larger than a table of heads: as a disk that fills up.
+    limit = (
+        "import resource, signal, sys, runpy\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
+        "sys.argv = sys.argv[1:]\n"
+        "runpy.run_module('attnlens', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [words[0], "-c", limit, *words[2:]],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot be written (File too large)" in done.stderr
+    assert not finished(out)
+    assert all(path.suffix != ".part" for path in out.rglob("*"))
+    assert subprocess.run(words, env=clean_environment(), check=False).returncode == 0
+    assert tree(out) == whole
+
+
+def test_a_damaged_part_is_worked_out_anew(
+    tmp_path: Path, source: Path, whole: dict[str, bytes]
+) -> None:
+    explain_corpus([source], tmp_path / "c", each=1)
+    damaged = next((tmp_path / "c" / "heads").rglob("*.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    next((tmp_path / "c" / "parts").glob("*3.json")).write_text("{", "utf-8")
+    done = explain_corpus([source], tmp_path / "c", each=1)
+    assert done.progress.here == 2
+    assert tree(tmp_path / "c") == whole
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_ray_gives_the_same_to_the_last_bit(tmp_path: Path) -> None:
+    source = season(tmp_path, 2)
+    explain_corpus([source], tmp_path / "local", each=1)
+    out = tmp_path / "ray"
+    done = subprocess.run(
+        explain(source, out, "--engine", "ray", "--workers", "1"),
+        env=clean_environment(PYTHONWARNINGS="ignore"),  # Ray warns of itself
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_WAIT * 4,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"attnlens: {out}: 2 parts, 2 matches, ")
+    assert tree(out) == tree(tmp_path / "local")

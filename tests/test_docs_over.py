@@ -1,0 +1,47 @@
+"""docs/over.md: its page is what the command writes, its tables are the code's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from command_line import REPOSITORY, Here
+
+from attnlens.cricket.over_features import CONTEXT_FEATURES, PAST_FEATURES
+from attnlens.cricket.over_tokens import TOKENS
+from attnlens.cricket.trained_overs import load_overs
+from attnlens.models.cricket import OverSizes
+from attnlens.models.shipped import named_checkpoint
+
+TEXT = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
+EXAMPLE = re.search(r"`COLUMNS=100 attnlens (over .+?)`:\n\n```\n(.+?)\n```", TEXT, re.S)
+
+
+def test_the_page_is_what_its_command_writes(attnlens_here: Here, sample_match_path: Path) -> None:
+    assert EXAMPLE is not None
+    words = EXAMPLE[1].replace("sample_data/match.csv", str(sample_match_path)).split()
+    attnlens_here.patch.setenv("COLUMNS", "100")
+    written, told = attnlens_here.good(*words).rstrip("\n"), EXAMPLE[2]
+    # The bars of what was drawn may differ by an over where sums are rounded otherwise.
+    bars = re.compile(r"^ +\d+\+? [^\w].*$\n", re.M)
+    assert bars.sub("", written) == bars.sub("", told)
+    assert len(bars.findall(written)) == len(bars.findall(told)) > 5
+
+
+def test_the_tables_are_the_codes() -> None:
+    for features in (PAST_FEATURES, CONTEXT_FEATURES):
+        rows = [f"| {n} | `{name}` | {is_} |" for n, (name, is_) in enumerate(features.items(), 1)]
+        assert "\n".join(rows) in TEXT
+    section = TEXT.split("## Tokens")[1].split("Every delivery has one.")[0]
+    assert re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (.+?) \|", section, re.M))) == [
+        *TOKENS
+    ]
+
+
+def test_the_sizes_are_the_models() -> None:
+    sizes = load_overs().model.sizes
+    assert f"{OverSizes().parameters:,} parameters" in TEXT
+    assert f"{sizes.parameters:,} parameters" in TEXT
+    assert (sizes.d, sizes.heads, sizes.d_k, sizes.ff, sizes.length) == (64, 4, 16, 256, 14)
+    size = named_checkpoint("cricket")[1].stat().st_size
+    assert f"{size / 1e6:.2f} MB" in TEXT

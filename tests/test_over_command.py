@@ -1,0 +1,369 @@
+"""`attnlens over`, and `train` and `evaluate` of the encoder-decoder, at the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Here, run_process
+from overs import small_overs
+
+import attnlens
+from attnlens.cricket.over_tokens import TOKENS
+from attnlens.cricket.trained_overs import TrainedOvers, load_overs, save_overs
+from attnlens.models.shipped import named_checkpoint
+from attnlens.render.canvas import display_width
+from attnlens.render.over import render_over
+
+MOST_BYTES = 1_500_000
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> Path:
+    """The sample match in a folder of its own."""
+    folder = tmp_path_factory.mktemp("sample")
+    shutil.copy(sample_match_path, folder)
+    shutil.copy(sample_match_path.with_name("match_info.csv"), folder)
+    return folder / sample_match_path.name
+
+
+@pytest.fixture(scope="module")
+def answer(sample: Path) -> dict[str, object]:
+    return attnlens.next_over(sample, over=12, samples=1000, seed=1)
+
+
+def test_the_bundled_model_is_small_and_says_where_it_comes_from() -> None:
+    _, path = named_checkpoint("cricket")
+    assert path.stat().st_size <= MOST_BYTES
+    trained = load_overs()
+    assert trained.name == "cricket"
+    assert trained.model.sizes.history == 128
+    assert trained.card["weights_until"] == "2024-05-10"
+    assert trained.card["trained_until"] == "2024-10-23"
+    assert trained.card["gender"] == "male"
+    assert len(trained.card["epochs"]) >= 1
+
+
+def test_a_checkpoint_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    made = small_overs()
+    save_overs(tmp_path / "mine.safetensors", made)
+    back = load_overs(tmp_path / "mine.safetensors")
+    assert back.model.sizes == made.model.sizes
+    for name, value in made.model.state_dict().items():
+        assert bool((back.model.state_dict()[name] == value).all())
+    assert back.ratings.kinds == made.ratings.kinds
+    assert back.ratings.tables["striker"].keys == made.ratings.tables["striker"].keys
+    assert isinstance(back, TrainedOvers)
+
+
+def test_the_command_and_the_function_give_the_same_document(
+    sample: Path, answer: dict[str, object]
+) -> None:
+    said = run_process(
+        sample.parent, "over", "match.csv", "--over", "12", "--samples", "1000", "--seed", "1",
+        "--json",
+    )  # fmt: skip
+    assert (said.status, said.err) == (0, "")
+    told = json.loads(said.out)
+    assert list(told)[4:6] == ["innings", "over"] or {"innings", "over"} <= set(told)
+    for name in ("innings", "over", "actual", "bowled", "state", "flags"):
+        assert told[name] == answer[name]
+    assert [one["token"] for one in told["tokens"]] == [one["token"] for one in answer["tokens"]]
+    for one, other in zip(told["tokens"], answer["tokens"], strict=True):
+        assert one["probability"] == pytest.approx(other["probability"], abs=2e-5)
+
+
+def test_the_sample_matchs_over_is_foretold_as_cricket(answer: dict[str, object]) -> None:
+    tokens = [one["token"] for one in answer["tokens"]]
+    assert tokens[-1] == "<end>"
+    assert len(tokens) >= 7
+    assert set(tokens) <= set(TOKENS[2:])
+    drawn = answer["samples"]
+    assert 4 < drawn["runs"]["mean"] < 14
+    assert 0.1 < drawn["wickets"]["at_least_one"] < 0.6
+    assert drawn["unfinished"] < 0.02
+    assert 6 <= drawn["deliveries"]["mean"] < 7
+    assert len(answer["cross_attention"]["labels"]) == 128
+    verdicts = {claim["verdict"] for claim in answer["evidence"]}
+    assert verdicts <= {"supported", "not better than chance", "contradicted", None}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_no_line_is_wider_than_the_terminal(
+    answer: dict[str, object], width: int, unicode: bool
+) -> None:
+    page = render_over(answer, width=width, color=False, unicode=unicode)
+    assert max(map(display_width, page.splitlines())) <= min(width, 100)
+    assert "\x1b" not in page
+    assert unicode or page.isascii()
+    assert answer["cross_attention"]["balls"][0]["over"] == 0
+    heat = next(line for line in page.splitlines() if line.startswith("  past over"))
+    assert heat.split()[2:] == [str(over) for over in range(12)]
+    for word in ("bowled", "even", "hidden from the whole model", "1,000 overs drawn"):
+        assert word in page
+    colored = render_over(answer, width=width, color=True, unicode=unicode)
+    assert "\x1b[" in colored
+
+
+def test_the_first_over_a_drawn_one_and_one_without_evidence(
+    attnlens_here: Here, sample: Path
+) -> None:
+    page = attnlens_here.good("over", sample, "--over", "0")
+    assert "it looked at nothing: no ball came before" in page
+    drawn = ("over", sample, "--over", "2:19", "--temperature", "1.5", "--top-k", "4", "--json")
+    one, again, other = (
+        json.loads(attnlens_here.good(*drawn, "--no-evidence", "--seed", seed))
+        for seed in (1, 1, 2)
+    )
+    assert one == again
+    assert one["tokens"] != other["tokens"]
+    assert one["choice"] == {"greedy": False, "temperature": 1.5, "top_k": 4, "seed": 1}
+    assert one["state"]["target"] is not None
+    attnlens_here.good("over", sample, "--over", "3", "--no-evidence", "--out", "page.txt")
+    assert "no intervention was run" in Path("page.txt").read_text(encoding="utf-8")
+
+
+def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
+    attnlens_here: Here, sample: Path
+) -> None:
+    """A match that stops after an over of the first innings."""
+    whole = json.loads(attnlens_here.good("over", sample, "--over", "7", "--json"))
+    lines = sample.read_text(encoding="utf-8").splitlines()
+    head = lines[0].split(",")
+    column, side = head.index("ball"), head.index("innings")
+    kept = [
+        row
+        for row in csv.reader(lines[1:])
+        if row[side] == "1" and int(row[column].partition(".")[0]) < 7
+    ]
+    with Path("live.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *kept])
+    shutil.copy(sample.with_name("match_info.csv"), "live_info.csv")
+    for name in ("next", "7"):
+        told = json.loads(attnlens_here.good("over", "live.csv", "--over", name, "--json"))
+        assert (told["bowled"], told["actual"], told["over"]) == (False, [], 7)
+        assert told["state"] == whole["state"]
+        assert told["tokens"] == whole["tokens"]
+        assert told["cross_attention"]["weights"] == whole["cross_attention"]["weights"]
+    assert "not bowled yet" in attnlens_here.good("over", "live.csv", "--over", "next")
+    with Path("live.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *kept[:-2]])
+    said = attnlens_here("over", "live.csv", "--over", "next")
+    assert said.status == 2
+    assert "over 7 cannot be foretold while over 6 is under way; ask for over 6" in said.err
+    under_way = json.loads(attnlens_here.good("over", "live.csv", "--over", "6", "--json"))
+    assert (under_way["bowled"], under_way["finished"]) == (True, False)
+    assert "unfinished_over" in {flag["flag"] for flag in under_way["flags"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "say which over; give --over 12"),
+        (("--over", "40"), "match.csv: there is no over 40: innings 1 has overs 0 to 19"),
+        (("--over", "20"), "match.csv: innings 1 has no over 20: the side is all out"),
+        (("--over", "next"), "match.csv: innings 1 has no over 20"),
+        (("--over", "twelve"), "match.csv: over 'twelve' is not understood; write 12"),
+        (("--over", "3", "--innings", "9"), "match.csv: there is no innings 9"),
+        (("--over", "3", "--temperature", "0"), "a temperature of 0 cannot be drawn with"),
+        (("--over", "3", "--top-k", "99"), "the likeliest 99 of 24 tokens cannot be"),
+        (("--over", "3", "--samples", "0"), "--samples 0 is too few"),
+        (("--over", "3", "--samples", "9999999"), "9999999 overs cannot be drawn"),
+        (("--over", "3", "--seed", "-1"), "--seed -1 is none"),
+        (("--over", "3", "--model", "nowhere.safetensors"), "nowhere.safetensors: no such"),
+        (("--over", "3", "--model", "bundled"), "holds a 'temporal', not a 'cricket'"),
+        (("--over", "3", "--history", "nowhere"), "nowhere"),
+        (("--over", "3", "--out", "nowhere/page.txt"), "nowhere/page.txt: its folder does not"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_in_one_line(
+    attnlens_here: Here, sample: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    said = attnlens_here("over", sample, *words)
+    assert (said.status, said.out) == (2, "")
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("attnlens: ")
+    assert complaint in said.err
+    assert attnlens_here.files() == []
+
+
+def test_an_innings_without_a_ball_has_no_over(attnlens_here: Here) -> None:
+    from match_files import document, written
+
+    content = document()
+    content["innings"][1]["overs"] = []
+    path = written(attnlens_here.folder, content)
+    said = attnlens_here("over", path, "--over", "0", "--innings", "2")
+    assert said.status == 2
+    assert said.err.count("\n") == 1
+    assert "innings 2" in said.err
+
+
+def matches(here: Here, count: int = 6) -> str:
+    (here.folder / "matches").mkdir()
+    for seed in range(count):
+        here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.json", "--format", "json")
+    return "matches"
+
+
+TINY = (
+    "--set",
+    "d=12",
+    "--set",
+    "heads=2",
+    "--set",
+    "d_k=5",
+    "--set",
+    "ff=16",
+    "--threads",
+    "1",
+    "--set",
+    "warm_up=2",
+    "--set",
+    "learning_rate=0.01",
+    "--set",
+    "average=0.5",
+)
+
+
+def test_train_evaluate_and_ask(attnlens_here: Here) -> None:
+    source = matches(attnlens_here)
+    asked = ("train", source, "--model", "cricket", "--out", "mine.safetensors", *TINY)
+    days = sorted(
+        json.loads(path.read_text(encoding="utf-8"))["info"]["dates"][0]
+        for path in Path(source).glob("?.json")
+    )
+    until = ("--train-until", days[3], "--validate-until", days[4])
+    said = attnlens_here(*asked, *until, "--epochs", "2", "--curves", "c.csv", "--state", "run")
+    assert said.status == 0, said.err
+    trained = load_overs("mine.safetensors")
+    assert (trained.model.sizes.d, trained.model.sizes.d_k) == (12, 5)
+    assert trained.card["recipe"]["epochs"] == 2
+    rows = list(csv.reader(Path("c.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 3
+    assert float(rows[2][2]) == pytest.approx(trained.card["epochs"][1]["validation"], abs=1e-6)
+    # Loss falls, and a run that is finished goes on to the same bytes.
+    assert trained.card["epochs"][1]["train"] < trained.card["epochs"][0]["train"] < 3.3
+    before = Path("mine.safetensors").read_bytes()
+    assert attnlens_here(*asked, *until, "--epochs", "2", "--state", "run").status == 0
+    assert Path("mine.safetensors").read_bytes() == before
+    other = attnlens_here(*asked, *until, "--epochs", "2", "--state", "run", "--seed", "6")
+    assert other.status == 2
+    assert "a run with other settings was begun here" in other.err
+
+    told = json.loads(
+        attnlens_here("evaluate", source, "--model", "mine.safetensors", "--json").out
+    )
+    assert told["matches"] == len([day for day in days if day > days[4]])
+    whole = told["by"]["all"]
+    for figure in ("token_log_loss", "runs_mae", "runs_crps", "wicket_brier"):
+        gap = whole["model"][figure] - whole["phase"][figure]
+        assert whole["difference"][figure] == pytest.approx(gap, abs=2e-6)
+    assert sum(told["by"][name]["overs"] for name in told["by"] if name != "all") == told["overs"]
+    page = attnlens_here("evaluate", source, "--model", "mine.safetensors").out
+    assert "token log-loss" in page
+    page = attnlens_here.good(
+        "over", f"{source}/1.json", "--over", "5", "--model", "mine.safetensors", "--samples", "10"
+    )
+    assert "10 overs drawn" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--teacher", "boosted_trees"), "--teacher is not for --model cricket"),
+        (("--hidden-dim", "12"), "--hidden-dim is not for --model cricket"),
+        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs, overs"),
+        (("--set", "d=0"), "d is at least 1"),
+        (("--set", "smoothing=2"), "smoothing is between 0 and 1"),
+        (("--set", "tokens=9"), "there is no setting 'tokens'"),
+    ],
+)
+def test_settings_that_are_not_its_own_are_refused(
+    attnlens_here: Here, words: tuple[str, ...], complaint: str
+) -> None:
+    said = attnlens_here("train", "nowhere", "--model", "cricket", "--out", "x", *words)
+    assert said.status == 2
+    assert complaint in said.err
+    assert attnlens_here.files() == []
+
+
+def test_a_setting_about_predictors_of_balls_is_not_taken_for_this_model(
+    attnlens_here: Here, sample: Path
+) -> None:
+    Path("attnlens.toml").write_text('model = "measured"\n', encoding="utf-8")
+    attnlens_here.good("over", sample, "--over", "0")
+    said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
+    assert "there is no setting 'speed'; known: epochs, innings" in said.err
+    attnlens_here.patch.setenv("ATTNLENS_OVERS_MODEL", "nowhere.safetensors")
+    assert (
+        "nowhere.safetensors: no such checkpoint"
+        in attnlens_here("over", sample, "--over", "0").err
+    )
+    attnlens_here.patch.setenv("ATTNLENS_KIND", "cricket")
+    said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
+    assert "there is no setting 'speed'; known: epochs, overs" in said.err
+
+
+@pytest.mark.parametrize("option", ["--plot", "--calibration-out"])
+def test_what_is_about_single_balls_is_not_evaluated(attnlens_here: Here, option: str) -> None:
+    said = attnlens_here("evaluate", "nowhere", "--model", "cricket", option, "x.svg")
+    assert said.status == 2
+    assert f"{option} is about single balls" in said.err
+
+
+def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> None:
+    import torch
+
+    from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+
+    whole = read_checkpoint(named_checkpoint("cricket")[1], "cricket")
+    asked = ("over", sample, "--over", "3", "--model", "x.safetensors")
+
+    def refused(complaint: str, tensors: dict[str, torch.Tensor], about: dict[str, object]) -> None:
+        write_checkpoint("x.safetensors", tensors, about)
+        said = attnlens_here(*asked)
+        assert said.status == 2
+        assert complaint in said.err
+        assert said.err.count("\n") == 1
+
+    about, tensors = whole.about, whole.tensors
+    refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "d": 10**9}})
+    refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "history": 10**12}})
+    refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "ff": 255}})
+    refused("is damaged", tensors, {**about, "card": {**about["card"], "token_runs": [[1.0]]}})
+    refused("trained on other features", tensors, {**about, "tokens": ["x"]})
+    refused("update attnlens", tensors, {**about, "format": 9})
+    less = {name: value for name, value in tensors.items() if name != "model.decoder.E"}
+    refused("is damaged", less, about)
+
+
+def test_the_model_is_described_and_traced(attnlens_here: Here, sample: Path) -> None:
+    told = json.loads(attnlens_here.good("describe", "cricket", "--format", "json"))
+    assert told["sizes"]["parameters"] == load_overs().model.sizes.parameters
+    symbols = [equation["symbol"] for equation in told["equations"]]
+    for symbol in ("H_0", "H_1", "M", "Y_0", "Y_1", "Y_2", "Y_3", "L"):
+        assert symbol in symbols
+    page = attnlens_here.good("trace", "cricket", sample, "--over", "2:3")
+    least = float(page.rstrip().rpartition("largest difference ")[2].rstrip("."))
+    assert least < 1e-4
+    numbers = json.loads(attnlens_here.good("trace", "cricket", sample, "--over", "12", "--json"))
+    logits = np.array(next(e for e in numbers["steps"] if e["symbol"] == "L")["values"])
+    over = json.loads(attnlens_here.good("over", sample, "--over", "12", "--no-evidence", "--json"))
+    chances = np.exp(logits - logits.max(-1, keepdims=True))
+    chances /= chances.sum(-1, keepdims=True)
+    for row, token in zip(chances.reshape(-1, len(TOKENS)), over["tokens"], strict=True):
+        assert row[TOKENS.index(token["token"])] == pytest.approx(token["probability"], abs=1e-4)
+    for words, complaint in (
+        ((), "which over is not said; add --over"),
+        (("--over", "0"), "no ball was bowled before this over"),
+        (("--over", "99"), "there is no over 99"),
+    ):
+        said = attnlens_here("trace", "cricket", sample, *words)
+        assert (said.status, said.err.count("\n")) == (2, 1)
+        assert complaint in said.err

@@ -1,0 +1,270 @@
+"""What the encoder-decoder is told: nothing of the over itself, and what the names say."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from overs import SIZES, small_overs
+
+from attnlens.cricket.match import Innings, Match, Player
+from attnlens.cricket.next_ball import at_the_crease
+from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.over_batch import over_batch
+from attnlens.cricket.over_features import (
+    CONTEXT_FEATURES,
+    PAST_FEATURES,
+    RATED,
+    OverArrays,
+    encode_overs,
+)
+from attnlens.cricket.over_question import find_over
+from attnlens.cricket.over_tokens import TOKEN_INDEX, overs_of, token_of
+from attnlens.cricket.ratings import KINDS, Ratings
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.trained_overs import TrainedOvers
+from attnlens.training.dataset import rated
+
+NAMES = list(PAST_FEATURES)
+CONTEXT = list(CONTEXT_FEATURES)
+
+
+@lru_cache
+def trained() -> TrainedOvers:
+    return small_overs()
+
+
+def arrays_of(match: Match, innings: int = 1, over: int | None = None) -> OverArrays:
+    side = next(side for side in match.innings if side.number == innings)
+    return encode_overs(match, side, trained().ratings, trained().base, over=over)
+
+
+def with_side(match: Match, side: Innings) -> Match:
+    sides = tuple(side if one.number == side.number else one for one in match.innings)
+    return dataclasses.replace(match, innings=sides)
+
+
+invented = lru_cache(maxsize=64)(simulate_match)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2), innings=st.sampled_from([1, 2]), over=st.integers(0, 19))
+def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, over: int) -> None:
+    random = Random(seed)
+    match = invented(seed)
+    side = match.innings[innings - 1]
+    overs = overs_of(side)
+    if over not in overs:
+        return
+    start = overs[over][0].index - 1
+    other = invented(seed + 10).innings[innings - 1]
+    stranger = Player("Nobody Known", "ffffffff")
+    later = [
+        dataclasses.replace(
+            random.choice(other.deliveries),
+            index=ball.index,
+            over=ball.over,
+            label=ball.label,
+            batter=stranger,
+            bowler=stranger,
+            score_before=random.randrange(300),
+            wickets_before=random.randrange(10),
+            legal_balls_before=random.randrange(120),
+        )
+        for ball in side.deliveries[start:]
+    ]
+    changed = dataclasses.replace(side, deliveries=(*side.deliveries[:start], *later))
+    told = []
+    cut = dataclasses.replace(side, deliveries=side.deliveries[:start])
+    for one in (side, changed, *([cut] if start else [])):
+        if len(one.deliveries) > start:
+            arrays = arrays_of(with_side(match, one), innings)
+            row = arrays.over.tolist().index(over)
+            told.append((arrays.history(row, SIZES.history), arrays.context[row]))
+        arrays = arrays_of(with_side(match, one), innings, over)
+        assert len(arrays) == 1
+        told.append((arrays.history(0, SIZES.history), arrays.context[0]))
+    for history, context in told[1:]:
+        np.testing.assert_allclose(history, told[0][0], atol=2e-6)
+        # Rows of matrices of other heights are rounded otherwise.
+        np.testing.assert_allclose(context, told[0][1], atol=2e-6)
+
+
+def test_later_innings_and_the_result_are_not_told() -> None:
+    match = simulate_match(3)
+    whole = arrays_of(match)
+    first = dataclasses.replace(match, innings=match.innings[:1], outcome=type(match.outcome)())
+    alone = arrays_of(first)
+    np.testing.assert_array_equal(whole.told, alone.told)
+    np.testing.assert_array_equal(whole.context, alone.context)
+
+
+def test_a_past_ball_is_told_as_its_features_names_say() -> None:
+    match = simulate_match(5)
+    side = match.innings[0]
+    arrays = arrays_of(match)
+    row = 14
+    start = int(arrays.start[row])
+    past = side.deliveries[:start]
+    history = arrays.history(row, 500)
+    assert history.shape == (len(past), 18)
+    told = dict(zip(NAMES, history.T, strict=True))
+    last = past[-1]
+    facing, other = at_the_crease(dataclasses.replace(side, deliveries=past), last)
+    quota = 120
+    bowled: dict[str, int] = {}
+    for ball in past:
+        bowled[ball.bowler.key] = bowled.get(ball.bowler.key, 0) + ball.is_legal
+    for at, ball in enumerate(past):
+        expected = {
+            "innings_used": ball.legal_balls_before / quota,
+            "overs_ago": (14 - ball.over) / 20,
+            "runs_batter": min(ball.runs_batter, 8) / 6,
+            "runs_extras": min(ball.runs_extras, 8) / 4,
+            "dot": ball.runs_total == 0 and ball.outcome != "W",
+            "four": ball.runs_batter == 4,
+            "six": ball.runs_batter == 6,
+            "wicket": ball.outcome == "W",
+            "wide": ball.outcome == "wd",
+            "bye": ball.outcome == "bye",
+            "next_striker": facing is not None and ball.batter.key == facing.key,
+            "next_partner": other is not None and ball.batter.key == other.key,
+            "last_bowler": ball.bowler.key == last.bowler.key,
+            "bowled_out": min(bowled[ball.bowler.key] / 24, 1),
+        }
+        for name, value in expected.items():
+            assert told[name][at] == pytest.approx(float(value), abs=1e-6), (name, at)
+    chances = np.exp(arrays.base[:start].astype(float))
+    place = [OUTCOMES.index(ball.outcome) for ball in past]
+    np.testing.assert_allclose(
+        told["surprise"], -np.log(chances[range(start), place]) / 3, atol=1e-5
+    )
+    runs = chances @ [0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1]
+    above = [min(ball.runs_total, 8) for ball in past] - runs
+    np.testing.assert_allclose(told["runs_above"], above / 4, atol=1e-5)
+    # The model sees as many as it can hold, the last ones.
+    np.testing.assert_array_equal(arrays.history(row, 10), history[-10:])
+
+
+def test_the_match_is_told_as_its_features_names_say() -> None:
+    match = simulate_match(5)
+    side = match.innings[1]
+    arrays = arrays_of(match, 2)
+    assert side.target is not None
+    for row, (over, balls) in enumerate(overs_of(side).items()):
+        told = dict(zip(CONTEXT, arrays.context[row].tolist(), strict=True))
+        ball = balls[0]
+        left = 120 - ball.legal_balls_before
+        needed = side.target - ball.score_before
+        assert told["second"] == 1
+        assert told["over"] == pytest.approx(over / 20)
+        assert told["balls_left"] == pytest.approx(left / 120)
+        assert told["over_length"] == 1
+        assert told["score"] == pytest.approx(ball.score_before / 100 - 0.8, abs=1e-6)
+        assert told["wickets"] == pytest.approx(ball.wickets_before / 10)
+        assert told["required"] == pytest.approx(needed / 100, abs=1e-6)
+        assert told["required_rate"] == pytest.approx(min(6 * needed / left, 36) / 10, abs=1e-5)
+        assert (told["powerplay"], told["death"]) == (over < 6, over >= 15)
+        assert -1 < told["expected_runs"] < 1
+        assert 0 < told["expected_wickets"] < 1.5
+    assert dict(zip(CONTEXT, arrays.context[0], strict=True))["new_batters"] == 1
+
+
+def test_the_first_over_has_no_history_and_all_of_it_is_padding() -> None:
+    arrays = arrays_of(simulate_match(2))
+    batch = over_batch([(arrays, 0), (arrays, 2)], SIZES)
+    assert bool(batch.padded[0].all())
+    assert int((~batch.padded[1]).sum()) == int(arrays.start[2])
+    alone = over_batch([(arrays, 0)], SIZES)
+    assert alone.history.shape == (1, 0, 18)
+    with torch.no_grad():
+        told = trained().model(batch.history, batch.padded, batch.context, batch.given)[0]
+        other = trained().model(alone.history, alone.padded, alone.context, alone.given)[0]
+    assert bool(told.isfinite().all())
+    torch.testing.assert_close(told[: len(other)], other, atol=1e-6, rtol=1e-6)
+
+
+def test_tokens_are_given_and_wanted_one_place_apart() -> None:
+    match = simulate_match(2)
+    arrays = arrays_of(match)
+    overs = list(overs_of(match.innings[0]).values())
+    batch = over_batch([(arrays, row) for row in range(len(arrays))], SIZES)
+    for row, balls in enumerate(overs):
+        tokens = [TOKEN_INDEX[token_of(ball)] for ball in balls]
+        wanted = [*tokens, 2][: SIZES.length]
+        assert batch.wanted[row, : len(wanted)].tolist() == wanted
+        assert batch.wanted[row, len(wanted) :].tolist() == [0] * (
+            batch.wanted.shape[1] - len(wanted)
+        )
+        assert batch.given[row, : len(wanted)].tolist() == [1, *wanted[:-1]]
+
+
+def test_no_bowler_and_no_phase_is_rated() -> None:
+    ratings = trained().ratings
+    kept = {name: len(table.keys) for name, table in ratings.tables.items()}
+    assert {name for name, count in kept.items() if count} == set(RATED)
+    assert set(RATED) < {kind.name for kind in KINDS}
+    match = simulate_match(0)
+    rows = ratings.learning_rows(match, match.innings[0])
+    unrated = [n for n, kind in enumerate(KINDS) if kind.name not in RATED]
+    assert (rows[:, unrated] == -1).all()
+
+
+def test_ratings_are_those_of_the_day_before() -> None:
+    matches = [simulate_match(seed) for seed in range(4)]
+    base = trained().base
+
+    def context(some: list[Match]) -> list[np.ndarray]:
+        ratings = Ratings(kinds=RATED)
+        return [
+            arrays.context
+            for match, *_, arrays in rated(
+                some, ratings, lambda match, side: encode_overs(match, side, ratings, base)
+            )
+            if match is some[2]
+        ]
+
+    changed = dataclasses.replace(matches[3], innings=simulate_match(40).innings)
+    told = context(matches)
+    assert told
+    for one, other in zip(told, context([*matches[:3], changed]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    earlier = dataclasses.replace(matches[1], innings=simulate_match(40).innings)
+    others = context([matches[0], earlier, *matches[2:]])
+    assert any((one != other).any() for one, other in zip(told, others, strict=True))
+
+
+def test_innings_of_every_kind_can_be_told(shared_data: Path) -> None:
+    """A super over, a shortened chase, a Test, overs of five balls, an over of seven."""
+    internationals = shared_data / "t20s_male_json.zip"
+    odd = ("412684", "423788", "1462882")
+    found = [f"{internationals}::{name}.json" for name in odd]
+    folder = shared_data / "formats" / "json"
+    found += [str(path) for path in sorted(folder.glob("hundred*/*.json"))[:1]]
+    found += [str(folder / "test_men" / "225258.json")]
+    shortened = False
+    for path in found:
+        match = read_match(path)
+        for side in match.innings:
+            if not side.deliveries:
+                continue
+            arrays = arrays_of(match, side.number)
+            for row in range(len(arrays)):
+                history = arrays.history(row, 128)
+                assert len(history) == min(int(arrays.start[row]), 128)
+                assert np.isfinite(history).all()
+            assert np.isfinite(arrays.context).all()
+            told = dict(zip(CONTEXT, arrays.context.T, strict=True))
+            assert (told["super_over"] == side.super_over).all()
+            shortened |= bool((told["over_length"] < 0.5).any())
+            last = find_over(match, f"{side.number}:last")
+            assert last.before == int(arrays.start[-1])
+    assert shortened

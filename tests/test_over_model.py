@@ -1,0 +1,277 @@
+"""The reference model ``cricket``: its equations against torch's own modules, and decoding."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from overs import SIZES, inputs, small_model
+from torch import Tensor, nn
+
+import attnlens
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.cricket import (
+    END,
+    PAD,
+    START,
+    Choice,
+    Decoding,
+    FeedForward,
+    OverModel,
+    OverSizes,
+    decode,
+)
+from attnlens.probe import steps_told_to
+
+# Torch's layers know heads that share the width between them, so here d = heads * d_k.
+SHARED = OverSizes(
+    history=13, features=5, d=12, heads=3, d_k=4, ff=17, context=7, tokens=24, length=6
+)
+
+
+def copy_attention(own: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+    theirs.in_proj_weight.copy_(torch.cat([own.W_Q, own.W_K, own.W_V], 1).T)
+    assert own.W_O is not None
+    theirs.out_proj.weight.copy_(own.W_O.T)
+    theirs.in_proj_bias.zero_()
+    theirs.out_proj.bias.zero_()
+
+
+def copy_feed_forward(own: FeedForward, layer: nn.Module) -> None:
+    layer.linear1.weight.copy_(own.W_1.T)
+    layer.linear1.bias.copy_(own.b_1)
+    layer.linear2.weight.copy_(own.W_2.T)
+    layer.linear2.bias.copy_(own.b_2)
+
+
+def waves(length: int, width: int) -> Tensor:
+    table = torch.zeros(length, width)
+    for k in range(length):
+        for i in range(width // 2):
+            table[k, 2 * i] = math.sin(k / 10_000 ** (2 * i / width))
+            table[k, 2 * i + 1] = math.cos(k / 10_000 ** (2 * i / width))
+    return table
+
+
+@torch.no_grad()
+def by_torch(
+    model: OverModel, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor
+) -> Tensor:
+    """The same logits from torch's own encoder and decoder layers."""
+    sizes = model.sizes
+    options = {"dropout": 0.0, "batch_first": True}
+    encoder = nn.TransformerEncoderLayer(sizes.d, sizes.heads, sizes.ff, **options).eval()
+    decoder = nn.TransformerDecoderLayer(sizes.d, sizes.heads, sizes.ff, **options).eval()
+    copy_attention(model.encoder.attention, encoder.self_attn)
+    copy_feed_forward(model.encoder.feed_forward, encoder)
+    copy_attention(model.decoder.self_attention, decoder.self_attn)
+    copy_attention(model.decoder.cross_attention, decoder.multihead_attn)
+    copy_feed_forward(model.decoder.feed_forward, decoder)
+    for theirs, own in (
+        (encoder.norm1, model.encoder.norm_1),
+        (encoder.norm2, model.encoder.norm_2),
+        (decoder.norm1, model.decoder.norm_1),
+        (decoder.norm2, model.decoder.norm_2),
+        (decoder.norm3, model.decoder.norm_3),
+    ):
+        theirs.load_state_dict(own.state_dict())
+    balls, places = history.shape[1], tokens.shape[1]
+    at = waves(sizes.history, sizes.d)[sizes.history - balls :]
+    x = nn.functional.linear(history, model.encoder.W_in.T) * math.sqrt(sizes.d) + at
+    memory = encoder(x, src_key_padding_mask=padded)
+    y = nn.functional.embedding(tokens, model.decoder.E) * math.sqrt(sizes.d)
+    y = y + waves(sizes.length, sizes.d)[:places]
+    y[:, 0] += nn.functional.linear(context, model.decoder.W_ctx.T)
+    causal = nn.Transformer.generate_square_subsequent_mask(places)
+    y = decoder(y, memory, tgt_mask=causal, memory_key_padding_mask=padded, tgt_is_causal=True)
+    return nn.functional.linear(y, model.decoder.W_out.T, model.decoder.b)
+
+
+@pytest.mark.parametrize("balls", [1, 6, 13])
+def test_the_logits_are_those_of_torchs_own_layers(balls: int) -> None:
+    model = small_model(sizes=SHARED)
+    told = inputs(3, balls, 6, SHARED)
+    with torch.no_grad():
+        own = model(*told)
+    assert own.shape == (3, 6, 24)
+    theirs = by_torch(model, *told)
+    torch.testing.assert_close(own, theirs, atol=1e-6, rtol=1e-6)
+    assert float(own.std()) > 0.1
+
+
+def test_the_reference_configuration_is_the_default() -> None:
+    sizes = OverSizes()
+    assert (sizes.history, sizes.features, sizes.context, sizes.tokens) == (128, 18, 20, 24)
+    assert (sizes.d, sizes.heads, sizes.d_k, sizes.ff, sizes.length) == (512, 8, 64, 2048, 6)
+    assert sizes.dropout == 0.1
+    model = OverModel()
+    counted = sum(parameter.numel() for parameter in model.parameters())
+    # Three attentions of four matrices, two feed-forwards, five norms, five matrices, one bias.
+    assert counted == (
+        3 * 4 * 512 * 8 * 64
+        + 2 * (2 * 512 * 2048 + 2048 + 512)
+        + 5 * 2 * 512
+        + 512 * (18 + 24 + 20 + 24)
+        + 24
+    )
+    assert counted == sizes.parameters == 7_394_328
+    biases = [name for name, _ in model.named_parameters() if name.rpartition(".")[2][0] == "b"]
+    assert sorted(name for name in biases if "norm" not in name) == [
+        "decoder.b",
+        "decoder.feed_forward.b_1",
+        "decoder.feed_forward.b_2",
+        "encoder.feed_forward.b_1",
+        "encoder.feed_forward.b_2",
+    ]
+
+
+def test_heads_need_not_share_the_width() -> None:
+    model = small_model()
+    assert SIZES.heads * SIZES.d_k != SIZES.d
+    counted = sum(parameter.numel() for parameter in model.parameters())
+    assert counted == SIZES.parameters
+    assert model(*inputs()).shape == (2, 5, 24)
+
+
+def test_sizes_survive_plain_data_and_refuse_what_is_none() -> None:
+    assert OverSizes.from_dict(SIZES.to_dict()) == SIZES
+    for name, value in (("d", 0), ("heads", True), ("dropout", 1.0), ("length", 10**12)):
+        with pytest.raises(ValueError, match=name):
+            OverSizes.from_dict({**SIZES.to_dict(), name: value})
+
+
+def test_padding_on_the_left_changes_nothing() -> None:
+    model = small_model()
+    history, padded, context, tokens = inputs(balls=7)
+    more = torch.randn(2, 4, SIZES.features)
+    with torch.no_grad():
+        told = model(history, padded, context, tokens)
+        longer = model(
+            torch.cat([more, history], 1),
+            torch.cat([torch.ones(2, 4, dtype=torch.bool), padded], 1),
+            context,
+            tokens,
+        )
+    torch.testing.assert_close(told, longer, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("balls", [0, 4])
+def test_a_past_of_no_balls_is_looked_at_with_zeros(balls: int) -> None:
+    model = small_model()
+    history, _, context, tokens = inputs(2, balls)
+    padded = torch.ones(2, balls, dtype=torch.bool)
+    found: dict[str, Tensor] = {}
+    with torch.no_grad():
+        if balls:
+            with attnlens.record(model) as recording:
+                model(history, padded, context, tokens)
+            for site in ("encoder.attention", "decoder.cross_attention"):
+                assert recording[site].weights.abs().sum() == 0
+        with steps_told_to(lambda symbol, value, *_: found.setdefault(symbol, value)):
+            logits = model(history, padded, context, tokens)
+        alone = model.decoder.norm_2(found["Y_1"])
+    torch.testing.assert_close(found["Y_2"], alone)
+    assert bool(logits.isfinite().all())
+
+
+def test_the_context_speaks_at_the_first_place_only() -> None:
+    model = small_model()
+    _, _, context, tokens = inputs()
+    with torch.no_grad():
+        one = model.decoder.placed(tokens, context)
+        other = model.decoder.placed(tokens, context + 1)
+    assert bool((one[:, 0] != other[:, 0]).any())
+    assert torch.equal(one[:, 1:], other[:, 1:])
+
+
+def test_a_token_sees_none_that_follow() -> None:
+    model = small_model()
+    history, padded, context, tokens = inputs()
+    changed = tokens.clone()
+    changed[:, 3:] = (changed[:, 3:] + 1 - 3) % (SIZES.tokens - 3) + 3
+    with torch.no_grad():
+        one, other = (model(history, padded, context, told) for told in (tokens, changed))
+    assert torch.equal(one[:, :3], other[:, :3])
+    assert not torch.equal(one[:, 3:], other[:, 3:])
+
+
+def test_one_step_at_a_time_gives_the_numbers_of_the_whole() -> None:
+    model = small_model()
+    history, padded, context, tokens = inputs()
+    with torch.no_grad():
+        whole = model(history, padded, context, tokens)
+        memory = model.remember(history, padded, context)
+        decoding = Decoding(memory, samples=3)
+        for place in range(tokens.shape[1]):
+            given = tokens[:, place, None].expand(-1, 3)
+            logits = model.following(decoding, given)
+            assert logits.shape == (2, 3, 24)
+            for sample in range(3):
+                torch.testing.assert_close(logits[:, sample], whole[:, place], atol=1e-6, rtol=1e-6)
+
+
+def test_greedy_takes_the_likeliest_token_until_the_end() -> None:
+    model = small_model(seed=8)
+    history, padded, context, _ = inputs()
+    with torch.no_grad():
+        memory = model.remember(history, padded, context)
+        told = decode(model, memory, Choice())[:, 0]
+        for row in range(2):
+            given = [START]
+            for place in range(SIZES.length):
+                logits = model(
+                    history[row : row + 1],
+                    padded[row : row + 1],
+                    context[row : row + 1],
+                    torch.tensor([given]),
+                )[0, -1]
+                logits[[PAD, START]] = -math.inf
+                token = int(logits.argmax())
+                assert int(told[row, place]) == token
+                if token == END:
+                    assert told[row, place + 1 :].tolist() == [PAD] * (SIZES.length - place - 1)
+                    break
+                given.append(token)
+
+
+def test_an_over_ends_with_its_token_and_goes_no_further() -> None:
+    model = small_model()
+    with torch.no_grad():
+        model.decoder.b[END] += 2.0
+    history, padded, context, _ = inputs()
+    with torch.no_grad():
+        memory = model.remember(history, padded, context)
+    generator = torch.Generator().manual_seed(0)
+    told = decode(model, memory, Choice(greedy=False), samples=400, generator=generator)
+    assert told.shape == (2, 400, SIZES.length)
+    ended = (told == END).cumsum(-1) - (told == END).long()
+    assert bool(((told == PAD) == (ended > 0)).all())
+    assert 0.02 < float((told[..., 0] == END).float().mean()) < 0.999
+    assert not bool((told == START).any())
+
+
+def test_what_is_drawn_follows_temperature_and_top_k() -> None:
+    model = small_model()
+    history, padded, context, _ = inputs()
+    with torch.no_grad():
+        memory = model.remember(history, padded, context)
+        logits = model(history, padded, context, torch.full((2, 1), START))[:, 0].double()
+    logits[:, [PAD, START]] = -math.inf
+
+    def drawn(seed: int, **options: float) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        choice = Choice(greedy=False, **options)
+        return decode(model, memory, choice, samples=4000, generator=generator)[..., 0]
+
+    for temperature in (0.5, 1.0, 3.0):
+        expected = (logits / temperature).softmax(-1)
+        found = drawn(1, temperature=temperature)
+        share = torch.stack([(found == token).double().mean(1) for token in range(24)], 1)
+        assert float((share - expected).abs().max()) < 0.035
+    for row in range(2):
+        kept = set(logits[row].topk(3).indices.tolist())
+        assert set(drawn(2, top_k=3)[row].tolist()) == kept
+    assert bool((drawn(3, temperature=0.01) == logits.argmax(-1, keepdim=True)).all())
+    assert torch.equal(drawn(4), drawn(4))
+    assert not torch.equal(drawn(4), drawn(5))
