@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from command_line import Here
-from dashboard_server import SWITCHES, browser_path
+from command_line import Here, run_process
+from dashboard_pages import HOSTILE, PATIENCE, two_recordings
+from dashboard_server import SWITCHES, Server, browser_path, serving
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -73,3 +74,50 @@ def chromium() -> Iterator[Any]:
         browser = driver.chromium.launch(**options)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def hostile_match(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> Path:
+    """The sample, its first bowler's name an attack."""
+    path = tmp_path_factory.mktemp("hostile") / "hostile.csv"
+    text = sample_match_path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Ewan Thistlemoor", HOSTILE), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path, hostile_match: Path
+) -> Iterator[Server]:
+    recordings = two_recordings(tmp_path_factory.mktemp("recordings"))
+    folder = tmp_path_factory.mktemp("served")
+    options = ("--allow-in-sample", "--balls", "8", "--json", "--out", "heads.json")
+    assert run_process(folder, "heads", sample_match_path, *options).status == 0
+    files = (sample_match_path, hostile_match, *recordings, "--heads", "heads.json")
+    with serving(folder, *files) as one:
+        yield one
+
+
+@pytest.fixture
+def page(chromium: Any, server: Server) -> Iterator[Any]:
+    """A page that fails its test on a console error or a request to elsewhere."""
+    context = chromium.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=True)
+    one = context.new_page()
+    one.set_default_timeout(PATIENCE)
+    complaints: list[str] = []
+    one.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    one.on("pageerror", lambda error: complaints.append(str(error)))
+    one.on(
+        "request",
+        lambda asked: (
+            None
+            if asked.url.startswith((server.url, one.also, "data:", "blob:", "file:"))
+            else complaints.append(f"asked elsewhere: {asked.url}")
+        ),
+    )
+    # Statuses that a test provokes, which the browser itself reports; another server of ours.
+    one.provoked, one.also = (), server.url
+    yield one
+    context.close()
+    refused = [f"status of {status}" for status in one.provoked]
+    assert [said for said in complaints if not any(one in said for one in refused)] == []

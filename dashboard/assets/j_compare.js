@@ -41,7 +41,7 @@
       options.map(([name, text]) => A.el("option", { value: name, selected: String(name) === String(value) }, text))));
     one.numbers = A.el("label", null, "Innings");
     one.balls = A.el("input", { type: "number", min: 1, value: one.ball, "aria-label": "Ball of " + one.side.toUpperCase(), onchange: (event) => changed(one, { ball: Math.trunc(Number(event.target.value)) || 1 }) });
-    A.put("compare-" + one.side, A.el("h2", null, one.side.toUpperCase()),
+    A.put("compare-" + one.side, A.el("div", { class: "panel-head" }, A.el("h2", null, one.side.toUpperCase()), A.el("div", { class: "panel-tools", id: "bars-" + one.side + "-tools" })),
       A.el("div", { class: "form" }, select("Match", (known.some((match) => match.key === one.key) ? known : [...known, { key: one.key, title: one.key }]).map((match) => [match.key, match.title]), one.key, (value) => { const match = known.find((other) => other.key === value); return { key: value, number: 1, known: (match && match.innings) || [] }; }), one.numbers, A.el("label", null, "Ball", one.balls),
         select("Model", data.models.map((name) => [name, name.split(/[\\/]/).pop()]), one.model, (value) => ({ model: value }))),
       A.el("p", { class: "echo long", id: "echo-" + one.side }), A.el("div", { class: "plot", id: "bars-" + one.side }));
@@ -85,6 +85,7 @@
         ball.label + " " + ball.bowler + " to " + ball.batter), " at " + ball.score + "/" + ball.wickets + " for " + one.innings.told.innings.batting);
       A.outcomeBars.draw("bars-" + one.side, { now: values[number], base: values[1 - number], label: "Chance of each outcome in " + one.side.toUpperCase(), than: "in the other",
         nowName: one.side.toUpperCase(), baseName: SIDES[1 - number].toUpperCase(), actual: ball.outcome, chosen: null });
+      A.figureMenu("bars-" + one.side, () => A.at("bars-" + one.side).querySelector("svg"), () => [["outcome", "probability"], ...A.outcomes.map((outcome, place) => [outcome, values[number][place].toFixed(6)])]);
     });
     const rows = A.outcomes.map((outcome, at) => ({ name: A.outcomeNames[outcome], points: 100 * (values[1][at] - values[0][at]) }));
     const one = A.signedBars("difference-plot", rows, "Percentage points by which B differs from A");

@@ -113,7 +113,7 @@
       A.el("p", { class: "quiet" }, one.description + (one.shape.length ? ", " + one.shape.join(" by ") : "") + (one.input ? "" : one.difference === null ? "; not worked out again" : one.difference ? "; worked out again: off by " + one.difference.toExponential(0) : "; worked out again: the same")),
       drawn(one, true), sources.length ? A.el("h3", null, "Made of") : null,
       A.el("div", { class: "made-of" }, sources.map((other) => A.el("figure", null, A.el("figcaption", null, A.el("button", { type: "button", class: "link", onclick: () => { stop(); choose(values.indexOf(other)); } }, symbol(other.symbol)), " ", A.el("span", { class: "quiet" }, other.description)), drawn(other, false)))));
-    A.menu("step", [["CSV", () => A.saveText(A.csv(rows(one)), A.stem() + "-step-" + (at + 1) + ".csv", "text/csv")]]);
+    A.menu("step", [["PNG", () => A.savePNG(figure(one), A.stem() + "-step-" + (at + 1))], ["SVG", () => A.saveSVG(figure(one), A.stem() + "-step-" + (at + 1))], ["CSV", () => A.saveText(A.csv(rows(one)), A.stem() + "-step-" + (at + 1) + ".csv", "text/csv")]]);
     A.say("Step " + (at + 1) + " of " + values.length + ": " + (one.equation || one.symbol) + ", " + one.description);
   }
   // Values whose symbols stand on the equation's right side, the latest first.
@@ -143,9 +143,35 @@
   function rows(one) {
     return maps(one).flatMap((map) => [[map.name, ...(map.across || map.rows[0].map((_, c) => c))], ...map.rows.map((row, r) => [(map.down || [])[r] || r, ...row])]);
   }
+  // A step as one drawing, to be taken away: its equation, its maps, and numbers where there is room.
+  function figure(one) {
+    const all = maps(one).slice(0, 8), most = largest(all), gap = 26, top = 30, left = 84;
+    const cell = (map) => (map.rows[0].length <= NUMBERED ? [58, 20] : [Math.max(4, 700 / map.rows[0].length), 10]);
+    const wide = Math.max(320, ...all.map((map) => left + map.rows[0].length * cell(map)[0] + 10)), tall = top + all.reduce((sum, map) => sum + gap + map.rows.length * cell(map)[1] + 16, 0);
+    const svg = A.svg("svg", { viewBox: "0 0 " + wide + " " + tall, width: wide, height: tall }, A.svg("rect", { width: wide, height: tall, fill: A.colour("panel") }),
+      A.svg("text", { x: 10, y: 20, fill: A.colour("text"), "font-size": 14, "font-weight": 600 }, one.equation || one.symbol));
+    let y = top;
+    for (const map of all) {
+      const [width, height] = cell(map), word = (text, x, at, anchor) => A.svg("text", { x, y: at, fill: A.colour("quiet"), "font-size": 10, "text-anchor": anchor || "start" }, A.clip(String(text), 14));
+      y += gap;
+      if (map.name) svg.append(word(map.name, 10, y - 8));
+      if (width >= 40 && map.across) map.rows[0].forEach((_, c) => svg.append(word(map.across[c] ?? "", left + (c + 0.5) * width, y - 6, "middle")));
+      map.rows.forEach((row, r) => {
+        if (height >= 10 && map.rows.length > 1) svg.append(word((map.down || [])[r] ?? r, left - 6, y + r * height + height * 0.7, "end"));
+        row.forEach((value, c) => {
+          const number = numeric(value) || 0, share = Math.min(1, Math.abs(number) / most);
+          svg.append(A.svg("rect", { x: left + c * width, y: y + r * height, width, height, fill: A.colour(number < 0 ? "down" : "up"), "fill-opacity": (0.62 * share).toFixed(3) }));
+          if (width >= 40) svg.append(A.svg("text", { x: left + (c + 1) * width - 5, y: y + r * height + 14, fill: A.colour("text"), "font-size": 10, "text-anchor": "end" }, said(value)));
+        });
+      });
+      y += map.rows.length * height + 16;
+    }
+    return svg;
+  }
+  const largest = (all) => Math.max(1e-12, ...all.flatMap((map) => map.rows.flat()).map((value) => Math.abs(numeric(value) ?? 0)));
   const numeric = (value) => (typeof value === "number" ? value : typeof value === "boolean" ? Number(value) : null);
   function drawn(one, large) {
-    const all = maps(one), most = Math.max(1e-12, ...all.flatMap((map) => map.rows.flat()).map((value) => Math.abs(numeric(value) ?? 0)));
+    const all = maps(one), most = largest(all);
     const shown = all.slice(0, large ? 8 : 2);
     return A.el("div", { class: large ? "values" : "values small" }, shown.map((map) => A.el("div", null, map.name ? A.el("p", { class: "quiet" }, map.name) : null,
       map.rows[0].length <= (large ? NUMBERED : 6) && map.rows.length <= (large ? TALLEST : 8) ? table(map, most) : picture(map, most, one, large))),
