@@ -90,6 +90,9 @@ def why_over(match: Match, innings: Innings) -> str | None:
         return f"all {quota} balls were bowled"
     if innings.declared:
         return "it was declared"
+    for other in match.innings:
+        if other.number > innings.number and other.deliveries:
+            return f"it had ended, for innings {other.number} came after it"
     return None
 
 
