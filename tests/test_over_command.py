@@ -16,6 +16,7 @@ from overs import small_overs
 import attnlens
 from attnlens.cricket.over_tokens import TOKENS
 from attnlens.cricket.trained_overs import TrainedOvers, load_overs, save_overs
+from attnlens.errors import InputError
 from attnlens.models.shipped import named_checkpoint
 from attnlens.render.canvas import display_width
 from attnlens.render.over import render_over
@@ -140,6 +141,12 @@ def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
     assert counts[5] > 0.7
     assert answer["samples"]["unfinished"] == 0
     assert "other_balls_per_over" in {one["flag"] for one in answer["flags"]}
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_is_none_is_refused_of_the_function_too(seed: int, sample: Path) -> None:
+    with pytest.raises(InputError, match="seed"):
+        attnlens.next_over(sample, over=12, seed=seed, samples=3, evidence=False)
 
 
 def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(

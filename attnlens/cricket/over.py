@@ -84,7 +84,7 @@ def next_over(
         InputError: a choice or a number of samples that cannot be.
     """
     told = Choice() if choice is None else choice
-    _check(told, samples)
+    _check(told, samples, seed)
     model, match, innings = trained.model, question.match, question.innings
     arrays = encode_overs(match, innings, trained.ratings, trained.base, over=question.over)
     batch = over_batch([(arrays, 0)], model.sizes)
@@ -149,7 +149,9 @@ def next_over(
     }
 
 
-def _check(choice: Choice, samples: int) -> None:
+def _check(choice: Choice, samples: int, seed: int) -> None:
+    if not 0 <= seed < 2**32:
+        raise InputError(f"a seed of {seed} is none", remedy="give a number from 0 to 2^32-1")
     if not 0.01 <= choice.temperature <= 100:
         raise InputError(
             f"a temperature of {choice.temperature:g} cannot be drawn with",
