@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,12 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays one: what it points at is replaced
     part = _beside(target)
     try:
+        # Some libraries make files that nobody else may read.
+        part.touch()
+        mode = part.stat().st_mode
+        part.unlink()
         yield part
+        part.chmod(stat.S_IMODE(mode))
         os.replace(part, target)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", path=path) from error

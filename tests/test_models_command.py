@@ -11,6 +11,7 @@ from command_line import REPOSITORY, Here, run_process
 import attnlens
 from attnlens.models.catalogue import MODELS
 from attnlens.models.tiny import TinyTransformer, save_tiny
+from attnlens.render.description import render_description
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
 
@@ -176,3 +177,35 @@ def test_python_has_both() -> None:
     model = torch.nn.Linear(2, 3)
     assert "Y = x Wᵀ + b" in str(attnlens.describe(model, torch.ones(1, 2)))
     assert "Y = x Wᵀ + b" in str(attnlens.trace(model, torch.ones(1, 2)))
+
+
+def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("trace", "attention", "-1,0,0,1;0,1,0,1", "--json"))
+    assert told["inputs"][0]["values"][0] == [-1, 0, 0, 1]
+    # What is no number is an option, and is told to be none.
+    answer = attnlens_here("trace", "tiny", "1", "--foo")
+    assert (answer.status, "unrecognized arguments: --foo" in answer.err) == (2, True)
+    answer = attnlens_here("trace", "tiny", "-3,1,4,1,5")
+    assert (answer.status, "token -3 in place 1 is out of range" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("models",), ("trace", "tiny", "3,1,4,1,5")])
+def test_json_is_short_for_its_format(words: tuple[str, ...], attnlens_here: Here) -> None:
+    long = attnlens_here.good(*words, "--format", "json")
+    assert json.loads(long) == json.loads(attnlens_here.good(*words, "--json"))
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in MODELS])
+def test_every_sign_of_a_description_has_a_word_in_ascii(name: str, attnlens_here: Here) -> None:
+    told = json.loads(attnlens_here.good("describe", name, "--json"))
+    text = render_description(told, unicode=False)
+    assert text.isascii()
+    assert "?" not in text
+    if name == "cricket":
+        # Signs become words before there are columns.
+        lines = text.splitlines()
+        first = lines.index("parameters") + 1
+        rows = lines[first : lines.index("", first)]
+        place = rows[0].index("type")
+        assert {row[place - 2 : place + 7] for row in rows[1:]} == {"  float32"}
+        assert any("gamma^(encoder.norm_1)" in row for row in rows)

@@ -106,6 +106,23 @@ def test_an_innings_that_is_over_has_no_next_ball() -> None:
         with_next_ball(match, 2)
 
 
+def test_an_innings_that_rain_ended_has_no_next_ball_once_another_has_begun() -> None:
+    match = simulate_match(3)
+    for balls in (31, 36):
+        first = dataclasses.replace(
+            match.innings[0], deliveries=match.innings[0].deliveries[:balls]
+        )
+        interrupted = dataclasses.replace(match, innings=(first, *match.innings[1:]))
+        with pytest.raises(BallNotFoundError, match="innings 2 came after it"):
+            with_next_ball(interrupted, 1)
+        alone = dataclasses.replace(match, innings=(first,))
+        assert (
+            with_next_ball(alone, 1, batter="Abe Zed", bowler="Bo Zed")
+            .innings[0]
+            .deliveries[balls:]
+        )
+
+
 def test_the_echo_names_the_players_and_says_it_is_not_bowled() -> None:
     match = cut(simulate_match(4), 1, 20)
     reference = find_ball(match, "next")

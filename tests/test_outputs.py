@@ -130,3 +130,11 @@ def test_what_is_not_read_may_be_written_over(place: Here) -> None:
     Path("old").write_bytes(b"nothing")
     done = place("ratings", "matches", "--model", "old", "--out", "old")
     assert done.err.startswith("attnlens: old: is not a safetensors checkpoint; ")
+
+
+def test_what_is_written_may_be_read_as_any_new_file(place: Here) -> None:
+    Path("plain").touch()
+    said = ("text", "explain", "seq2seq", "four", "--no-evidence")
+    place.good(*said, "--record", "r.safetensors", "--html", "a.html")
+    rights = {name: os.stat(name).st_mode for name in ("plain", "r.safetensors", "a.html")}
+    assert len(set(rights.values())) == 1, "safetensors alone would let nobody else read it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from overs import small_overs
 import attnlens
 from attnlens.cricket.over_tokens import TOKENS
 from attnlens.cricket.trained_overs import TrainedOvers, load_overs, save_overs
+from attnlens.errors import InputError
 from attnlens.models.shipped import named_checkpoint
 from attnlens.render.canvas import display_width
 from attnlens.render.over import render_over
@@ -126,6 +128,25 @@ def test_the_first_over_a_drawn_one_and_one_without_evidence(
     assert one["state"]["target"] is not None
     attnlens_here.good("over", sample, "--over", "3", "--no-evidence", "--out", "page.txt")
     assert "no intervention was run" in Path("page.txt").read_text(encoding="utf-8")
+
+
+def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
+    match = attnlens.read_match(sample_match_path)
+    innings = [replace(one, balls_per_over=5) for one in match.innings]
+    hundred = replace(match, balls_per_over=5, innings=tuple(innings))
+    answer = attnlens.next_over(hundred, over=12, samples=300, evidence=False)
+    assert [one["token"] for one in answer["tokens"]] == ["1"] * 5
+    assert len(answer["cross_attention"]["weights"]) == 5
+    counts = {one["deliveries"]: one["share"] for one in answer["samples"]["deliveries"]["shares"]}
+    assert counts[5] > 0.7
+    assert answer["samples"]["unfinished"] == 0
+    assert "other_balls_per_over" in {one["flag"] for one in answer["flags"]}
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_is_none_is_refused_of_the_function_too(seed: int, sample: Path) -> None:
+    with pytest.raises(InputError, match="seed"):
+        attnlens.next_over(sample, over=12, seed=seed, samples=3, evidence=False)
 
 
 def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import lru_cache
 
 import numpy as np
@@ -294,6 +295,13 @@ def test_drawn_overs_stop_where_the_innings_does() -> None:
     assert Limits.of(side, side.target - 3, 8) == Limits(3, 2)
     # Files of shortened matches can have a target that was passed long before the end.
     assert Limits.of(side, side.target, 8) == Limits(None, 2)
+    five = dataclasses.replace(side, balls_per_over=5)
+    assert Limits.of(five, 0, 8) == Limits(five.target, 2, 5)
+    row = tokens("1", "wd", "1", "1", "1", "1", "6", "<end>")
+    drawn = brought(row, table, Limits(None, 10, 5), generator)
+    assert (drawn.deliveries.tolist(), bool(drawn.finished[0])) == ([6], True)
+    told = described(drawn, seed=1)
+    assert told["likeliest"][0]["tokens"] == ["1", "wd", "1", "1", "1", "1"]
     endless = brought(tokens("1", "1", "wd", "1"), table, Limits(None, 10), generator)
     assert (endless.runs[0], endless.deliveries[0], bool(endless.finished[0])) == (3, 4, False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         description="List the reference models: what each is, where it comes from, how large it "
         "is, and what `trace` takes as its input.",
     )
-    models.add_argument("--json", action="store_true", help="for programs")
+    add_formats(models)
     add_out(models)
     models.set_defaults(run=run_models)
 
@@ -61,16 +62,12 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     for who, does in (("batter", "faces"), ("bowler", "bowls")):
         words = f"temporal: who {does} (only with --ball next)"
         trace.add_argument(f"--{who}", metavar="NAME", help=words)
-    _add_json(trace)
+    add_formats(trace)
     trace.add_argument("--html", metavar="FILE", help="write a page of small heat maps")
     add_out(trace)
-    trace.set_defaults(run=run_trace, format="text")
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    # Rows of numbers may begin with a minus, and are no option.
+    trace._negative_number_matcher = re.compile(r"-[0-9.]")
+    trace.set_defaults(run=run_trace)
 
 
 def run_models(options: argparse.Namespace) -> int:
@@ -78,7 +75,7 @@ def run_models(options: argparse.Namespace) -> int:
 
     check_outputs({"--out": options.out})
     listed = [about(entry) for entry in catalogue()]
-    if options.json:
+    if options.format == "json":
         _emit_json(listed, options.out)
         return 0
     drawn = page(options.out)

@@ -34,7 +34,7 @@ def with_next_ball(
         InputError: somebody has to be named, or a name fits several players.
     """
     innings = innings_numbered(match, number)
-    reason = why_over(match, innings)
+    reason = why_no_more(match, innings)
     if reason is not None:
         raise BallNotFoundError(
             f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
@@ -91,6 +91,15 @@ def why_over(match: Match, innings: Innings) -> str | None:
     if innings.declared:
         return "it was declared"
     return None
+
+
+def why_no_more(match: Match, innings: Innings) -> str | None:
+    """As `why_over`; and what rain or a captain ended has ended once the next has begun."""
+    reason = why_over(match, innings)
+    later = [one.number for one in match.innings if one.number > innings.number and one.deliveries]
+    if reason is None and later:
+        return f"it had ended, for innings {later[0]} came after it"
+    return reason
 
 
 def over_ended(innings: Innings, last: Delivery) -> bool:

@@ -31,7 +31,7 @@ from attnlens.cricket.over_evidence import (
 )
 from attnlens.cricket.over_features import encode_overs
 from attnlens.cricket.over_question import OverQuestion, state_of
-from attnlens.cricket.over_samples import Limits, described, draw_overs
+from attnlens.cricket.over_samples import Limits, described, draw_overs, fewer_balls, within
 from attnlens.cricket.over_tokens import TOKENS, token_of, written
 from attnlens.cricket.ratings import LIMITED, quota_of
 from attnlens.cricket.seen import identity_of
@@ -84,7 +84,7 @@ def next_over(
         InputError: a choice or a number of samples that cannot be.
     """
     told = Choice() if choice is None else choice
-    _check(told, samples)
+    _check(told, samples, seed)
     model, match, innings = trained.model, question.match, question.innings
     arrays = encode_overs(match, innings, trained.ratings, trained.base, over=question.over)
     batch = over_batch([(arrays, 0)], model.sizes)
@@ -92,7 +92,7 @@ def next_over(
         memory = model.remember(batch.history, batch.padded, batch.context)
     generator = torch.Generator().manual_seed(seed)
     numbers = decode(model, memory, told, generator=generator)[0, 0]
-    words = written(numbers.tolist())
+    words = written(within(numbers.tolist(), fewer_balls(innings)))
     wanted = numbers[: len(words)]
     given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
     both, weights = _read(model, batch, given)
@@ -149,11 +149,13 @@ def next_over(
     }
 
 
-def _check(choice: Choice, samples: int) -> None:
+def _check(choice: Choice, samples: int, seed: int) -> None:
+    if not 0 <= seed < 2**32:
+        raise InputError(f"a seed of {seed} is none", remedy="give a number from 0 to 2^32-1")
     if not 0.01 <= choice.temperature <= 100:
         raise InputError(
             f"a temperature of {choice.temperature:g} cannot be drawn with",
-            remedy="give one from 0.01 to 100",
+            remedy="give one from 0.01 to 100, or none to take the likeliest each time",
         )
     if choice.top_k is not None and not 1 <= choice.top_k <= len(TOKENS):
         raise InputError(

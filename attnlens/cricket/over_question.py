@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attnlens.cricket.match import Delivery, Innings, Match
 from attnlens.cricket.naming import innings_numbered, ordinal
-from attnlens.cricket.next_ball import over_ended, unbowled, why_over
+from attnlens.cricket.next_ball import over_ended, unbowled, why_no_more
 from attnlens.cricket.over_features import NOBODY
 from attnlens.cricket.over_tokens import overs_of
 from attnlens.cricket.ratings import quota_of
@@ -103,7 +103,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
         balls = overs[label]
         before = balls[0].index - 1
         ended = over_ended(chosen, balls[-1]) or label != labels[-1]
-        finished = ended or why_over(match, chosen) is not None
+        finished = ended or why_no_more(match, chosen) is not None
         return OverQuestion(
             match, chosen, label, balls, before, _start(chosen, before, label), finished
         )
@@ -120,7 +120,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
 
 def _refuse_next(match: Match, innings: Innings, label: int) -> None:
     """The over not yet bowled follows one that has ended, in an innings that has not."""
-    reason = why_over(match, innings)
+    reason = why_no_more(match, innings)
     if reason is not None:
         raise BallNotFoundError(
             f"innings {innings.number} has no over {label}: {reason}",

@@ -8,6 +8,7 @@ the tokens alone do not: with the target reached, or with nobody left to bat.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from attnlens.cricket.match import Innings
 from attnlens.cricket.next_ball import ALL_OUT
-from attnlens.cricket.over_tokens import SPECIAL, TOKEN_INDEX, written
+from attnlens.cricket.over_tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal, written
 from attnlens.models.cricket import END, Choice, Memory, OverModel, decode
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,11 @@ SHOWN: Final = 5
 """How many of the likeliest overs are named."""
 
 WICKET: Final = TOKEN_INDEX["W"]
+USUAL: Final = 6
+"""Balls of an over that count, where nothing else is played."""
+
+COUNTED: Final = np.array([legal(token) for token in TOKENS], np.int64)
+"""1 for tokens of balls that count towards the over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +42,12 @@ class Limits:
     Attributes:
         runs: needed to reach the target; ``None`` without one.
         wickets: left.
+        balls: that count, of the over, where they are fewer than the model learnt; else ``None``.
     """
 
     runs: int | None
     wickets: int
+    balls: int | None = None
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
@@ -47,7 +55,23 @@ class Limits:
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
-        return cls(needed, max(out - wickets, 1))
+        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
+
+
+def fewer_balls(innings: Innings) -> int | None:
+    """The balls of an over that count, where they are fewer than six; else ``None``."""
+    return innings.balls_per_over if innings.balls_per_over < USUAL else None
+
+
+def within(tokens: Sequence[int], balls: int | None) -> list[int]:
+    """Tokens of an over, as far as an over of so many balls goes."""
+    found: list[int] = []
+    for token in tokens:
+        ended = balls is not None and sum(COUNTED[one] for one in found) >= balls
+        if ended and token != END:
+            break
+        found.append(token)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +82,7 @@ class Drawn:
         tokens: numbers ``(over, place)``, as they were drawn.
         runs, wickets, deliveries: of each, as far as the innings went ``(over,)``.
         finished: whether it came to an end within the model's length ``(over,)``.
+        balls: of `Limits`.
     """
 
     tokens: Integers
@@ -65,6 +90,7 @@ class Drawn:
     wickets: Integers
     deliveries: Integers
     finished: NDArray[np.bool_]
+    balls: int | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -106,6 +132,9 @@ def brought(
     played = deliveries & (before_wickets < limits.wickets)
     if limits.runs is not None:
         played &= before_runs < limits.runs
+    if limits.balls is not None:
+        counted = COUNTED[tokens]
+        played &= counted.cumsum(1) - counted < limits.balls
     stopped = (deliveries & ~played).any(1)
     return Drawn(
         tokens,
@@ -113,12 +142,14 @@ def brought(
         (wickets & played).sum(1),
         played.sum(1),
         (tokens == END).any(1) | stopped,
+        limits.balls,
     )
 
 
 def described(drawn: Drawn, *, seed: int) -> dict[str, Any]:
     """Overs drawn as plain data: distributions of runs, wickets and deliveries."""
-    likeliest = Counter(tuple(written(row)) for row in drawn.tokens.tolist()).most_common(SHOWN)
+    told = (written(within(row, drawn.balls)) for row in drawn.tokens.tolist())
+    likeliest = Counter(map(tuple, told)).most_common(SHOWN)
     low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
     return {
         "count": len(drawn),

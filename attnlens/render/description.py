@@ -21,6 +21,9 @@ def render_description(data: Mapping[str, Any], *, unicode: bool = True) -> str:
         data: `attnlens.symbolic.Description` as plain data.
         unicode: whether the text may hold more than ASCII.
     """
+    if not unicode:
+        # Before there are columns: a sign may become a word.
+        data = _ascii(data)
     sizes = "  ".join(f"{name} {value}" for name, value in data["sizes"].items())
     told = [data["name"], "", "sizes", f"  {sizes}", "", "notation"]
     told += [f"  {line}" for line in data["notation"]]
@@ -41,6 +44,14 @@ def render_description(data: Mapping[str, Any], *, unicode: bool = True) -> str:
     )
     lines = (clean(line).rstrip() for line in told)
     return "\n".join(line if unicode else to_ascii(line) for line in lines)
+
+
+def _ascii(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _ascii(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_ascii(member) for member in value]
+    return to_ascii(value) if isinstance(value, str) else value
 
 
 def together(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

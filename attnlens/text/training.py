@@ -98,7 +98,8 @@ def train_text(
         try:
             network = Seq2Seq(whole)
         except ValueError as error:
-            raise InputError(str(error), remedy="give other --width and --heads") from None
+            problem = str(error).partition(";")[0]
+            raise InputError(problem, remedy="give other --width and --heads") from None
         _fit(network, *_tensors(train, source, target, whole), recipe, report)
         network.eval()
         model = TextModel(network, source, target, rule, {})
