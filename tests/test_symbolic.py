@@ -389,6 +389,20 @@ def test_what_is_changed_through_a_view_is_no_longer_told_as_it_was(how: str) ->
     assert told.steps[1].difference is None, "what cannot be worked out is not said to hold"
 
 
+def test_what_a_call_hands_back_unchanged_is_not_changed() -> None:
+    class Same(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            h = step("h", 2 * x, "twice")
+            part = h[:, 0]
+            again = nn.functional.dropout(h.contiguous().float(), 0.5, training=False)
+            return part + again.sum(-1)
+
+    told = attnlens.trace(Same(), torch.randn(3, 4))
+    assert told.steps[-1].equation == "Y = h[:, 0] + sum(h)"
+    assert told.steps[-1].difference is not None
+    assert told.steps[-1].difference < 1e-5
+
+
 def test_a_factor_belongs_to_what_is_added_or_taken_away() -> None:
     class Scaled(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:

@@ -63,12 +63,22 @@ class _Watch(TorchFunctionMode):
     ) -> Any:
         del types
         named = kwargs or {}
+        before = _changes(args)
         result = function(*args, **named)
         if threading.get_ident() == self._thread:
-            self._note(_name(function), result, args, named)
+            in_place = _changes(args) != before
+            self._note(_name(function), result, args, named, in_place=in_place)
         return result
 
-    def _note(self, name: str, result: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def _note(
+        self,
+        name: str,
+        result: Any,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        *,
+        in_place: bool,
+    ) -> None:
         if name == "setitem":
             # After `x[0] += 1` what is put there is a view, and was noted when it changed.
             if not isinstance(args[2], Tensor) or memory_of(args[2]) != memory_of(args[0]):
@@ -77,7 +87,7 @@ class _Watch(TorchFunctionMode):
             return
         self._understand(name, result, args, named)
         target = named.get("out")
-        if target is None and args and result is args[0]:
+        if target is None and in_place and result is args[0]:
             target = result
         for one in tensors_in(target):
             self._graph.written_into(one)
@@ -217,6 +227,14 @@ def run(
     if not named:
         raise RecordingError(f"{kind}: nothing that it returns depends on the input")
     return Pass(module, leaves, named, output, batched)
+
+
+def _changes(args: tuple[Any, ...]) -> int:
+    """How often the first tensor of a call has been changed in place, as torch counts it."""
+    try:
+        return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
+    except RuntimeError:
+        return 0  # those of inference mode are not counted
 
 
 def _name(function: Any) -> str:
