@@ -20,7 +20,7 @@ from attnlens.cli.options import (
     timeline,
     utf8_stdout,
 )
-from attnlens.errors import BallNotFoundError, InputError
+from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,17 +139,13 @@ def explained(options: argparse.Namespace) -> dict[str, Any]:
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
     """
-    from attnlens.cricket.naming import GRAMMAR, find_ball, hint
+    from attnlens.cricket.naming import balls_of, find_ball, hint
     from attnlens.cricket.readers import read_match
 
     # A wrong name should not wait for torch.
     match = read_match(options.match)
-    try:
+    with balls_of(options.match):
         reference = find_ball(match, options.ball, options.innings)
-    except BallNotFoundError as error:
-        # The naming of balls knows no file.
-        remedy = error.remedy or f"a ball is named {GRAMMAR}"
-        raise BallNotFoundError(error.problem, path=options.match, remedy=remedy) from None
     note = hint(match, options.ball, reference)
     if note:
         print(f"attnlens: {note}", file=sys.stderr)

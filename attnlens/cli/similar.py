@@ -18,7 +18,7 @@ from attnlens.cli.options import (
     utf8_stdout,
     whole,
 )
-from attnlens.errors import BallNotFoundError, InputError
+from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
@@ -50,7 +50,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
-    from attnlens.cricket.naming import GRAMMAR
+    from attnlens.cricket.naming import balls_of
     from attnlens.cricket.readers import read_match
 
     check_outputs(
@@ -59,12 +59,8 @@ def run(options: argparse.Namespace) -> int:
         inputs=(options.model, options.corpus),
     )
     match = read_match(options.match)
-    try:
+    with balls_of(options.match):
         data = _answer(match, options)
-    except BallNotFoundError as error:
-        # The naming of balls knows no file.
-        remedy = error.remedy or f"a ball is named {GRAMMAR}"
-        raise BallNotFoundError(error.problem, path=options.match, remedy=remedy) from None
     if options.format == "json":
         from attnlens.render.plain import render_json
 

@@ -6,10 +6,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import Given, check_outputs, date, listed
 from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.training.run import Plan
 
 MOST_THREADS = 1024
 
@@ -101,11 +104,9 @@ def run(options: argparse.Namespace) -> int:
         outputs["--teacher with --state"] = f"{options.state}.teacher"
     teachers = [name for name in listed(options.teacher) if name not in NAMED]
     check_outputs(outputs, sources=options.sources, inputs=teachers)
-    from pathlib import Path
 
-    from attnlens.training.curves import check_curves, write_curves
-    from attnlens.training.processes import processes
-    from attnlens.training.run import Plan, train, use_threads
+    from attnlens.training.curves import check_curves
+    from attnlens.training.run import Plan, train
     from attnlens.training.settings import recipe_and_sizes
 
     if options.curves is not None:
@@ -123,21 +124,7 @@ def run(options: argparse.Namespace) -> int:
             head_balls=options.head_balls,
         ),
     )
-    among = processes(options.device)
-    use_threads(options.threads, among.count)
-    predictor = train(
-        options.sources,
-        options.out,
-        plan,
-        recipe,
-        state=None if options.state is None else Path(options.state),
-        report=_reporter(),
-        among=among,
-    )
-    if options.curves is not None and among.first:
-        write_curves(options.curves, predictor.card["epochs"])
-    among.close()
-    return 0
+    return _trained(train, plan, recipe, options)
 
 
 def _train_overs(options: argparse.Namespace) -> int:
@@ -150,12 +137,9 @@ def _train_overs(options: argparse.Namespace) -> int:
             raise InputError(
                 f"{name} is not for --model cricket", remedy="leave it out; its sizes are --set's"
             )
-    from pathlib import Path
 
-    from attnlens.training.curves import write_curves
     from attnlens.training.overs import train_overs
-    from attnlens.training.processes import processes
-    from attnlens.training.run import Plan, use_threads
+    from attnlens.training.run import Plan
     from attnlens.training.settings import over_settings
 
     recipe, sizes = over_settings(
@@ -165,9 +149,22 @@ def _train_overs(options: argparse.Namespace) -> int:
         sizes=sizes,
         **_given(train_until=options.train_until, validate_until=options.validate_until),
     )
+    return _trained(train_overs, plan, recipe, options)
+
+
+def _trained(
+    train: Callable[..., Any], plan: Plan, recipe: Any, options: argparse.Namespace
+) -> int:
+    """Train as the options say, in one process or several, and write the curves."""
+    from pathlib import Path
+
+    from attnlens.training.curves import write_curves
+    from attnlens.training.processes import processes
+    from attnlens.training.run import use_threads
+
     among = processes(options.device)
     use_threads(options.threads, among.count)
-    trained = train_overs(
+    trained = train(
         options.sources,
         options.out,
         plan,

@@ -19,7 +19,7 @@ from attnlens.cli.options import (
     timeline,
     utf8_stdout,
 )
-from attnlens.errors import BallNotFoundError, InputError
+from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         settings=listed(options.set),
         unseen=options.unseen,
     )
-    from attnlens.cricket.naming import GRAMMAR
+    from attnlens.cricket.naming import balls_of
     from attnlens.cricket.readers import read_match
 
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
@@ -90,12 +90,8 @@ def run(options: argparse.Namespace) -> int:
         inputs=(options.model,),
     )
     match = read_match(options.match)
-    try:
+    with balls_of(options.match):
         data = _answer(match, question, options)
-    except BallNotFoundError as error:
-        # The naming of balls knows no file.
-        remedy = error.remedy or f"a ball is named {GRAMMAR}"
-        raise BallNotFoundError(error.problem, path=options.match, remedy=remedy) from None
     emit(_render(data, options), options.out)
     return 0
 

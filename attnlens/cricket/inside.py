@@ -6,14 +6,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attnlens.cricket.naming import GRAMMAR, BallReference, echo, find_ball, innings_numbered
+from attnlens.cricket.naming import (
+    GRAMMAR,
+    BallReference,
+    balls_of,
+    echo,
+    find_ball,
+    innings_numbered,
+)
 from attnlens.cricket.next_ball import with_next_ball
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor, load_predictor
 from attnlens.cricket.window import window_for
-from attnlens.errors import BallNotFoundError, InputError
+from attnlens.errors import InputError
 from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.relations import Balls
 
@@ -45,11 +52,8 @@ def read_ball(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Re
         match = read_match(text)
         if options.get("ball") is None:
             raise InputError("which ball is not said", path=text, remedy=f"add --ball: {GRAMMAR}")
-        try:
+        with balls_of(text):
             reference = find_ball(match, options["ball"], options.get("innings"))
-        except BallNotFoundError as error:
-            remedy = error.remedy or f"a ball is named {GRAMMAR}"
-            raise BallNotFoundError(error.problem, path=text, remedy=remedy) from None
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
             pair = {who: options.get(who) for who in ("batter", "bowler")}
             match = with_next_ball(match, reference.innings, **pair)

@@ -7,7 +7,8 @@ included. Everything else that people write is a name for that.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from attnlens.cricket.match import Delivery, Innings, Match
@@ -32,6 +33,20 @@ class BallReference:
 
     innings: int
     index: int
+
+
+@contextmanager
+def balls_of(path: str) -> Iterator[None]:
+    """The balls that are named in the block are of this file, which their naming does not know.
+
+    Raises:
+        BallNotFoundError: as in the block, with the file.
+    """
+    try:
+        yield
+    except BallNotFoundError as error:
+        remedy = error.remedy or f"a ball is named {GRAMMAR}"
+        raise BallNotFoundError(error.problem, path=path, remedy=remedy) from None
 
 
 def find_ball(match: Match, ball: str | int, innings: int | None = None) -> BallReference:

@@ -219,6 +219,13 @@ class Page:
         words: list[Line] = [[(word, style)] for word in text.split()]
         self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
 
+    def parts(self, text: str, indent: int = 0) -> None:
+        """Parts between bars, each kept whole where the width allows, and a blank line."""
+        *parts, last = text.split(" | ")
+        items: list[Line] = [[(f"{part} |", "title")] for part in parts]
+        self.flow([*items, [(last, "title")]], indent=indent, gap=1)
+        self.blank()
+
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:

@@ -50,9 +50,7 @@ def render_over(data: Mapping[str, Any], *, width: int, color: bool, unicode: bo
     """
     shown = clean_all(data, ascii_only=not unicode)
     page = Page(max(60, min(width, WIDEST)), UNICODE if unicode else ASCII)
-    *parts, last = shown["echo"].split(" | ")
-    page.flow([*([(f"{part} |", "title")] for part in parts), [(last, "title")]], indent=0, gap=1)
-    page.blank()
+    page.parts(shown["echo"])
     _add_tokens(page, shown)
     _add_actual(page, shown)
     if shown["cross_attention"]["balls"]:

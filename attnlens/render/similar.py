@@ -27,9 +27,7 @@ def render_similar(
     """
     shown = clean_all(data, ascii_only=not unicode)
     page = Page(max(40, min(width, WIDEST)), UNICODE if unicode else ASCII)
-    *parts, last = shown["ball"]["echo"].split(" | ")
-    page.flow([*([(f"{part} |", "title")] for part in parts), [(last, "title")]], indent=0, gap=1)
-    page.blank()
+    page.parts(shown["ball"]["echo"])
     page.paragraph(
         f"{counted(shown['situations'], 'ball')} most like it, of "
         f"{counted(shown['next_balls']['matches'], 'match', 'matches')} among "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnlens.errors import InputError
-from attnlens.render.canvas import ASCII, UNICODE, Line, Page, clean_all
+from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all
 from attnlens.render.heads import Balls, add_heads, add_other_scales, add_strip
 from attnlens.render.names import short_names
 from attnlens.render.outcomes import NAMES, add_prediction, most_moved, percent
@@ -52,21 +52,13 @@ def render_terminal(
     names += [entry[role] for entry in shown["history"] for role in ("batter", "bowler")]
     balls = Balls(shown, short_names(names, glyphs.ellipsis))
 
-    _add_parts(page, shown["ball"]["echo"], 0)
+    page.parts(shown["ball"]["echo"], 0)
     add_prediction(page, shown, outcome or most_moved(shown))
     add_heads(page, shown, outcome or "", scale, balls)
     add_strip(page, shown, scale, balls)
     add_other_scales(page, shown, scale, balls)
     _add_close(page, shown)
     return page.text(color=color)
-
-
-def _add_parts(page: Page, text: str, indent: int) -> None:
-    """Parts between bars, each kept whole where the width allows."""
-    *parts, last = text.split(" | ")
-    items: list[Line] = [[(f"{part} |", "title")] for part in parts]
-    page.flow([*items, [(last, "title")]], indent=indent, gap=1)
-    page.blank()
 
 
 def _add_close(page: Page, data: Mapping[str, Any]) -> None:
@@ -89,7 +81,7 @@ def _add_close(page: Page, data: Mapping[str, Any]) -> None:
     if data["flags"]:
         page.blank()
     if data["summary"]:
-        _add_parts(page, data["summary"], 2)
+        page.parts(data["summary"], 2)
     explained = data["prediction"]["explained"]
     about = "" if explained is None else f" Effects and verdicts are about P({explained}) alone."
     page.paragraph(

@@ -41,9 +41,7 @@ def render_what_if(
     """
     shown = clean_all(data, ascii_only=not unicode)
     page = Page(max(40, min(width, WIDEST)), UNICODE if unicode else ASCII)
-    *parts, last = shown["before"]["echo"].split(" | ")
-    page.flow([*([(f"{part} |", "title")] for part in parts), [(last, "title")]], indent=0, gap=1)
-    page.blank()
+    page.parts(shown["before"]["echo"])
     _add_question(page, shown)
     _add_bars(page, shown)
     if shown["parts"] is not None:

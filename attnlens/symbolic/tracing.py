@@ -23,7 +23,7 @@ from attnlens.symbolic.graph import Graph, memory_of, tensors_in
 from attnlens.symbolic.modules import Modules
 from attnlens.symbolic.naming import name_by_modules, name_outputs, name_repeated
 from attnlens.symbolic.translate import FUNCTIONS
-from attnlens.symbolic.written_out import WRITTEN_OUT, agrees
+from attnlens.symbolic.written_out import WRITTEN_OUT, NotWrittenOut, agrees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,7 @@ class _Watch(TorchFunctionMode):
                 output, weights = WRITTEN_OUT[name](say, part, *args, **named)
                 if len(results) == 2 and results[1].dim() < weights.dim():
                     weights = weights.mean(-3)
-        except NotImplementedError:
+        except NotWrittenOut:
             output = None
         if output is None or not agrees(output, results[0]):
             graph.forget_names(before)

@@ -13,6 +13,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+
+class NotWrittenOut(Exception):
+    """A call with options of which no steps are written here; it is then told as one step."""
+
+
 Say = Callable[[str, Tensor, str], Tensor]
 """Names a step, and returns its value."""
 
@@ -37,7 +42,7 @@ def sdpa(
     """``F.scaled_dot_product_attention``: the output and the weights."""
     del part, dropout_p
     if enable_gqa:
-        raise NotImplementedError
+        raise NotWrittenOut
     content = query @ key.transpose(-2, -1)
     width = query.shape[-1]
     content = content / math.sqrt(width) if scale is None else content * scale
@@ -92,7 +97,7 @@ def multi_head_attention(
     del embed_dim_to_check, dropout_p, training, is_causal, need_weights, average_attn_weights
     kept = (bias_k, bias_v, static_k, static_v)
     if any(one is not None for one in kept) or add_zero_attn:
-        raise NotImplementedError
+        raise NotWrittenOut
     if query.dim() == 3:
         query, key, value = (one.transpose(0, 1) for one in (query, key, value))
     if use_separate_proj_weight:
