@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.cricket.batch import moved
-from attnlens.cricket.kinds import kind_card
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.over_batch import Place, over_batch
 from attnlens.cricket.over_features import RATED, OverArrays, encode_overs
@@ -25,12 +24,11 @@ from attnlens.cricket.over_tokens import TOKEN_INDEX, TOKENS, token_of
 from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.seen import identities
 from attnlens.cricket.trained_overs import MOST_RUNS, TrainedOvers, save_overs
-from attnlens.errors import InputError
 from attnlens.models.cricket import PAD, OverModel, OverSizes
 from attnlens.training.dataset import fit_base, ordinary, rated
 from attnlens.training.loop import Loss, Steps, follow
 from attnlens.training.processes import ALONE, Processes
-from attnlens.training.run import Plan, Report, matches_mark, read_dated, split_days
+from attnlens.training.run import Plan, Report, read_dated, split_matches, tell_written
 from attnlens.training.running import Running, check_state
 
 CHECKED_AT_ONCE = 256
@@ -118,16 +116,9 @@ def train_overs(
     if state is not None:
         check_state(state, OverModel(sizes), recipe, {})
     matches = read_dated(sources, report)
-    train_until, validate_until = split_days(matches, plan)
-    training = [match for match in matches if max(match.dates) <= train_until]
-    if not training:
-        raise InputError(
-            f"no match up to {train_until} to train on",
-            path=sources[0],
-            remedy="give earlier matches or a later day",
-        )
-    used = [match for match in matches if max(match.dates) <= validate_until]
-    asked = {"matches": matches_mark(train_until, used)}
+    split = split_matches(matches, plan, sources[0])
+    train_until, training, used = split.train_until, split.training, split.used
+    asked = {"matches": split.mark}
     if state is not None:
         check_state(state, OverModel(sizes), recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
@@ -139,11 +130,7 @@ def train_overs(
     report(f"{len(material.train)} overs to train on, {len(material.check)} to check")
     run = fit_overs(sizes, material, recipe, state=state, asked=asked, report=report, among=among)
     card: dict[str, Any] = {
-        "trained_from": min(match.dates[0] for match in training).isoformat(),
-        "trained_until": validate_until.isoformat(),
-        "weights_until": train_until.isoformat(),
-        **kind_card(training),
-        "matches": len(training),
+        **split.card,
         "overs_trained_on": len(material.train),
         "recipe": asdict(recipe),
         "epochs": run.history,
@@ -152,8 +139,7 @@ def train_overs(
     trained = TrainedOvers(Path(out).stem, "", run.kept, base, ratings, card, seen=identities(used))
     if among.first:
         save_overs(out, trained)
-        digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
-        report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
+        tell_written(out, report)
     return trained
 
 

@@ -81,16 +81,10 @@ def train(
     if state is not None:
         check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
     matches = read_dated(sources, report)
-    train_until, validate_until = split_days(matches, plan)
-    training = [match for match in matches if max(match.dates) <= train_until]
-    if not training:
-        raise InputError(
-            f"no match up to {train_until} to train on",
-            path=sources[0],
-            remedy="give earlier matches or a later day",
-        )
-    used = [match for match in matches if max(match.dates) <= validate_until]
-    asked["matches"] = matches_mark(train_until, used)
+    split = split_matches(matches, plan, sources[0])
+    train_until, validate_until = split.train_until, split.validate_until
+    training, used = split.training, split.used
+    asked["matches"] = split.mark
     if state is not None:
         check_state(state, FullModel(sizes, torch.zeros(sizes.outcomes)), recipe, asked)
     report(f"{len(training)} matches to train on; fitting what the scoreboard alone expects")
@@ -128,11 +122,7 @@ def train(
         among=among,
     )
     card: dict[str, Any] = {
-        "trained_from": min(match.dates[0] for match in training).isoformat(),
-        "trained_until": validate_until.isoformat(),
-        "weights_until": train_until.isoformat(),
-        **kind_card(training),
-        "matches": len(training),
+        **split.card,
         "balls": sum(map(len, learn)),
         "recipe": asdict(recipe),
         "teachers": [Path(name).stem for name in plan.teachers],
@@ -153,15 +143,65 @@ def train(
     )
     card["earned_from"] = "validation" if validation else "training"
     save_predictor(out, predictor)
-    digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
-    report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
+    tell_written(out, report)
     return predictor
 
 
-def matches_mark(train_until: datetime.date, matches: Sequence[Match]) -> str:
-    """What tells these matches, and where they are split, from others."""
-    told = [(match.match_id, match.dates) for match in matches]
-    return hashlib.sha256(repr((train_until, told)).encode()).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Matches by the days of a plan.
+
+    Attributes:
+        train_until, validate_until: the last days of both.
+        training: the matches to train on.
+        used: those, and the ones to validate on.
+    """
+
+    train_until: datetime.date
+    validate_until: datetime.date
+    training: list[Match]
+    used: list[Match]
+
+    @property
+    def mark(self) -> str:
+        """What tells these matches, and where they are split, from others."""
+        told = [(match.match_id, match.dates) for match in self.used]
+        return hashlib.sha256(repr((self.train_until, told)).encode()).hexdigest()
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What a checkpoint says of the matches it was trained on."""
+        return {
+            "trained_from": min(match.dates[0] for match in self.training).isoformat(),
+            "trained_until": self.validate_until.isoformat(),
+            "weights_until": self.train_until.isoformat(),
+            **kind_card(self.training),
+            "matches": len(self.training),
+        }
+
+
+def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
+    """Which matches to train on, and which to validate on.
+
+    Raises:
+        InputError: none to train on, or what `split_days` raises.
+    """
+    train_until, validate_until = split_days(matches, plan)
+    training = [match for match in matches if max(match.dates) <= train_until]
+    if not training:
+        raise InputError(
+            f"no match up to {train_until} to train on",
+            path=source,
+            remedy="give earlier matches or a later day",
+        )
+    used = [match for match in matches if max(match.dates) <= validate_until]
+    return Split(train_until, validate_until, training, used)
+
+
+def tell_written(out: str | os.PathLike[str], report: Report) -> None:
+    """Report a checkpoint's size and hash."""
+    digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
+    report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
 
 
 def _threads(among: Processes) -> int:
