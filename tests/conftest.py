@@ -14,9 +14,16 @@ import torch
 from command_line import Here, run_process
 from dashboard_pages import HOSTILE, PATIENCE, two_recordings
 from dashboard_server import SWITCHES, Server, browser_path, serving
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
+
+# The same examples in every run, so that a change is judged by what it changed. New ones are
+# looked for with `pytest --hypothesis-profile explore`.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session", autouse=True)

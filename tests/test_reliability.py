@@ -6,6 +6,7 @@ import argparse
 import ast
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def test_any_command_line_is_answered_or_refused_in_one_line(
     monkeypatch.setenv("BROWSER", "true")
     monkeypatch.setenv("ATTNLENS_NO_EVIDENCE", "1")
     monkeypatch.setenv("ATTNLENS_IDLE", "0")
-    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     (tmp_path / "match.csv").write_bytes(sample_match_path.read_bytes())
     if "--follow" not in words:
         monkeypatch.delenv("ATTNLENS_IDLE")
@@ -94,6 +95,32 @@ def test_any_command_line_is_answered_or_refused_in_one_line(
         assert all(character.isprintable() for character in complaint[-1])
     leftovers = [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")]
     assert leftovers == []
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [("explain match.csv --ball 47 --no-evidence", 0), ("check - nothing.txt", 2), ("nonsense", 2)],
+)
+def test_a_closed_stream_is_an_empty_one(
+    closed: str, words: str, status: int, tmp_path: Path, sample_match_path: Path
+) -> None:
+    """As a service manager may start us: nothing to read, nowhere to write."""
+    (tmp_path / "match.csv").write_bytes(sample_match_path.read_bytes())
+    done = subprocess.run(
+        ["sh", "-c", f"exec {shlex.join(command())} {words} {closed}"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == status
+    said = done.stderr.decode()
+    assert "fault of ours" not in said
+    assert "Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["match.csv"]
 
 
 def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path) -> None:

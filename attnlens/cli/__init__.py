@@ -95,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 done; 1 done, and the answer is no; 2 bad usage or bad input; 130 interrupted.
     """
+    _open_streams()
     try:
         parser = build_parser()
         words = sys.argv[1:] if arguments is None else list(arguments)
@@ -131,6 +132,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"a fault of ours, not of your input ({type(error).__name__}: {error}); "
             "set ATTNLENS_DEBUG=1 to see where, and report it"
         )
+
+
+def _open_streams() -> None:
+    """A stream that was closed at our start is None to Python: nothing is read or written there.
+
+    In the order of their numbers, so that no file we open later takes the place of one.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _with_remedy(error: AttnlensError) -> str:
