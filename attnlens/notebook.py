@@ -1,4 +1,4 @@
-"""What Jupyter shows of an explanation and of a recording: their own pages, in a frame.
+"""What Python and Jupyter show of an answer: a line, the terminal's page, its own page in a frame.
 
 The frame keeps the page's style and policy to itself, and lets it reach neither the notebook nor
 the network.
@@ -17,8 +17,33 @@ if TYPE_CHECKING:
 HEIGHT = 640
 """Pixels; the page scrolls inside."""
 
+WIDTH = 100
+"""Columns of what is printed."""
+
 MOST_CELLS = 400_000
 """Cells of heat maps that a notebook keeps of one recording; larger ones are shown coarser."""
+
+
+def explanation_line(data: Mapping[str, Any]) -> str:
+    """Which ball, what is expected of it, and how its claims fared."""
+    from attnlens.explanation.facts import outcome_words
+    from attnlens.render.canvas import clean
+
+    top = max(data["prediction"]["outcomes"], key=lambda one: float(one["probability"]))
+    claims = [one for one in data["evidence"] if one["removed_from"] == "model"]
+    supported = sum(one["verdict"] == "supported" for one in claims)
+    told = f"{supported} of {len(claims)} claims supported" if claims else "no claim was tested"
+    return clean(
+        f"<Explanation of {data['match']['match_id']}: {data['ball']['echo']} | "
+        f"{outcome_words(top['outcome'])} {top['probability']:.0%} | {told}>"
+    )
+
+
+def explanation_text(data: Mapping[str, Any]) -> str:
+    """The page that ``explain`` prints."""
+    from attnlens.render.terminal import render_terminal
+
+    return render_terminal(data, width=WIDTH, color=False)
 
 
 def explanation_html(data: Mapping[str, Any]) -> str:
@@ -41,6 +66,33 @@ def recording_html(recording: Recording) -> str:
     if not data["records"]:
         return f"<pre>{html.escape(repr(recording))}</pre>"
     return _framed(render_page(data, name="recording"), "A recording", scripts=True)
+
+
+def what_if_line(data: Mapping[str, Any]) -> str:
+    """Which ball, and what was different."""
+    from attnlens.render.canvas import clean
+
+    changes = "; ".join(change["text"] for change in data["changes"])
+    return clean(f"<WhatIf of {data['match']['match_id']}: {data['before']['echo']} | {changes}>")
+
+
+def what_if_text(data: Mapping[str, Any]) -> str:
+    """The page that ``whatif`` prints."""
+    from attnlens.render.what_if import render_what_if
+
+    return render_what_if(data, width=WIDTH, color=False)
+
+
+def what_if_html(data: Mapping[str, Any]) -> str:
+    """The same, in letters of one width."""
+    return f"<pre>{html.escape(what_if_text(data))}</pre>"
+
+
+def trace_html(data: Mapping[str, Any]) -> str:
+    """The page of a forward pass, as ``trace --html`` writes it."""
+    from attnlens.render.trace_html import render_trace_html
+
+    return _framed(render_trace_html(data), "A trace", scripts=False)
 
 
 def _framed(page: str, title: str, *, scripts: bool) -> str:

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "lazy": "errors torch",
     "records": "errors axes lazy recording_files recording_folder selection record_tables notebook "
     "torch",
-    "notebook": "errors analysis render",
+    "notebook": "errors analysis explanation render",
     "selection": "errors axes records torch",
     "record_tables": "errors words records selection numpy torch pandas",
     "recording_files": "_version errors files axes lazy records torch safetensors",
@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "explanation": "errors notebook pydantic",
     "render": "errors words explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
-    "symbolic": "errors probe render torch numpy",
+    "symbolic": "errors notebook probe render torch numpy",
     "corpus": "_version errors files cricket explanation models torch numpy pyarrow duckdb ray",
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",

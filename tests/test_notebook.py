@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 from pathlib import Path
@@ -60,3 +61,41 @@ def test_a_long_recording_is_shown_coarser_and_an_empty_one_as_text() -> None:
     assert len(page) < 4_000_000
     assert "each stands for" in html.unescape(page)
     assert re.match(r"<pre>.*</pre>", attnlens.Recording()._repr_html_(), re.S)
+
+
+def test_python_shows_a_line_and_prints_a_page(sample_match_path: Path) -> None:
+    match = attnlens.read_match(sample_match_path)
+    assert repr(match).startswith(f"<Match {match.match_id}: T20: ")
+    assert [repr(one)[:11] for one in match.innings] == ["<Innings 1:", "<Innings 2:"]
+    explanation = attnlens.explain(match, ball=47, evidence=False)
+    assert repr(explanation).startswith(f"<Explanation of {match.match_id}: innings 1, delivery 47")
+    assert repr(explanation).endswith("| no claim was tested>")
+    assert str(explanation).startswith(explanation.ball.echo.split(" | ")[0])
+    answer = attnlens.what_if(match, ball=47, changes={"last": "W"})
+    assert repr(answer).startswith(f"<WhatIf of {match.match_id}: innings 1, delivery 47")
+    assert answer.changes[0].text in repr(answer)
+    assert html.unescape(answer._repr_html_()) == f"<pre>{answer}</pre>"
+    for one in (match, explanation, answer):
+        assert len(repr(one)) < 400
+        assert "\n" not in repr(one)
+    hostile = dataclasses.replace(match, match_id="a\x1b[31mb\nc")
+    assert "\x1b" not in repr(hostile)
+    assert "\n" not in repr(hostile)
+
+
+def test_the_tests_of_an_explanation_are_counted_in_its_line(sample_match_path: Path) -> None:
+    explanation = attnlens.explain(sample_match_path, ball=47)
+    claims = [one for one in explanation.evidence if one.removed_from == "model"]
+    supported = sum(one.verdict == "supported" for one in claims)
+    assert f"{supported} of {len(claims)} claims supported>" in repr(explanation)
+
+
+def test_a_description_is_mathematics_and_a_trace_its_page() -> None:
+    layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
+    description = attnlens.describe(layer, torch.ones(1, 2, 8))
+    assert repr(description) == str(description)
+    assert description._repr_markdown_().count("$$") == 2 * len(description.equations)
+    traced = attnlens.trace(layer, torch.ones(1, 2, 8))
+    assert repr(traced) == str(traced)
+    page = html.unescape(traced._repr_html_())
+    assert page.count("<section") >= len(traced.steps)

@@ -54,6 +54,10 @@ def _frozen(value: Any) -> Any:
     return value
 
 
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "�" for sign in text)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Facts):
         return value.plain()
@@ -143,7 +147,7 @@ class Delivery:
         return self.runs_batter in (4, 6) and not self.non_boundary
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Innings:
     """One side's turn to bat.
 
@@ -203,8 +207,14 @@ class Innings:
             return f"{overs + 1}.0"
         return f"{overs}.{legal}"
 
+    def __str__(self) -> str:
+        return f"{self.batting_team} {self.total}/{self.wickets} ({self.overs_display})"
 
-@dataclass(frozen=True, slots=True)
+    def __repr__(self) -> str:
+        return _printable(f"<Innings {self.number}: {self}, {len(self.deliveries)} deliveries>")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Match:
     """A match.
 
@@ -247,8 +257,8 @@ class Match:
         sides = " v ".join(self.teams) or "unknown teams"
         where = f" at {self.venue}" if self.venue else ""
         when = f", {self.date.isoformat()}" if self.date else ""
-        scores = "; ".join(
-            f"{innings.batting_team} {innings.total}/{innings.wickets} ({innings.overs_display})"
-            for innings in self.innings
-        )
+        scores = "; ".join(map(str, self.innings))
         return f"{kind}: {sides}{where}{when}" + (f" | {scores}" if scores else "")
+
+    def __repr__(self) -> str:
+        return _printable(f"<Match {self.match_id}: {self}>")

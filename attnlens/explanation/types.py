@@ -350,6 +350,16 @@ class Explanation(Document):
     summary: Text
     narrative: tuple[Sentence, ...]
 
+    def __repr__(self) -> str:
+        from attnlens.notebook import explanation_line
+
+        return explanation_line(self.to_dict())
+
+    def __str__(self) -> str:
+        from attnlens.notebook import explanation_text
+
+        return explanation_text(self.to_dict())
+
     def _repr_html_(self) -> str:
         from attnlens.notebook import explanation_html
 

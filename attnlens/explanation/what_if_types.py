@@ -186,3 +186,18 @@ class WhatIf(Document):
     parts: Parts | None
     flags: tuple[WhatIfCaution, ...]
     narrative: tuple[Sentence, ...]
+
+    def __repr__(self) -> str:
+        from attnlens.notebook import what_if_line
+
+        return what_if_line(self.to_dict())
+
+    def __str__(self) -> str:
+        from attnlens.notebook import what_if_text
+
+        return what_if_text(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        from attnlens.notebook import what_if_html
+
+        return what_if_html(self.to_dict())

@@ -43,7 +43,7 @@ class Equation:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Description:
     """A module in symbols.
 
@@ -72,6 +72,13 @@ class Description:
         from attnlens.render.description import render_description
 
         return render_description(self.to_dict())
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        from attnlens.render.description import render_description_markdown
+
+        return render_description_markdown(self.to_dict())
 
 
 def describe(

@@ -54,7 +54,7 @@ class Value:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace:
     """A forward pass, number by number.
 
@@ -115,6 +115,13 @@ class Trace:
         from attnlens.render.trace import render_trace
 
         return render_trace(self.to_dict())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from attnlens.notebook import trace_html
+
+        return trace_html(self.to_dict())
 
 
 def trace(
