@@ -30,12 +30,13 @@ def explanation_line(data: Mapping[str, Any]) -> str:
     from attnlens.render.canvas import clean
 
     top = max(data["prediction"]["outcomes"], key=lambda one: float(one["probability"]))
-    claims = [one for one in data["evidence"] if one["removed_from"] == "model"]
-    supported = sum(one["verdict"] == "supported" for one in claims)
-    told = f"{supported} of {len(claims)} claims supported" if claims else "no claim was tested"
+    verdicts = [one["verdict"] for one in data["evidence"] if one["removed_from"] == "model"]
+    tested = [verdict for verdict in verdicts if verdict is not None]
+    told = f"{tested.count('supported')} of {len(tested)} tested claims supported"
     return clean(
         f"<Explanation of {data['match']['match_id']}: {data['ball']['echo']} | "
-        f"{outcome_words(top['outcome'])} {top['probability']:.0%} | {told}>"
+        f"{outcome_words(top['outcome'])} {top['probability']:.0%} | "
+        f"{told if tested else 'no claim was tested'}>"
     )
 
 
@@ -97,7 +98,9 @@ def trace_html(data: Mapping[str, Any]) -> str:
 
 def _framed(page: str, title: str, *, scripts: bool) -> str:
     allowed = "allow-scripts" if scripts else ""
+    # On one line, for whoever sets it among lines of Markdown.
+    source = html.escape(page).replace("\n", "&#10;")
     return (
-        f'<iframe title="{title}" sandbox="{allowed}" srcdoc="{html.escape(page)}" '
+        f'<iframe title="{title}" sandbox="{allowed}" srcdoc="{source}" '
         f'style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
     )

@@ -85,9 +85,11 @@ def test_python_shows_a_line_and_prints_a_page(sample_match_path: Path) -> None:
 
 def test_the_tests_of_an_explanation_are_counted_in_its_line(sample_match_path: Path) -> None:
     explanation = attnlens.explain(sample_match_path, ball=47)
-    claims = [one for one in explanation.evidence if one.removed_from == "model"]
-    supported = sum(one.verdict == "supported" for one in claims)
-    assert f"{supported} of {len(claims)} claims supported>" in repr(explanation)
+    verdicts = [one.verdict for one in explanation.evidence if one.removed_from == "model"]
+    tested = sum(verdict is not None for verdict in verdicts)
+    assert f"| {verdicts.count('supported')} of {tested} tested claims supported>" in repr(
+        explanation
+    )
 
 
 def test_a_description_is_mathematics_and_a_trace_its_page() -> None:
