@@ -22,12 +22,15 @@ ELSEWHERE = {
     "card.md": "attnlens/models/weights/README.md",
     "changes.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    "pages.md": "docs/README.md",
 }
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
     """The pages that stand elsewhere, the Python reference and the notebooks become pages."""
+    # A README is a folder's index, and the site's own is the repository's.
+    files.remove(files.src_uris["README.md"])
     for page, source in ELSEWHERE.items():
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
