@@ -190,7 +190,6 @@ def _key(match: Match, reference: BallReference, options: argparse.Namespace) ->
     The match counts as it was read, not by its bytes: that holds the files beside it, too, and
     a match in another format that reads alike has the same explanation.
     """
-    from dataclasses import replace
 
     from attnlens.answers import file_digest, key_of, software
     from attnlens.cricket.calibration import SUFFIX
@@ -204,7 +203,7 @@ def _key(match: Match, reference: BallReference, options: argparse.Namespace) ->
     if model is None or (options.history is not None and history is None):
         return None  # no such file, or a folder of matches
     asked = (quoted, reference, options.outcome, not options.no_evidence, history)
-    return key_of("explain", software(), name, model, replace(match, source=""), *asked)
+    return key_of("explain", software(), name, model, match.content, *asked)
 
 
 def _explainer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from attnlens.cricket.outcomes import UNCOUNTED_WICKETS
@@ -52,6 +52,10 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_frozen(member) for member in value)
     return value
+
+
+def _fields(value: Match | Innings) -> dict[str, Any]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 def _printable(text: str) -> str:
@@ -251,6 +255,14 @@ class Match:
     def date(self) -> datetime.date | None:
         """The first day, or ``None`` where the file has no date."""
         return self.dates[0] if self.dates else None
+
+    @property
+    def content(self) -> str:
+        """Every field but where it was read from, as text: two files that tell the same have
+        the same.
+        """
+        told = {name: value for name, value in _fields(self).items() if name != "source"}
+        return repr({**told, "innings": [_fields(innings) for innings in self.innings]})
 
     def __str__(self) -> str:
         kind = self.match_type or "match"
