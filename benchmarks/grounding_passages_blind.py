@@ -8,9 +8,9 @@ FIFTH_PASSAGES = {
     "expected": (
         "**{bowler.last} to {batter.last}, {score}.** The standout is {moved}: {now}, {diff} "
         "points <<north|south>> of its {base} baseline.",
-        "The model leans {top.plain} here — {top_now} — and its largest departure from the "
+        "The model leans towards {top} here — {top_now} — and its largest departure from the "
         "baseline is on {moved}, priced at {now} where {base} would be par.",
-        "At {now.words}, the chance of {moved} sits a touch or more <<above|below>> the {base} "
+        "At {now.words}, the chance of {moved} sits <<above|below>> the {base} "
         "that a ball with no context would be given.",
         "No outcome is favoured more than {top}, which carries {top_now.cent} of the probability.",
         "* **Situation:** {batting} {score}, {batter} on strike\n* **Forecast:** {top}, "
@@ -28,11 +28,11 @@ FIFTH_PASSAGES = {
         "Baseline {base}, forecast {now} — a <<gain|loss>> of {diff} points for {moved}.",
         "Facing up is {batter}; {bowler} has the ball. The largest slice of probability, "
         "{top_now.near}, belongs to {top}.",
-        "Although {top} is the single likeliest result at {top_now}, the ball's distinguishing "
-        "mark is its number for {moved}, {now} against a customary {base}.",
+        "The likeliest result is {top}, at {top_now}; the ball's distinguishing mark is its number "
+        "for {moved}, {now} against a customary {base}.",
         "{batter} will be the one to deal with {bowler}'s next delivery, which the model thinks "
         "<<likelier|less likely>> than most to produce {moved} ({now}, as opposed to {base}).",
-        "With the score at {score}, a {now} probability for {moved} is {diff} percentage points "
+        "With the score at {score}, a probability of {now} for {moved} is {diff} percentage points "
         "<<clear of|short of>> what a typical ball is assigned.",
         "Just one figure to remember: {top_now}, the probability of {top} and the largest of the "
         "lot.",
@@ -70,17 +70,17 @@ FIFTH_PASSAGES = {
         "Masking the {number} deliveries it kept in focus, {labels}, leaves the probability of "
         "{hit} on {after}, having been on {before}.",
         "A model blind to balls {labels} would quote {after} for {hit}. Ours, which saw them, "
-        "quotes {before}; statistically the gap is {verdict}.",
+        "quotes {before}; as evidence, that is {verdict}.",
     ),
     "told_verdict": (
         "Balls {labels} were prominent in its attention, and [[the check bears them out|the check "
         "finds that balls picked at random would do just as well]].",
-        "A story built on balls {labels} would be [[a sound one|an unsafe one]]: tested, it came "
-        "back {verdict}.",
-        "[[There is statistical backing|There is no statistical backing]] for the idea that balls "
-        "{labels} influenced the forecast.",
-        "Hiding balls {labels} does [[more|no more]] to the forecast than hiding an arbitrary set "
-        "would.",
+        "Its attention to balls {labels} makes for [[a sound story|an unsafe story]]: tested, it "
+        "came back {verdict}.",
+        "[[There is statistical backing|There is no statistical backing]] for the idea that the "
+        "balls it attended to, {labels}, influenced the forecast.",
+        "Hiding balls {labels}, the ones that held its attention, does [[more|no more]] to the "
+        "forecast than hiding an arbitrary set would.",
         "- **{labels}** — heavily attended, {verdict}",
         "Balls {labels} attracted attention; their influence has [[been|not been]] established by "
         "the test.",
@@ -117,8 +117,8 @@ FIFTH_PASSAGES = {
         "{before}; the effect is {verdict}.",
         "The chance of {hit} is {before} with {what} in the picture, {after} without — a "
         "difference that [[clears|does not clear]] the bar of chance.",
-        "**Role of {what}:** [[confirmed|unconfirmed]]. Dropping it turns a {before} chance of "
-        "{hit} into one of {after}.",
+        "**Role of {what}:** [[confirmed|unconfirmed]]. Dropping it turns {before} for {hit} "
+        "into {after}.",
         "{after} is what {hit} would get were {what} unknown; {before} is what it gets.",
     ),
     "calls": (
@@ -130,7 +130,7 @@ FIFTH_PASSAGES = {
         "Its calibration here rests on {cases} deliveries: {said} forecast, {came} realised.",
     ),
     "happened": (
-        "As it turned out, the ball brought {actual}, to which the model had allotted "
+        "As it turned out, the result was {actual}, to which the model had allotted "
         "{actual_now.near}.",
         "**Result:** {actual} — forecast at {actual_now}, so worth {bits} bits of surprise.",
         "The outcome, {actual}, carried a pre-delivery probability of {actual_now}; in information "
@@ -157,7 +157,7 @@ FIFTH_PASSAGES = {
         "{share}.",
     ),
     "weights": (
-        "When the memories are combined, {scale} has a {weight} share.",
+        "When the memories are combined, the {scale} scale has a share of {weight}.",
         "{weight.near.cap} of the fused prediction is drawn from the {scale} scale.",
     ),
     "chase": (
@@ -176,17 +176,17 @@ FIFTH_PASSAGES = {
     "nothing": (
         "None of the above should be read as advice — it is a description of one model's view.",
         "**Caveat:** attention tells you what was looked at; influence has to be tested.",
-        "In plain terms, the model is hedging, as it should.",
+        "What follows is the detail, for those who like detail.",
         "Whether {batter.last} attacks or waits is a matter for {batter.last}.",
         "A single delivery can embarrass any forecast.",
-        "The remaining heads offer little that is worth repeating.",
+        "Forecasts of single balls are never certain, and this one is no exception.",
         "{bowler.last} and {batter.last} are the two to watch here.",
     ),
 }
 
 SIXTH_PASSAGES = {
     "expected": (
-        "{bowler.last} in, {batter.last} waiting. {top.idiom.cap} the favourite, {top_now}.",
+        "{bowler.last} running in, {batter.last} waiting. {top.idiom.cap} the favourite, {top_now}.",
         "Chance of {moved.idiom}: {now}. Ordinarily: {base}.",
         "{batting}, {runs_so_far} up and {down.wickets} gone, send {batter.last} to face "
         "{bowler.last}; the number for {moved.idiom} is {now}.",
@@ -197,8 +197,8 @@ SIXTH_PASSAGES = {
         "{now} for {moved.idiom} — {diff} points <<over|under>> par.",
         "{score}, and {bowler} has {batter} to bowl at: {top.idiom} the percentage call, "
         "{top_now}.",
-        "They rate {moved.idiom} a {now} shot off this ball, <<up|down>> {diff} points on the run "
-        "of the mill.",
+        "They have {moved.idiom} at {now} off this ball, <<up|down>> {diff} points on the run of "
+        "the mill.",
         "You'd normally pencil in {base} for {moved.idiom}. Make that {now} here.",
         "Pick one result for {bowler.last}'s next ball and {top.idiom} is it — {top_now.near}, "
         "nothing higher.",
@@ -246,12 +246,14 @@ SIXTH_PASSAGES = {
     "told_verdict": (
         "There was a lot of looking back at {labels}, [[and rightly so: it stands up|but it counts "
         "for nothing the test can find]].",
-        "Balls {labels} [[made a difference|made no difference you could tell from luck]].",
-        "The third umpire on {labels}: [[given, it's supported|not given, it's no better than "
-        "chance]].",
-        "Much is made of {labels}. [[Justly, for the evidence backs it|Unjustly, for the evidence "
-        "does not back it]].",
-        "The stats say that {labels} [[did|did not]] sway the call.",
+        "The balls it stared at, {labels}, [[made a difference|made no difference you could tell "
+        "from luck]].",
+        "The model points to {labels}. Third umpire? [[Given, it's supported|Not given, it's no "
+        "better than chance]].",
+        "The model makes much of {labels}. [[Justly, for the evidence backs it|Unjustly, for the "
+        "evidence does not back it]].",
+        "It was looking at {labels}, and the stats say those balls [[swayed the call|swayed the "
+        "call no more than any others might]].",
     ),
     "cause": (
         "Credit {labels}: they take {hit.idiom} from {after} to {before}.",
@@ -288,7 +290,7 @@ SIXTH_PASSAGES = {
     ),
     "happened": (
         "In the event it {actual.went}, which the model had at {actual_now}.",
-        "{actual.idiom.cap}! A {actual_now} shot, and {bits} bits of surprise.",
+        "{actual.idiom.cap}! {actual_now} before the ball, and {bits} bits of surprise.",
         "{batter.last} facing, the ball {actual.went}. The model's number on that: {actual_now}.",
         "The scorer writes down {actual.idiom}, and it's {bits} bits' worth of surprise.",
         "End result, {actual.idiom}, at {actual_now.near}.",

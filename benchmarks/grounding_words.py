@@ -104,6 +104,8 @@ class Figure(Phrase):
         if whole == 0 or (step == 1 and abs(self.value - whole) > 0.35):
             return Phrase(f"roughly {self}")
         sides = ("just under", "roughly", "just over")
+        if whole // step % 2:
+            sides = ("a shade under", "about", "a touch above")
         return Phrase(f"{sides[1 + (self.value > whole) - (self.value < whole)]} {whole}%")
 
     def far(self, other: str) -> bool:
