@@ -186,7 +186,8 @@ FIFTH_PASSAGES = {
 
 SIXTH_PASSAGES = {
     "expected": (
-        "{bowler.last} running in, {batter.last} waiting. {top.idiom.cap} the favourite, {top_now}.",
+        "{bowler.last} running in, {batter.last} waiting. {top.idiom.cap} the favourite, "
+        "{top_now}.",
         "Chance of {moved.idiom}: {now}. Ordinarily: {base}.",
         "{batting}, {runs_so_far} up and {down.wickets} gone, send {batter.last} to face "
         "{bowler.last}; the number for {moved.idiom} is {now}.",
