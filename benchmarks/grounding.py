@@ -5,7 +5,7 @@
     python benchmarks/grounding.py sampled.jsonl --balls 100
 
 Sets of sentences about each explanation: our own narrative; paraphrases that the checker was made
-with; five sets, and four of passages as a language model would write them, each written before it
+with; five sets, and six of passages as a language model would write them, each written before it
 was measured, measured once, and used since. Their figures then are in `docs/check.md`.
 
 Each true sentence is also spoilt
@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grounding_passages import drawn
+from grounding_passages_blind import FIFTH_PASSAGES, SIXTH_PASSAGES
 from grounding_passages_later import FOURTH_PASSAGES, THIRD_PASSAGES
 from grounding_passages_text import FIRST_PASSAGES, SECOND_PASSAGES
 from grounding_sentences import Sentence, sentences_about, spoilt_facts
@@ -45,6 +46,8 @@ PASSAGES = {
     "second passages": SECOND_PASSAGES,
     "third passages": THIRD_PASSAGES,
     "fourth passages": FOURTH_PASSAGES,
+    "fifth passages": FIFTH_PASSAGES,
+    "sixth passages": SIXTH_PASSAGES,
 }
 SETS = {
     "tuned": TUNED,

@@ -2,7 +2,8 @@
 
 Besides slots, a passage has pairs: ``<<rises|falls>>``, the first where the chance goes up, and
 ``[[held up|did not hold up]]``, the first where the claim is supported. Spoiling a pair turns it
-round. ``{bowler.last}`` is a surname. A passage is drawn for a ball once, and spoilt once.
+round. ``{bowler.last}`` is a surname (more such in `grounding_words`). A passage is drawn for a
+ball once, and spoilt once.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from string import Formatter
 from typing import Any
 
 from grounding_sentences import GROUPS, NUMERIC, Story, percent
+from grounding_words import Figure, in_words
 
 from attnlens.explanation.facts import OUTCOME_WORDS
 
 UP_PAIR = re.compile(r"<<([^|>]*)\|([^>]*)>>")
 HELD_PAIR = re.compile(r"\[\[([^|\]]*)\|([^\]]*)\]\]")
 UNORDERED = re.compile(r"\bvs?\b|\bversus\b|\bbetween\b")
-NAMES = ("bowler", "batter", "event_bowler", "event_batter")
 ORDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -33,16 +34,6 @@ class Passage:
     true: str
     wrong: str | None
     kind: str | None
-
-
-class Name(str):
-    """A player's name; ``last`` is the surname."""
-
-    __slots__ = ()
-
-    @property
-    def last(self) -> str:
-        return self.split()[-1]
 
 
 class Told(Story):
@@ -242,11 +233,16 @@ def passage_of(
     def written(values: Mapping[str, str], up: bool, held: bool) -> str:
         text = UP_PAIR.sub(lambda match: match[1 if up else 2], template)
         text = HELD_PAIR.sub(lambda match: match[1 if held else 2], text)
-        known = {key: Name(text) if key in NAMES else text for key, text in values.items()}
-        return text.format(**known)
+        return text.format(**{key: in_words(key, value) for key, value in values.items()})
 
     true = written(slots, told.up, told.held)
-    ways = [(kind, written(wrong, told.up, told.held)) for kind, wrong in told.spoilt(slots, used)]
+    rounded = [name.partition(".")[0] for name in fields if ".near" in name]
+    ways = [
+        (kind, written(wrong, told.up, told.held))
+        for kind, wrong in told.spoilt(slots, used)
+        # A rounded figure that is nearly right is no untruth.
+        if all(wrong[n] == slots[n] or Figure(slots[n]).far(wrong[n]) for n in rounded)
+    ]
     if UP_PAIR.search(template):
         ways.append(("flipped direction", written(slots, not told.up, told.held)))
     if HELD_PAIR.search(template):
