@@ -27,6 +27,21 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """How a match stands that is being followed.
+
+    Attributes:
+        match: the match where it has changed since it was last asked, or ``None``.
+        as_of: when its last good state was read, in seconds since 1970.
+        trouble: why the file is not in that state any more, in one line; ``None`` where it is.
+    """
+
+    match: Any | None
+    as_of: float
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Functions:
     """Each takes plain data or a match, which the dashboard only passes on.
 

@@ -327,6 +327,7 @@ def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> P
         html.Section(
             id="score", className="score", **marked(aria_label="Score", data_shown="match")
         ),
+        html.P(id="live", className="quiet", role="status") if shown.look is not None else None,
         _panel(
             "timeline",
             "The innings",
@@ -402,7 +403,7 @@ def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> P
                 "models": list(models),
                 "about": shown.about,
                 "texts": list(texts),
-                "live": shown.newer is not None,
+                "live": shown.look is not None,
                 "version": shown.version,
             },
         ),

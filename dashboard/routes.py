@@ -125,7 +125,7 @@ def add_routes(
                 ("innings", shown.key, shown.version, innings, model),
                 lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
             ),
-            lasting=shown.newer is None,
+            lasting=shown.look is None,
         )
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
@@ -133,7 +133,7 @@ def add_routes(
     def explanation(shown: Shown, innings: int, ball: int) -> Response:
         ahead = "ahead" in request.args
         packed = explained(shown, innings, ball, model_asked(), ahead)
-        return _sent(packed, lasting=shown.newer is None)
+        return _sent(packed, lasting=shown.look is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
     @matched
@@ -144,7 +144,7 @@ def add_routes(
                 ("effects", shown.key, shown.version, innings, ball, model),
                 lambda: functions.effects(shown.value, innings, ball, model),
             ),
-            lasting=shown.newer is None,
+            lasting=shown.look is None,
         )
 
     @server.get("/live/<key>.json")
@@ -153,7 +153,13 @@ def add_routes(
         shown = matches.refreshed(key)
         if shown is None:
             return _problem(f"the match {key} {gone}", 404)
-        said = json.dumps({"version": shown.version, "about": shown.about}, ensure_ascii=False)
+        told = {
+            "version": shown.version,
+            "about": shown.about,
+            "as_of": shown.as_of,
+            "trouble": None if shown.trouble is None else plain(shown.trouble),
+        }
+        said = json.dumps(told, ensure_ascii=False)
         response = Response(said, mimetype="application/json")
         response.headers["Cache-Control"] = "no-store"
         return response

@@ -14,7 +14,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
-    from attnlens.dashboard.functions import Functions, Inside
+    from attnlens.dashboard.functions import Functions, Inside, Looked
     from attnlens.dashboard.library import Library
 
 MOST_MATCHES = 200
@@ -124,7 +124,7 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
         if options.follow and alone:
             match = read_match(path, growing=True)
-            matches.give(match, newer=_newer(path, match))
+            matches.give(match, look=_look(path, match))
             count += 1
             continue
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
@@ -139,24 +139,23 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
             progress(f"reading {path}: {count} matches")
         if skipped:
             print(f"attnlens: {path}: {len(skipped)} could not be read", file=sys.stderr)
-    if options.follow and not any(shown.newer for shown in matches.given):
+    if options.follow and not any(shown.look for shown in matches.given):
         raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
     if not options.files:
         matches.give(_sample(), sample=True)
 
 
-def _newer(path: str, match: Match) -> Callable[[], Match | None]:
-    """What gives the match anew where its file has changed."""
-    from attnlens.cricket.following import Growing
+def _look(path: str, match: Match) -> Callable[[], Looked]:
+    """What tells how the match of a file stands that somebody is still writing."""
+    from attnlens.cricket.followed import Followed
+    from attnlens.dashboard.functions import Looked
 
-    growing = Growing(path)
-    growing.begin(match)
+    followed = Followed(path, match)
 
-    def newer() -> Match | None:
-        news = growing.poll()
-        return None if news is None else news.match
+    def look() -> Looked:
+        return Looked(followed.newer(), followed.as_of, followed.trouble)
 
-    return newer
+    return look
 
 
 def _sample() -> Match:

@@ -35,7 +35,7 @@
   function mark(first) {
     const here = first === "match" ? "" : first === "recording" ? "recordings" : first;
     document.querySelectorAll(".top nav a").forEach((link) => {
-      if (new URL(link.href).pathname === "/" + here) { link.setAttribute("aria-current", "page"); link.parentNode.scrollLeft = link.offsetLeft - link.parentNode.offsetLeft - 40; }
+      if (new URL(link.href).pathname === "/" + here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     });
   }
