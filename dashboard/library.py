@@ -89,8 +89,9 @@ class Library:
         shown = self.get(key)
         if shown is None or shown.look is None:
             return shown
+        look = shown.look
         with self._following:
-            shown, found = self._given[key], shown.look()
+            shown, found = self._given[key], look()
             shown = replace(shown, as_of=found.as_of, trouble=found.trouble)
             if found.match is not None:
                 about = self._functions.match(found.match)

@@ -14,7 +14,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
-    from attnlens.dashboard.functions import Functions, Inside, Looked
+    from attnlens.dashboard.functions import Functions, Inside, Looked, Summed
     from attnlens.dashboard.library import Library
 
 MOST_MATCHES = 200
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _first(address: str, matches: Library) -> str:
     """The page to begin with: the match, where there is one."""
-    from attnlens.dashboard.pages import match_link
+    from attnlens.dashboard.match_pages import match_link
 
     given = matches.given
     return address.rstrip("/") + match_link(given[0]) if len(given) == 1 else address
@@ -233,21 +233,33 @@ def _functions(options: argparse.Namespace) -> Functions:
     )
 
 
-def _corpus(folder: str) -> tuple[Callable[[], str], Callable[[], dict[str, Any]]]:
-    """A corpus's report page and its figures, worked out once somebody looks."""
-    from functools import cache
-
+def _corpus(folder: str) -> Summed:
+    """A corpus, read when somebody looks."""
     from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.listed import surprising_balls
     from attnlens.corpus.report import report_data
+    from attnlens.dashboard.functions import Summed
     from attnlens.render.corpus_page import render_corpus
 
-    Corpus(Path(folder)).manifest  # noqa: B018  # no corpus is told before anything is served
+    corpus = Corpus(Path(folder))
+    corpus.manifest  # noqa: B018  # no corpus is told before anything is served
 
-    @cache
-    def figures() -> dict[str, Any]:
-        return report_data(folder)
+    def told(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Without the folder: who looks may be on another machine."""
+        try:
+            return make()
+        except InputError as error:
+            name = os.path.basename(os.path.abspath(folder))
+            raise InputError(error.problem, path=name, remedy=error.remedy) from None
 
-    return lambda: render_corpus(figures()), figures
+    return Summed(
+        finished=lambda: len(corpus.finished()),
+        figures=lambda: told(lambda: report_data(folder)),
+        balls=lambda player, phase, outcome: told(
+            lambda: surprising_balls(folder, player=player, phase=phase, outcome=outcome)
+        ),
+        page=render_corpus,
+    )
 
 
 def _inside() -> Inside:

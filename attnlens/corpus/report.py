@@ -254,7 +254,7 @@ def _surprises(connection: DuckDBPyConnection, least: Least) -> dict[str, Any]:
     balls = table(
         connection,
         "select match_id, innings, index, label, date, competition, batting_team, bowling_team, "
-        "batter, bowler, actual, top, surprise_bits, score, wickets from balls "
+        "batter, bowler, phase, actual, top, surprise_bits, score, wickets from balls "
         "where surprise_bits is not null and not super_over "
         "qualify row_number() over (partition by actual order by surprise_bits desc, match_id, "
         "innings, index) <= ? order by surprise_bits desc, match_id, innings, index",

@@ -137,5 +137,5 @@
       } }))));
   };
   A.pages.recording = () => document.querySelector("iframe.recording").addEventListener("load", A.useTheme);
-  A.pages.corpus = A.pages.measured = A.pages.lost = () => {};
+  A.pages.measured = A.pages.lost = () => {};
 })();
