@@ -112,8 +112,12 @@
     return "/match/" + encodeURIComponent(key) + "/innings/" + first.number + "/ball/1";
   }
   A.matchAddress = matchAddress;
-  // Dash's own way to another page: its location changes, and the page is asked for.
-  function go(path) { window.dash_clientside.set_props("url", { pathname: path, search: "" }); }
+  // As a link of Dash goes to another page: the address is there before that page looks at it.
+  function go(path) {
+    history.pushState({}, "", path);
+    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+    window.scrollTo(0, 0);
+  }
   A.go = go;
   // What somebody brought stays known to that browser alone.
   const listed = (name) => { try { return JSON.parse(localStorage.getItem("attnlens-" + name)) || []; } catch (error) { return []; } };

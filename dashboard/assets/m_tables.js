@@ -3,7 +3,7 @@
 (function () {
   const A = window.attnlens;
 
-  // A column: name, of (a row's value, to sort by and to take away), show (what the cell holds; else the value), number.
+  // A column: name, of (a row's value, to take away), by (to sort by; else the value), show (what the cell holds; else the value), number.
   A.sortable = (caption, columns, rows, first) => {
     let by = first ? columns.findIndex((one) => one.name === first) : -1, down = by >= 0 && !!columns[by].number;
     const body = A.el("tbody");
@@ -15,8 +15,9 @@
         A.say("Sorted by " + column.name + (down ? ", largest first" : ", smallest first"));
       } }, column.name) : A.el("span", { class: "unseen" }, column.name)));
     function fill() {
+      const value = by < 0 ? null : columns[by].by || columns[by].of;
       const sorted = by < 0 ? rows : [...rows].sort((one, two) => {
-        const a = columns[by].of(one), b = columns[by].of(two);
+        const a = value(one), b = value(two);
         if (a === null || b === null) return (a === null) - (b === null); // what is not known stands last
         return (down ? -1 : 1) * (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
       });
@@ -39,7 +40,7 @@
   };
 
   // A figure between least and most with its interval; the mark is where nothing would be special. The figures stand beside it.
-  const WIDE = 120;
+  const WIDE = 96;
   A.span = (value, low, high, least, most, mark) => {
     const x = (one) => ((Math.min(Math.max(one, least), most) - least) / (most - least)) * (WIDE - 4) + 2;
     return A.svg("svg", { class: "span-bar", viewBox: "0 0 " + WIDE + " 14", width: WIDE, height: 14, "aria-hidden": "true" },

@@ -77,7 +77,8 @@
       pick("outcome", "Outcome", A.outcomes, (one) => A.outcomeNames[one]),
       A.el("label", null, "Player", A.el("input", { type: "search", id: "corpus-player", size: 18, maxlength: 80, value: chosen.player, placeholder: "part of a name",
         oninput: (event) => { chosen.player = event.target.value; clearTimeout(typing); typing = setTimeout(changed, 250); } })),
-      A.el("button", { type: "button", id: "corpus-all", onclick: () => { Object.assign(chosen, { phase: "", head: "", outcome: "", player: "" }); filters(); changed(); A.at("corpus-phase").focus(); } }, "All")));
+      A.el("button", { type: "button", id: "corpus-all", onclick: () => { Object.assign(chosen, { phase: "", head: "", outcome: "", player: "" }); filters(); changed(); A.at("corpus-phase").focus(); } }, "Show all"),
+      A.el("p", { class: "quiet small" }, "Phase and head narrow sources, attention and claims; phase, outcome and player the surprising balls, of all there are; player the lists of players.")));
   }
   function changed() {
     if (!data) return;
@@ -114,13 +115,11 @@
         return A.svg("rect", { class: "gate g" + at, x, y: 1, width: Math.max(0, width - 1), height: 12 });
       }));
     };
-    const columns = [{ name: "phase", of: (row) => row.phase, show: (row) => row.phase }, { name: "bar", show: bar },
+    const columns = [{ name: "phase", of: (row) => row.phase, by: (row) => order.indexOf(row.phase) }, { name: "bar", show: bar },
       ...names.map((name) => ({ name: SOURCES[name] || name, number: true, of: (row) => row.weights[name], show: (row) => A.percent(row.weights[name]) })),
       { name: "balls", number: true, of: (row) => row.balls, show: (row) => many(row.balls) }];
-    columns[0].of = (row) => order.indexOf(row.phase);
     A.put("sources-shown", A.sortable("Mean fusion weights by phase", columns, rows),
       A.el("p", { class: "legend" }, names.map((name, at) => A.el("span", null, A.el("i", { class: "gate g" + at }), SOURCES[name] || name))));
-    columns[0].of = (row) => row.phase;
     A.menu("sources", [["CSV", () => A.saveText(A.csv(A.rowsOf(columns, rows)), A.stem() + "-sources.csv", "text/csv")]]);
   }
 
@@ -129,8 +128,8 @@
     const of = (row, relation) => row.relations.find((one) => one.relation === relation), relations = data.attention.length ? data.attention[0].relations.map((one) => one.relation) : [];
     const place = (row) => all.indexOf(row.scale + " " + row.head) * 9 + order.indexOf(row.phase);
     const columns = [
-      { name: "head", of: place, show: (row) => headName(row.scale, row.head) },
-      { name: "phase", of: (row) => order.indexOf(row.phase), show: (row) => row.phase },
+      { name: "head", of: (row) => row.scale + " " + row.head, by: place, show: (row) => [headName(row.scale, row.head), row.earned && row.earned !== "unspecialised" ? [" ", A.el("span", { class: "chip good", title: "a name it has earned" }, A.words(row.earned))] : null] },
+      { name: "phase", of: (row) => row.phase, by: (row) => order.indexOf(row.phase) },
       ...relations.map((relation) => ({ name: RELATIONS[relation] || A.words(relation), number: true, of: (row) => of(row, relation).ratio,
         show: (row) => { const ratio = of(row, relation).ratio; return ratio === null ? null : ratio.toFixed(1); },
         tip: (row) => { const one = of(row, relation); return one.ratio === null ? "nothing to look at" : A.percent(one.share, true) + " of past attention, uniform " + A.percent(one.uniform, true); },
@@ -231,7 +230,7 @@
   function calibration() {
     const shown = data.calibration.filter((one) => one.happened >= FEWEST && one.bins.length > 1), rows = data.calibration.flatMap((one) => one.bins.map((bin) => ({ outcome: one.outcome, ...bin })));
     const columns = [
-      { name: "outcome", of: (row) => A.outcomes.indexOf(row.outcome), show: (row) => A.outcomeNames[row.outcome] },
+      { name: "outcome", of: (row) => row.outcome, by: (row) => A.outcomes.indexOf(row.outcome), show: (row) => A.outcomeNames[row.outcome] },
       { name: "said", number: true, of: (row) => row.predicted, show: (row) => A.percent(row.predicted, true) },
       { name: "came", number: true, of: (row) => row.observed, show: (row) => A.between(row.observed, row.low, row.high, (value) => A.percent(value, true)) },
       { name: "balls", number: true, of: (row) => row.balls, show: (row) => many(row.balls) }];
@@ -244,10 +243,11 @@
     const SIDE = 150, LEFT = 30, top = Math.max(...one.bins.map((bin) => Math.max(bin.predicted, bin.high))), step = 10 ** Math.floor(Math.log10(top));
     const most = Math.min(1, [1, 2, 4, 5, 6, 8, 10].map((times) => times * step).find((end) => end >= top));
     const x = (value) => LEFT + (value / most) * SIDE, y = (value) => 6 + SIDE - (value / most) * SIDE;
+    const tick = (at) => (at ? A.percent(at, most < 0.1) : "0");
     const told = one.bins.map((bin) => "said " + A.percent(bin.predicted, true) + ", came " + A.percent(bin.observed, true)).join("; ");
     return A.svg("svg", { class: "calibrated", viewBox: "0 0 " + (LEFT + SIDE + 14) + " " + (SIDE + 26), role: "img", "aria-label": A.outcomeNames[one.outcome] + ": " + told },
       A.svg("rect", { class: "frame", x: LEFT, y: 6, width: SIDE, height: SIDE }), A.svg("line", { class: "even", x1: x(0), y1: y(0), x2: x(most), y2: y(most) }),
-      [0, most / 2, most].flatMap((at) => [A.svg("text", { class: "axis", x: LEFT - 3, y: y(at) + 3, "text-anchor": "end" }, A.percent(at, most < 0.1)), A.svg("text", { class: "axis", x: x(at), y: SIDE + 20, "text-anchor": "middle" }, A.percent(at, most < 0.1))]),
+      [0, most / 2, most].flatMap((at) => [A.svg("text", { class: "axis", x: LEFT - 3, y: y(at) + 3, "text-anchor": "end" }, tick(at)), A.svg("text", { class: "axis", x: x(at), y: SIDE + 20, "text-anchor": "middle" }, tick(at))]),
       one.bins.flatMap((bin) => [A.svg("line", { class: "whisker", x1: x(bin.predicted), x2: x(bin.predicted), y1: y(bin.low), y2: y(bin.high) }), A.svg("circle", { cx: x(bin.predicted), cy: y(bin.observed), r: 2.8 })]));
   }
 
@@ -262,11 +262,11 @@
       const words = [A.el("bdi", null, row.bowler), " to ", A.el("bdi", null, row.batter)], to = place(row);
       return to ? A.el("a", { href: to, onclick: (event) => { if (event.ctrlKey || event.metaKey || event.shiftKey) return; event.preventDefault(); A.go(to); } }, words) : words;
     } },
-    { name: "happened", of: (row) => A.outcomes.indexOf(row.actual), show: (row) => A.outcomeNames[row.actual] },
+    { name: "happened", of: (row) => row.actual, by: (row) => A.outcomes.indexOf(row.actual), show: (row) => A.outcomeNames[row.actual] },
     { name: "bits", number: true, title: "surprise: 10 bits is one chance in a thousand", of: (row) => row.surprise_bits, show: (row) => row.surprise_bits.toFixed(1) },
     { name: "chance", number: true, title: "what it was given", of: (row) => 2 ** -row.surprise_bits, show: (row) => { const p = 100 * 2 ** -row.surprise_bits; return p < 0.1 ? p.toPrecision(1) + "%" : p.toFixed(1) + "%"; } },
-    { name: "expected", of: (row) => A.outcomes.indexOf(row.top), show: (row) => A.outcomeNames[row.top] },
-    { name: "phase", of: (row) => phases().indexOf(row.phase), show: (row) => row.phase },
+    { name: "expected", of: (row) => row.top, by: (row) => A.outcomes.indexOf(row.top), show: (row) => A.outcomeNames[row.top] },
+    { name: "phase", of: (row) => row.phase, by: (row) => phases().indexOf(row.phase) },
     { name: "score before", of: (row) => row.score, show: (row) => [A.el("bdi", null, row.batting_team), " " + row.score + "/" + row.wickets + " v ", A.el("bdi", null, row.bowling_team)] },
     { name: "date", of: (row) => row.date },
     { name: "match and ball", of: (row) => row.match_id + " " + row.innings + ":" + row.index, show: (row) => A.el("code", null, row.match_id + " " + row.innings + ":" + row.index) },
