@@ -17,7 +17,7 @@
     A.leave.push(() => { page = data = null; clearTimeout(typing); });
     try {
       const found = await fetch("/data/corpus/figures.json", { cache: "no-store" }).catch(() => { throw new Error("the server does not answer"); });
-      const figures = await found.json();
+      const figures = await found.json().catch(() => ({ error: "the server said " + found.status }));
       if (here !== page) return;
       if (!found.ok) throw new Error(figures.error);
       data = figures;
@@ -51,17 +51,18 @@
     const f = data.figures, c = data.corpus, title = "Corpus: " + many(f.balls) + " balls of " + (f.matches === 1 ? "1 match" : many(f.matches) + " matches");
     A.put("corpus-title", title);
     document.title = title + " | attnlens";
-    const when = f.first === null ? "" : f.first === f.last ? ", " + f.first : ", " + f.first + " to " + f.last;
+    const when = f.first === null ? "" : f.first === f.last ? f.first : f.first + " to " + f.last;
     const cautions = [
       f.in_training ? many(f.in_training) + " of " + (f.matches === 1 ? "1 match was, or may have" : many(f.matches) + " matches were, or may have") + " been, in the model's training: it looks better there than it is." : null,
       c.history ? null : "Ratings of players and grounds are the checkpoint's own, not those of each match's date: of earlier matches they know too much.",
+      f.matches === 1 ? "Means over one match have no intervals: those are over matches." : null,
       c.finished < c.parts ? "Only " + c.finished + " of " + c.parts + " parts are finished: the figures are of those; open this page again for more." : null,
       c.skipped ? A.count(c.skipped, "file") + " could not be read and left out." : null,
       page.open.length ? null : "No match is open: surprising balls are links where theirs is.",
     ].filter(Boolean);
     const link = (name, words) => A.el("a", { href: "/files/corpus/" + name, download: "" }, words);
     A.put("corpus-about",
-      A.el("p", { class: "lead" }, f.competitions === 1 ? "1 competition" : f.competitions + " competitions", when, "; model ", c.model.name.split(/[\\/]/).pop(), " (" + c.model.sha256.slice(0, 12) + "). Intervals are of 95%. To take away: ",
+      A.el("p", { class: "lead" }, [f.competitions ? A.count(f.competitions, "competition") : null, when].filter(Boolean).join(", "), "; model ", c.model.name.split(/[\\/]/).pop(), " (" + c.model.sha256.slice(0, 12) + "). Intervals are of 95%. To take away: ",
         link("report.html", "a page that prints"), ", ", link("report.json", "all figures"), "."),
       cautions.length ? A.el("ul", { class: "cautions" }, cautions.map((one) => A.el("li", null, one))) : null);
   }
@@ -273,15 +274,15 @@
   ];
   let wanted = 0;
   async function surprises() {
-    const turn = (wanted += 1), here = page, narrow = chosen.phase || chosen.outcome || chosen.player.trim();
+    const turn = (wanted += 1), here = page, { phase, outcome } = chosen, player = chosen.player.trim();
     let rows = data.surprises.balls, words = "The two most surprising of each outcome";
-    if (narrow) {
+    if (phase || outcome || player) {
       try {
-        const asked = new URLSearchParams({ phase: chosen.phase, outcome: chosen.outcome, player: chosen.player.trim() });
+        const asked = new URLSearchParams({ phase, outcome, player });
         const found = await A.get("/data/corpus/balls.json?" + asked + "&of=" + data.corpus.finished);
         if (turn !== wanted || here !== page) return;
         rows = found.balls;
-        const which = [chosen.outcome && A.outcomeNames[chosen.outcome], chosen.phase, chosen.player.trim() && "by or to “" + chosen.player.trim() + "”"].filter(Boolean).join(", ");
+        const which = [outcome && A.outcomeNames[outcome], phase, player && "by or to “" + player + "”"].filter(Boolean).join(", ");
         words = (found.found > rows.length ? "The " + rows.length + " most surprising of " + many(found.found) + " balls: " : A.count(found.found, "ball") + ": ") + which;
       } catch (error) {
         if (turn !== wanted || here !== page) return;
