@@ -141,7 +141,7 @@ def test_what_is_taken_away_holds_what_is_shown(opened: Any, folder: Path) -> No
 
 
 def test_on_a_phone_every_page_is_in_sight_and_nothing_sticks_out(
-    chromium: Any, folder: Path, shown: Server
+    chromium: Any, shown: Server
 ) -> None:
     context = chromium.new_context(viewport={"width": 390, "height": 800})
     page = context.new_page()

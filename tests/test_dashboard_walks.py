@@ -152,7 +152,7 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         links = page.locator(".top nav a").all()
         places = [one.bounding_box() for one in links]
         assert len(places) == 5
-        assert all(0 <= one["x"] and one["x"] + one["width"] <= 390 for one in places)
+        assert all(one["x"] >= 0 and one["x"] + one["width"] <= 390 for one in places)
         if path == SAMPLE:
             page.wait_for_selector(".claims")
         # Nothing sticks out of its panel, either.
