@@ -1,8 +1,9 @@
 """Every page of the dashboard as pictures: desktop and phone, light and dark.
 
-    python benchmarks/dashboard_screenshots.py docs/screenshots
+    python benchmarks/dashboard_screenshots.py docs/screenshots [PAGE...]
 
-Only the simulated sample match and a recording of an untrained layer are shown.
+Only the simulated sample match, a corpus of it alone and a recording of an untrained layer are
+shown. Names of pages after the folder: only those.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ PAGES = {
     "claims": BALL,
     "compare": "/compare",
     "heads": "/heads",
+    "corpus": "/corpus",
     "recordings": "/recordings",
     "recording": "/recording/encoder.safetensors",
     "difference": "/recordings/compare",
@@ -71,10 +73,18 @@ def heads_of_sample(folder: Path) -> Path:
     return folder / "heads.json"
 
 
+def corpus_of_sample(folder: Path) -> Path:
+    """The one sample match as a corpus, with the claims of some of its balls tested."""
+    options = ("--out", "corpus", "--evidence", "60")
+    answer = run_process(folder, "corpus", "explain", SAMPLE, *options)
+    assert answer.status == 0, answer.err
+    return folder / "corpus"
+
+
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("match", "head", "claims", "compare", "difference", "model"):
+    if name in ("match", "head", "claims", "compare", "difference", "model", "corpus"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name in ("match", "head", "claims"):
         page.wait_for_selector(".claims", timeout=60_000)
@@ -122,11 +132,12 @@ def smaller(picture: bytes) -> bytes:
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
-    target = Path(sys.argv[1])
+    target, wanted = Path(sys.argv[1]), sys.argv[2:] or list(PAGES)
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         recordings, heads = encoder_recordings(Path(name)), heads_of_sample(Path(name))
-        arguments = (SAMPLE, *recordings, "--heads", heads)
+        corpus = corpus_of_sample(Path(name))
+        arguments = (SAMPLE, *recordings, "--heads", heads, "--corpus", corpus)
         with serving(Path(name), *arguments) as server, sync_playwright() as started:
             browser = started.chromium.launch(executable_path=browser_path(), args=list(SWITCHES))
             for size, (width, height) in SIZES.items():
@@ -135,11 +146,11 @@ def main() -> None:
                         viewport={"width": width, "height": height}, color_scheme=theme
                     )
                     page = context.new_page()
-                    for page_name, path in PAGES.items():
-                        page.goto(server.url + path)
+                    for page_name in wanted:
+                        page.goto(server.url + PAGES[page_name])
                         settle(page, page_name)
                         whole = {"full_page": True} if page_name in WHOLE else {}
-                        if page_name == "match":
+                        if page_name in ("match", "corpus"):
                             top = {"x": 0, "y": 0, "width": width, "height": TALL}
                             whole = {"full_page": True, "clip": top}
                         picture = smaller(page.screenshot(**whole))

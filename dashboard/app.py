@@ -7,11 +7,20 @@ from typing import Any, Final
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc
 
-from attnlens.dashboard import pages
+from attnlens.dashboard.corpus_page import corpus_page
 from attnlens.dashboard.figures import CONFIG, empty_heat_map
+from attnlens.dashboard.frame import frame
 from attnlens.dashboard.functions import Functions
 from attnlens.dashboard.heads_page import heads_page
 from attnlens.dashboard.library import Library
+from attnlens.dashboard.match_pages import compare_page, home, match_page
+from attnlens.dashboard.model_pages import model_page, models_page
+from attnlens.dashboard.parts import Page, lost
+from attnlens.dashboard.recording_pages import (
+    compare_recordings_page,
+    recording_page,
+    recordings_page,
+)
 from attnlens.dashboard.routes import add_routes
 from attnlens.dashboard.security import protect
 from attnlens.dashboard.work import Answers
@@ -64,7 +73,7 @@ def create_app(
             {"name": "attnlens-model", "content": functions.models[0]},
         ],
     )
-    app.layout = pages.frame(
+    app.layout = frame(
         public=public, heads=functions.heads is not None, corpus=functions.corpus is not None
     )
     add_routes(app, functions, matches, recordings, Answers(), public=public)
@@ -102,37 +111,37 @@ def create_app(
 
 def page_of(
     key: str, functions: Functions, matches: Library, recordings: Library, public: bool
-) -> pages.Page:
+) -> Page:
     """The page of an address, ``match/NAME`` for every ball of that match."""
     if key == "":
-        return pages.home(matches, public=public)
+        return home(matches, public=public)
     if key == "compare":
-        return pages.compare_page(matches, functions.models)
+        return compare_page(matches, functions.models)
     if key == "heads" and functions.heads is not None:
         return heads_page(functions.heads)
     if key == "recordings":
-        return pages.recordings_page(recordings, public=public)
+        return recordings_page(recordings, public=public)
     if key == "corpus" and functions.corpus is not None:
-        return pages.corpus_page()
+        return corpus_page(matches)
     if key == "recordings/compare":
-        return pages.compare_recordings_page(recordings)
+        return compare_recordings_page(recordings)
     if key == "models":
-        return pages.models_page(functions.inside.models)
+        return models_page(functions.inside.models)
     if (found := MODEL.fullmatch(key)) and found[1] in functions.inside.models:
-        return pages.model_page(found[1], functions.inside)
+        return model_page(found[1], functions.inside)
     if found := MATCH.fullmatch(key):
         shown = matches.get(found[1])
         if shown is not None and any(one["balls"] for one in shown.about["innings"]):
-            return pages.match_page(shown, functions.models, functions.texts)
+            return match_page(shown, functions.models, functions.texts)
         if shown is not None:
-            return pages.lost("No ball was bowled in this match.")
-        return pages.lost(
+            return lost("No ball was bowled in this match.")
+        return lost(
             "This match is not open (any more). What was uploaded is kept only for a while: "
             "bring the file again."
         )
     if found := RECORDING.fullmatch(key):
         shown = recordings.get(found[1])
         if shown is not None:
-            return pages.recording_page(shown)
-        return pages.lost("This recording is not open (any more).")
-    return pages.lost("There is no such page.")
+            return recording_page(shown)
+        return lost("This recording is not open (any more).")
+    return lost("There is no such page.")

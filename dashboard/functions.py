@@ -27,6 +27,39 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """How a match stands that is being followed.
+
+    Attributes:
+        match: the match where it has changed since it was last asked, or ``None``.
+        as_of: when its last good state was read, in seconds since 1970.
+        trouble: why the file is not in that state any more, in one line; ``None`` where it is.
+    """
+
+    match: Any | None
+    as_of: float
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """A corpus of many matches.
+
+    Attributes:
+        finished: how many of its parts there are now; more, and what was told is told anew.
+        figures: those of its report. Raises `AttnlensError` where it cannot be read.
+        balls: part of a player's name, a phase and an outcome, each empty for all, to the most
+            surprising ``balls`` and how many were ``found``. Raises the same.
+        page: figures to a report page of their own.
+    """
+
+    finished: Callable[[], int]
+    figures: Callable[[], Data]
+    balls: Callable[[str, str, str], Data]
+    page: Callable[[Data], str]
+
+
+@dataclass(frozen=True, slots=True)
 class Functions:
     """Each takes plain data or a match, which the dashboard only passes on.
 
@@ -41,7 +74,7 @@ class Functions:
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
         inside: the reference models.
-        corpus: what makes the report page of a corpus, where one was given, and its figures.
+        corpus: a corpus, where one was given.
         heads: what heads do across matches (``attnlens heads --json``), where it was given.
     """
 
@@ -55,5 +88,5 @@ class Functions:
     page: Callable[[str, str], str]
     models: tuple[str, ...]
     inside: Inside
-    corpus: tuple[Callable[[], str], Callable[[], Data]] | None = None
+    corpus: Summed | None = None
     heads: Data | None = None

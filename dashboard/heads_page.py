@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dash import dcc, html
 
-from attnlens.dashboard.pages import marked
+from attnlens.dashboard.parts import marked
 from attnlens.errors import InputError
 
 MOST_LIFT: Final = 4.0

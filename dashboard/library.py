@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from attnlens.dashboard.functions import Functions
+from attnlens.dashboard.functions import Functions, Looked
 from attnlens.errors import InputError
 
 MOST_UPLOADED: Final = 64
@@ -33,17 +33,20 @@ class Shown:
         value: the match as the reader gave it, or the page as text.
         about: the match's plain data, or the recording's name.
         sample: whether it is the one that is there where none was given.
-        newer: the match where it has changed since it was last asked; ``None`` where the match is
-            not being followed.
+        look: how the match stands now; ``None`` where it is not being followed.
         version: how often it has changed.
+        as_of: when it was read, in seconds since 1970, where it is being followed.
+        trouble: why its file is not as it was then, where it is not.
     """
 
     key: str
     value: Any
     about: dict[str, Any]
     sample: bool = False
-    newer: Callable[[], Any] | None = None
+    look: Callable[[], Looked] | None = None
     version: int = 0
+    as_of: float | None = None
+    trouble: str | None = None
 
 
 def safe_name(text: str) -> str:
@@ -75,24 +78,25 @@ class Library:
         return self._given.get(key)
 
     def give(
-        self, match: Any, *, sample: bool = False, newer: Callable[[], Any] | None = None
+        self, match: Any, *, sample: bool = False, look: Callable[[], Looked] | None = None
     ) -> Shown:
         """A match from the command line."""
         about = self._functions.match(match)
-        return self._add_given(about["match_id"], match, about, sample, newer)
+        return self._add_given(about["match_id"], match, about, sample, look)
 
     def refreshed(self, key: str) -> Shown | None:
         """What has that key, as it stands now where it is being followed."""
         shown = self.get(key)
-        if shown is None or shown.newer is None:
+        if shown is None or shown.look is None:
             return shown
+        look = shown.look
         with self._following:
-            shown = self._given[key]
-            match = None if shown.newer is None else shown.newer()
-            if match is not None:
-                about = self._functions.match(match)
-                shown = replace(shown, value=match, about=about, version=shown.version + 1)
-                self._given[key] = shown
+            shown, found = self._given[key], look()
+            shown = replace(shown, as_of=found.as_of, trouble=found.trouble)
+            if found.match is not None:
+                about = self._functions.match(found.match)
+                shown = replace(shown, value=found.match, about=about, version=shown.version + 1)
+            self._given[key] = shown
         return shown
 
     def give_recording(self, path: str) -> Shown:
@@ -106,13 +110,13 @@ class Library:
         value: Any,
         about: dict[str, Any],
         sample: bool = False,
-        newer: Callable[[], Any] | None = None,
+        look: Callable[[], Looked] | None = None,
     ) -> Shown:
         wanted = key = safe_name(name)
         number = 2
         while key in self._given:
             key, number = f"{wanted}-{number}", number + 1
-        self._given[key] = Shown(key, value, about, sample, newer)
+        self._given[key] = Shown(key, value, about, sample, look)
         return self._given[key]
 
     def upload(self, name: str, content: bytes, *, recording: bool = False) -> Shown:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from dash import Dash
 from flask import Response, request
 
-from attnlens.dashboard.functions import Functions
+from attnlens.dashboard.functions import Functions, Summed
 from attnlens.dashboard.library import Library, Shown
 from attnlens.dashboard.security import from_our_page, plain
 from attnlens.dashboard.work import Answers, BusyError
@@ -25,6 +25,8 @@ MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
 MOST_INPUT: Final = 400
 """Characters of an input of a reference model."""
+MOST_SOUGHT: Final = 80
+"""Characters of a name that is looked for."""
 KINDS: Final = {
     "txt": "text/plain",
     "md": "text/markdown",
@@ -125,7 +127,7 @@ def add_routes(
                 ("innings", shown.key, shown.version, innings, model),
                 lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
             ),
-            lasting=shown.newer is None,
+            lasting=shown.look is None,
         )
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
@@ -133,7 +135,7 @@ def add_routes(
     def explanation(shown: Shown, innings: int, ball: int) -> Response:
         ahead = "ahead" in request.args
         packed = explained(shown, innings, ball, model_asked(), ahead)
-        return _sent(packed, lasting=shown.newer is None)
+        return _sent(packed, lasting=shown.look is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
     @matched
@@ -144,7 +146,7 @@ def add_routes(
                 ("effects", shown.key, shown.version, innings, ball, model),
                 lambda: functions.effects(shown.value, innings, ball, model),
             ),
-            lasting=shown.newer is None,
+            lasting=shown.look is None,
         )
 
     @server.get("/live/<key>.json")
@@ -153,7 +155,13 @@ def add_routes(
         shown = matches.refreshed(key)
         if shown is None:
             return _problem(f"the match {key} {gone}", 404)
-        said = json.dumps({"version": shown.version, "about": shown.about}, ensure_ascii=False)
+        told = {
+            "version": shown.version,
+            "about": shown.about,
+            "as_of": shown.as_of,
+            "trouble": None if shown.trouble is None else plain(shown.trouble),
+        }
+        said = json.dumps(told, ensure_ascii=False)
         response = Response(said, mimetype="application/json")
         response.headers["Cache-Control"] = "no-store"
         return response
@@ -253,32 +261,40 @@ def add_routes(
         kind = KINDS[file.rpartition(".")[2]]
         return _file(answers.run(lambda: make(name)), f"{name}-{file}", kind)
 
-    def corpus_text(name: str) -> str:
-        assert functions.corpus is not None
-        page, figures = functions.corpus
-        make = page if name == "report.html" else figures
-        told = json.loads(gzip.decompress(answers.get(("corpus", name), make)))
-        return told if name == "report.html" else json.dumps(told, ensure_ascii=False)
+    def figures_of(corpus: Summed) -> bytes:
+        found: bytes = answers.get(("corpus", corpus.finished()), corpus.figures)
+        return found
 
-    @server.get("/corpus/report.html")
+    @server.get("/data/corpus/figures.json")
     @_answered
-    def corpus_report() -> Response:
+    def corpus_figures() -> Response:
         if functions.corpus is None:
             return _problem("no corpus is open", 404)
-        response = Response(corpus_text("report.html"), mimetype="text/html")
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors 'self'"
+        return _sent(figures_of(functions.corpus), lasting=False)
+
+    @server.get("/data/corpus/balls.json")
+    @_answered
+    def corpus_balls() -> Response:
+        corpus = functions.corpus
+        if corpus is None:
+            return _problem("no corpus is open", 404)
+        player, phase, outcome = (
+            request.args.get(name, "")[:MOST_SOUGHT] for name in ("player", "phase", "outcome")
         )
-        return response
+        key = ("corpus balls", corpus.finished(), player, phase, outcome)
+        found = answers.get(key, lambda: corpus.balls(player, phase, outcome))
+        return _sent(found, lasting=False)
 
     @server.get("/files/corpus/<name>")
     @_answered
     def corpus_file(name: str) -> Response:
         if functions.corpus is None or name not in ("report.html", "report.json"):
             return _problem(f"there is no file {name}", 404)
-        kind = "text/html" if name == "report.html" else "application/json"
-        return _file(corpus_text(name), f"attnlens-corpus-{name}", kind)
+        told = json.loads(gzip.decompress(figures_of(functions.corpus)))
+        if name == "report.html":
+            return _file(functions.corpus.page(told), "attnlens-corpus-report.html", "text/html")
+        text = json.dumps(told, ensure_ascii=False)
+        return _file(text, "attnlens-corpus-report.json", "application/json")
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:

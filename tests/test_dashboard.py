@@ -206,6 +206,17 @@ def test_a_match_that_is_being_played_grows_on_the_page(
         expect(page.locator("#toast")).to_contain_text("a new ball has come")
         assert ball(page) == 1
         assert page.locator(".slider").get_attribute("aria-valuemax") == "32"
+        expect(page.locator("#live")).to_contain_text("Followed; last changed at")
+        # What is no match any more leaves the page as it was, and the page says so.
+        path.write_text("nothing to do with cricket\n", encoding="utf-8")
+        expect(page.locator("#live.trouble")).to_contain_text("Shown as it stood at")
+        assert str(tmp_path) not in page.locator("#live").text_content()
+        path.unlink()
+        expect(page.locator("#live")).to_contain_text("live.csv: is not there any more")
+        assert page.locator(".slider").get_attribute("aria-valuemax") == "32"
+        path.write_text("".join(lines[:34]), encoding="utf-8")
+        expect(page.locator(".slider")).to_have_attribute("aria-valuemax", "33")
+        expect(page.locator("#live")).to_have_class("quiet")
         page.goto("about:blank")  # it would go on asking
     assert before != score
 

@@ -305,7 +305,7 @@ def test_a_corpus_is_shown_as_its_report(tmp_path: Path, sample_match_path: Path
     assert made.status == 0, made.err
     told = run_process(tmp_path, "corpus", "report", "corpus", "--json")
     with serving(tmp_path, sample_match_path, "--corpus", "corpus") as one:
-        status, page, headers = one.get("/corpus/report.html")
+        status, page, headers = one.get("/files/corpus/report.html")
         assert (status, headers["Content-Type"].split(";")[0]) == (200, "text/html")
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert page.decode() + "\n" == run_process(tmp_path, "corpus", "report", "corpus").out

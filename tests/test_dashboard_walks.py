@@ -149,6 +149,10 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        links = page.locator(".top nav a").all()
+        places = [one.bounding_box() for one in links]
+        assert len(places) == 5
+        assert all(one["x"] >= 0 and one["x"] + one["width"] <= 390 for one in places)
         if path == SAMPLE:
             page.wait_for_selector(".claims")
         # Nothing sticks out of its panel, either.

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlens.cricket.explain import explain_ball
+from attnlens.cricket.followed import Followed
 from attnlens.cricket.following import SETTLED, Growing
+from attnlens.cricket.match import Match
 from attnlens.cricket.naming import BallReference
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.trained import load_predictor
@@ -21,6 +23,20 @@ from attnlens.errors import MatchFileError
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 LINES = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
+
+NO_BALL = json.dumps(
+    {
+        "meta": {"data_version": "1.1.0", "created": "2024-03-23", "revision": 1},
+        "info": {
+            "dates": ["2024-03-23"],
+            "gender": "male",
+            "match_type": "T20",
+            "teams": ["A", "B"],
+        },
+        "innings": [],
+    }
+)
+"""A match of which nothing was played."""
 
 
 class Clock:
@@ -160,3 +176,52 @@ def test_what_cannot_be_followed_is_one_line(
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_a_followed_match_keeps_its_last_good_state_and_says_why(tmp_path: Path) -> None:
+    path, clock = tmp_path / "match.csv", Clock()
+    path.write_text("".join(LINES[:31]), encoding="utf-8")
+    followed = Followed(str(path), read_match(path), clock)
+
+    def later(content: str | None, seconds: float = SETTLED) -> Match | None:
+        """What is new once the file has been as told for so long."""
+        if content is None:
+            path.unlink()
+        else:
+            path.with_suffix(".new").write_text(content, encoding="utf-8")
+            path.with_suffix(".new").replace(path)
+        found = followed.newer()
+        clock.now += seconds
+        return followed.newer() or found
+
+    assert later("".join(LINES[:31])) is None
+    assert followed.trouble is None
+    good = followed.as_of
+    for content, wrong in (
+        ("no match at all\n", "match.csv: "),
+        (None, "match.csv: is not there any more"),
+        ("", "match.csv: the file is empty"),
+        ("".join(LINES[:1]), "match.csv: has a header and no deliveries"),
+        (NO_BALL, "match.csv: holds no ball any more"),
+        ("".join(LINES[:11]), "match.csv: holds 10 balls, where there were 30"),
+        ("".join(LINES[:31]).replace("Copperfield", "Elsewhere"), "match.csv: holds another match"),
+    ):
+        assert later(content) is None
+        assert (followed.trouble or "").startswith(wrong), content
+        assert str(tmp_path) not in str(followed.trouble)
+        assert (len(followed.match.innings[0].deliveries), followed.as_of) == (30, good)
+    # Said as long as it lasts, not forgotten when the junk changes.
+    later("junk\n")
+    assert later("more junk\n", 0) is None
+    assert followed.trouble is not None
+    found = later("".join(LINES[:32]))
+    assert found is not None
+    assert followed.match is found
+    assert len(found.innings[0].deliveries) == 31
+    assert followed.trouble is None
+    assert followed.as_of > good
+    # A ball that the scorer takes back is a correction, and what soon is good again no trouble.
+    assert later("".join(LINES[:31])) is not None
+    path.unlink()
+    assert followed.newer() is None
+    assert followed.trouble is None

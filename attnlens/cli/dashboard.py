@@ -14,7 +14,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match import Match
-    from attnlens.dashboard.functions import Functions, Inside
+    from attnlens.dashboard.functions import Functions, Inside, Looked, Summed
     from attnlens.dashboard.library import Library
 
 MOST_MATCHES = 200
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _first(address: str, matches: Library) -> str:
     """The page to begin with: the match, where there is one."""
-    from attnlens.dashboard.pages import match_link
+    from attnlens.dashboard.match_pages import match_link
 
     given = matches.given
     return address.rstrip("/") + match_link(given[0]) if len(given) == 1 else address
@@ -124,7 +124,7 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
         if options.follow and alone:
             match = read_match(path, growing=True)
-            matches.give(match, newer=_newer(path, match))
+            matches.give(match, look=_look(path, match))
             count += 1
             continue
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
@@ -139,24 +139,23 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
             progress(f"reading {path}: {count} matches")
         if skipped:
             print(f"attnlens: {path}: {len(skipped)} could not be read", file=sys.stderr)
-    if options.follow and not any(shown.newer for shown in matches.given):
+    if options.follow and not any(shown.look for shown in matches.given):
         raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
     if not options.files:
         matches.give(_sample(), sample=True)
 
 
-def _newer(path: str, match: Match) -> Callable[[], Match | None]:
-    """What gives the match anew where its file has changed."""
-    from attnlens.cricket.following import Growing
+def _look(path: str, match: Match) -> Callable[[], Looked]:
+    """What tells how the match of a file stands that somebody is still writing."""
+    from attnlens.cricket.followed import Followed
+    from attnlens.dashboard.functions import Looked
 
-    growing = Growing(path)
-    growing.begin(match)
+    followed = Followed(path, match)
 
-    def newer() -> Match | None:
-        news = growing.poll()
-        return None if news is None else news.match
+    def look() -> Looked:
+        return Looked(followed.newer(), followed.as_of, followed.trouble)
 
-    return newer
+    return look
 
 
 def _sample() -> Match:
@@ -234,21 +233,33 @@ def _functions(options: argparse.Namespace) -> Functions:
     )
 
 
-def _corpus(folder: str) -> tuple[Callable[[], str], Callable[[], dict[str, Any]]]:
-    """A corpus's report page and its figures, worked out once somebody looks."""
-    from functools import cache
-
+def _corpus(folder: str) -> Summed:
+    """A corpus, read when somebody looks."""
     from attnlens.corpus.folder import Corpus
+    from attnlens.corpus.listed import surprising_balls
     from attnlens.corpus.report import report_data
+    from attnlens.dashboard.functions import Summed
     from attnlens.render.corpus_page import render_corpus
 
-    Corpus(Path(folder)).manifest  # noqa: B018  # no corpus is told before anything is served
+    corpus = Corpus(Path(folder))
+    corpus.manifest  # noqa: B018  # no corpus is told before anything is served
 
-    @cache
-    def figures() -> dict[str, Any]:
-        return report_data(folder)
+    def told(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Without the folder: who looks may be on another machine."""
+        try:
+            return make()
+        except InputError as error:
+            name = os.path.basename(os.path.abspath(folder))
+            raise InputError(error.problem, path=name, remedy=error.remedy) from None
 
-    return lambda: render_corpus(figures()), figures
+    return Summed(
+        finished=lambda: len(corpus.finished()),
+        figures=lambda: told(lambda: report_data(folder)),
+        balls=lambda player, phase, outcome: told(
+            lambda: surprising_balls(folder, player=player, phase=phase, outcome=outcome)
+        ),
+        page=render_corpus,
+    )
 
 
 def _inside() -> Inside:

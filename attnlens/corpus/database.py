@@ -26,7 +26,7 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
     """A locked connection with the corpus's tables.
 
     Raises:
-        InputError: DuckDB is not installed, or no part is finished.
+        InputError: DuckDB is not installed, no part is finished, or a table cannot be read.
     """
     try:
         import duckdb
@@ -62,6 +62,13 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         yield connection
+    except duckdb.Error as error:
+        reason = _complaint(error).replace(f"{os.path.realpath(corpus.folder)}{os.sep}", "")
+        raise InputError(
+            f"cannot be read ({reason})",
+            path=corpus.folder,
+            remedy="make it again with `attnlens corpus explain ... --restart`",
+        ) from None
     finally:
         connection.close()
 

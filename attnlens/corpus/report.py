@@ -20,6 +20,7 @@ from attnlens.corpus.folder import Corpus
 from attnlens.corpus.intervals import ratio_interval, wilson
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings_update import PHASES
+from attnlens.errors import InputError
 from attnlens.explanation.heatmap import SHARES
 from attnlens.models.predictor import FUSED
 from attnlens.models.temporal import SCALES
@@ -63,12 +64,20 @@ def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> d
     """The report's figures.
 
     Raises:
-        InputError: there is no corpus, no part of it is finished, or DuckDB is not installed.
+        InputError: there is no corpus, no part of it is finished, no ball is in it, it is damaged,
+            or DuckDB is not installed.
     """
     least = least or Least()
     corpus = Corpus(Path(folder))
     manifest, finished = corpus.manifest, corpus.finished()
     with opened(corpus) as connection:
+        [played] = table(connection, "select count(actual) as balls from balls")
+        if not played["balls"]:
+            raise InputError(
+                "holds no ball that was bowled",
+                path=corpus.folder,
+                remedy="add matches that were played: `attnlens corpus explain`",
+            )
         tested = "evidence" in next(iter(finished.values()))["tables"]
         told = {
             "kind": "attnlens corpus report",
@@ -254,7 +263,7 @@ def _surprises(connection: DuckDBPyConnection, least: Least) -> dict[str, Any]:
     balls = table(
         connection,
         "select match_id, innings, index, label, date, competition, batting_team, bowling_team, "
-        "batter, bowler, actual, top, surprise_bits, score, wickets from balls "
+        "batter, bowler, phase, actual, top, surprise_bits, score, wickets from balls "
         "where surprise_bits is not null and not super_over "
         "qualify row_number() over (partition by actual order by surprise_bits desc, match_id, "
         "innings, index) <= ? order by surprise_bits desc, match_id, innings, index",

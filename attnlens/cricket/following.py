@@ -100,6 +100,8 @@ class Growing:
 
     def _news(self, match: Match) -> News | None:
         balls = _balls(match)
+        if not balls and self._balls:
+            self.trouble = MatchFileError("holds no ball any more", path=self.source)
         if not balls or balls == self._balls:
             return None
         bowled = tuple(reference for reference in balls if reference not in self._balls)

@@ -35,7 +35,7 @@
   function mark(first) {
     const here = first === "match" ? "" : first === "recording" ? "recordings" : first;
     document.querySelectorAll(".top nav a").forEach((link) => {
-      if (new URL(link.href).pathname === "/" + here) { link.setAttribute("aria-current", "page"); link.parentNode.scrollLeft = link.offsetLeft - link.parentNode.offsetLeft - 40; }
+      if (new URL(link.href).pathname === "/" + here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     });
   }
@@ -112,8 +112,12 @@
     return "/match/" + encodeURIComponent(key) + "/innings/" + first.number + "/ball/1";
   }
   A.matchAddress = matchAddress;
-  // Dash's own way to another page: its location changes, and the page is asked for.
-  function go(path) { window.dash_clientside.set_props("url", { pathname: path, search: "" }); }
+  // As a link of Dash goes to another page: the address is there before that page looks at it.
+  function go(path) {
+    history.pushState({}, "", path);
+    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+    window.scrollTo(0, 0);
+  }
   A.go = go;
   // What somebody brought stays known to that browser alone.
   const listed = (name) => { try { return JSON.parse(localStorage.getItem("attnlens-" + name)) || []; } catch (error) { return []; } };
@@ -137,5 +141,5 @@
       } }))));
   };
   A.pages.recording = () => document.querySelector("iframe.recording").addEventListener("load", A.useTheme);
-  A.pages.corpus = A.pages.measured = A.pages.lost = () => {};
+  A.pages.measured = A.pages.lost = () => {};
 })();

@@ -32,19 +32,34 @@
   const EVERY = 1000;
   function follow() {
     let silent = 0;
-    const timer = setInterval(async () => {
-      const live = await fetch("/live/" + encodeURIComponent(page.key) + ".json", { cache: "no-store" }).then((said) => said.json()).catch(() => null);
+    const look = async () => {
+      const here = page;
+      const live = await fetch("/live/" + encodeURIComponent(page.key) + ".json", { cache: "no-store" }).then((said) => (said.ok ? said.json() : null)).catch(() => null);
+      if (here !== page) return;
       silent = live ? 0 : silent + 1;
-      if (silent === 3) A.toast("the server does not answer: what comes is shown when it does");
-      const last = live && live.about && live.about.innings.filter((one) => one.balls).slice(-1)[0];
+      if (live) standing(live.trouble, live.as_of);
+      else if (silent >= 3) standing("the server does not answer", page.asOf);
+      const last = live && live.about.innings.filter((one) => one.balls).slice(-1)[0];
       if (!last || !innings || !A.atVersion(page.key, live.version)) return;
-      const atEnd = state.ball === innings.count && page.about.innings.filter((one) => one.balls).slice(-1)[0].number === state.number;
+      const played = page.about.innings.filter((one) => one.balls), atEnd = state.ball === innings.count && played.slice(-1)[0].number === state.number;
+      const balls = (all) => all.reduce((sum, one) => sum + one.balls, 0), more = balls(live.about.innings) > balls(played);
       page.about = live.about;
-      if (atEnd) Object.assign(state, { number: last.number, ball: last.balls, lit: new Set(), claim: null });
+      if (atEnd || !live.about.innings.some((one) => one.number === state.number && one.balls)) Object.assign(state, { number: last.number, ball: last.balls, lit: new Set(), claim: null });
       await open();
-      A.toast(atEnd ? innings.describe(innings.count - 1) : "a new ball has come: " + last.batting + " " + last.total + "/" + last.wickets);
-    }, EVERY);
+      if (page) A.toast(!more ? "balls that were there before have been changed" : atEnd ? innings.describe(innings.count - 1) : "a new ball has come: " + last.batting + " " + last.total + "/" + last.wickets);
+    };
+    const timer = setInterval(look, EVERY);
     A.leave.push(() => clearInterval(timer));
+    look();
+  }
+  // One line: when what is shown was good, and what is wrong since.
+  function standing(trouble, asOf) {
+    const node = A.at("live"), when = asOf ? new Date(1000 * asOf).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false }) : null;
+    page.asOf = asOf;
+    const words = trouble ? "Shown as it stood at " + (when || "the beginning") + ": " + trouble + "; taken up again when that is mended" : "Followed; last changed at " + when;
+    if (node.textContent === words) return;
+    node.className = trouble ? "trouble" : "quiet";
+    node.textContent = words;
   }
 
   function fromAddress() {

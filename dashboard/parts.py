@@ -1,0 +1,73 @@
+"""What pages are made of: panels, places to bring a file, what a page hands to its script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+Page = list[Any]
+
+
+def marked(**named: str) -> dict[str, Any]:
+    """Attributes with a hyphen in their names: ``aria_label`` is ``aria-label``."""
+    return {name.replace("_", "-"): value for name, value in named.items()}
+
+
+def loading(text: str) -> html.P:
+    return html.P(text, className="loading")
+
+
+def panel(
+    name: str, title: str, *children: Any, lead: str = "", files: bool = True, **more: Any
+) -> html.Section:
+    """A part of a page with its heading, and a place for what can be taken away."""
+    return html.Section(
+        [
+            html.Div(
+                [
+                    html.H2(title, id=f"{name}-title"),
+                    html.P(lead, className="lead") if lead else None,
+                    html.Div(id=f"{name}-tools", className="panel-tools") if files else None,
+                ],
+                className="panel-head",
+            ),
+            *children,
+        ],
+        id=name,
+        className="panel",
+        **marked(aria_labelledby=f"{name}-title"),
+        **more,
+    )
+
+
+def drop(kind: str, what: str) -> html.Div:
+    """A place to bring a file; the page's script wires it."""
+    return html.Div(
+        [
+            html.Button(f"Open {what}", className="drop-button", **marked(data_upload=kind)),
+            html.Span("or drop it here", className="quiet"),
+            html.P("", className="drop-said", role="alert"),
+        ],
+        className="drop",
+        **marked(data_drop=kind),
+    )
+
+
+def store(page: str, data: dict[str, Any]) -> dcc.Store:
+    return dcc.Store(id="page-data", data={"page": page, **data})
+
+
+def lost(text: str) -> Page:
+    """Where an address leads nowhere."""
+    return [
+        html.Div(
+            [
+                html.H1("Nothing is here"),
+                html.P(text, className="lead"),
+                dcc.Link("To the matches", href="/", className="button"),
+            ],
+            className="hero",
+        ),
+        store("lost", {}),
+    ]

@@ -1,0 +1,79 @@
+"""The pages of recordings: those that are open, one, and two beside each other."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from dash import dcc, html
+
+from attnlens.dashboard.library import Library, Shown
+from attnlens.dashboard.parts import Page, drop, panel, store
+
+
+def recordings_page(recordings: Library, *, public: bool) -> Page:
+    cards = [
+        html.Li(
+            dcc.Link(
+                [html.B(shown.about["name"]), html.Span("heat maps of every site and head")],
+                href=f"/recording/{quote(shown.key)}",
+                className="card",
+            )
+        )
+        for shown in recordings.given
+    ]
+    none = html.P(
+        "No recording is open. One is made with attnlens.record(model) and saved with "
+        "recording.save(FILE); any PyTorch model with attention will do.",
+        className="empty",
+    )
+    return [
+        html.H1("Recordings"),
+        panel(
+            "recordings",
+            "Open",
+            html.Ul(cards, className="cards") if cards else none,
+            html.Ul(id="brought-recordings", className="cards"),
+            None if public else drop("recording", "a saved recording (.safetensors)"),
+            files=False,
+        ),
+        html.P(dcc.Link("Compare two recordings", href="/recordings/compare", className="button")),
+        store("recordings", {}),
+    ]
+
+
+def recording_page(shown: Shown) -> Page:
+    name = shown.about["name"]
+    return [
+        html.H1(name, className="unseen"),
+        html.Iframe(
+            src=f"/page/{quote(shown.key)}", title=f"Heat maps of {name}", className="recording"
+        ),
+        store("recording", {}),
+    ]
+
+
+def compare_recordings_page(recordings: Library) -> Page:
+    given = [{"key": shown.key, "title": shown.about["name"]} for shown in recordings.given]
+    return [
+        html.H1("Compare two recordings"),
+        html.Div(id="recording-sides"),
+        html.Div(id="recording-apart"),
+        html.Div(
+            [
+                panel(
+                    "overview",
+                    "Where they differ",
+                    html.Div(id="overview-list"),
+                    lead="Mean distance of their rows: 0 is the same, 1 nothing in common.",
+                ),
+                panel(
+                    "both",
+                    "Side by side",
+                    html.Div(id="maps-both"),
+                    lead="Square roots are drawn, so that small weights show.",
+                ),
+            ],
+            className="columns overview",
+        ),
+        store("compare-recordings", {"recordings": given}),
+    ]
