@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    MATCHES,
-    add_formats,
-    check_outputs,
-    date,
-    emit,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_formats, date
+from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
+from attnlens.cli.sources import MATCHES
 from attnlens.errors import InputError
 from attnlens.words import count as counted
 
@@ -84,8 +75,7 @@ def run(options: argparse.Namespace) -> int:
         )
     sha256 = _digest(options.out) if added.matches else None
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(_data(now, added, sha256), indent=2), None)
+        emit_json(_data(now, added, sha256), None)
     else:
         emit(_sentence(predictor, now, added, options.out), None)
     return DONE if added.matches else NOTHING_NEWER
@@ -169,13 +159,9 @@ def _show(options: argparse.Namespace) -> int:
         "ratings_until": None if until is None else until.isoformat(),
     }
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(data, indent=2, ensure_ascii=False), None)
+        emit_json(data, None)
         return DONE
     from attnlens.render.player import render_player
 
-    emit(
-        render_player(data, **page(None)),
-        None,
-    )
+    emit(render_player(data, **page(None)), None)
     return DONE
