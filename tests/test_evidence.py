@@ -31,7 +31,8 @@ from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, read_ball
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.window import BallWindow, window_for
 from attnlens.errors import BallNotFoundError
-from attnlens.models.predictor import FUSED, KNOWLEDGE, SLOTS
+from attnlens.models.predictor import FUSED, KNOWLEDGE
+from attnlens.models.slots import SLOTS
 from attnlens.records import AttentionRecord
 
 PREDICTOR = small_predictor(hidden_dim=24, seed=8)

@@ -30,7 +30,8 @@ from attnlens.cricket.json_writer import write_json
 from attnlens.cricket.reading import SITES
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import save_predictor
-from attnlens.models.predictor import FUSED, SLOTS
+from attnlens.models.predictor import FUSED
+from attnlens.models.slots import SLOTS
 from attnlens.render.heads_table import render_heads
 
 PREDICTOR = small_predictor()

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from attnlens.explanation.grounding_claims import CAUSE, Reading, labels_in
+from attnlens.explanation.grounding_claims import CAUSE
+from attnlens.explanation.grounding_clause import Reading, labels_in
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
 from attnlens.explanation.grounding_happened import AMONG, EVERY, NOUNS, Happened, not_so
 from attnlens.explanation.grounding_text import COUNT, LABEL, NAME, Outcome, whole

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from attnlens.explanation.attention_types import SCALES
-from attnlens.explanation.grounding_claims import Reading, labels_in
+from attnlens.explanation.grounding_clause import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
 from attnlens.explanation.grounding_numbers import FRACTION
 from attnlens.explanation.grounding_text import COUNT, NUMBER_WORDS, ORDINAL_WORDS, whole

@@ -8,7 +8,7 @@ from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES
 from attnlens.explanation.facts import OUTCOME_WORDS
-from attnlens.explanation.grounding_claims import Reading
+from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
 from attnlens.explanation.grounding_text import LABEL, NAME, Outcome
 
