@@ -16,14 +16,7 @@ from small_predictors import probabilities, small_predictor, with_hidden
 import attnlens
 from attnlens.analysis.verdicts import benjamini_hochberg, divergence, p_value
 from attnlens.axes import Axis
-from attnlens.cricket.evidence import (
-    MASKS,
-    Evidence,
-    Tested,
-    claims_of,
-    gather_evidence,
-    groups_of,
-)
+from attnlens.cricket.evidence import MASKS, Evidence, Tested, claims_of, gather_evidence, groups_of
 from attnlens.cricket.explain import explain_ball
 from attnlens.cricket.naming import BallReference, find_ball
 from attnlens.cricket.outcomes import OUTCOMES

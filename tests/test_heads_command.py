@@ -18,13 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
-from attnlens.analysis.heads import (
-    Bootstrap,
-    best_matching,
-    correlation,
-    departure,
-    softmax_shares,
-)
+from attnlens.analysis.heads import Bootstrap, best_matching, correlation, departure, softmax_shares
 from attnlens.cricket.head_stability import roles
 from attnlens.cricket.json_writer import write_json
 from attnlens.cricket.reading import SITES

@@ -20,11 +20,7 @@ from attnlens.cricket.heads import Focus, HeadStudy, Hiding, Importance, Named, 
 from attnlens.cricket.reading import SITES, SLOT_SITE
 from attnlens.explanation.heatmap import QUESTIONS, SCALE_QUESTIONS, head_key, rounded
 from attnlens.models.predictor import FUSED, FullModel
-from attnlens.models.relation_attention import (
-    STARTING_PATTERNS,
-    RelationAttention,
-    starting_table,
-)
+from attnlens.models.relation_attention import STARTING_PATTERNS, RelationAttention, starting_table
 from attnlens.models.relations import RELATIONS
 from attnlens.models.slots import SLOTS
 from attnlens.models.temporal import SCALES
