@@ -35,17 +35,12 @@ from attnlens.cricket.retelling import (
 )
 from attnlens.cricket.tensors import free_hits
 from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.what_if_flags import (
-    NEW_BATTER,
-    UNNAMED_BOWLER,
-    refuse_target,
-    what_if_flags,
-)
+from attnlens.cricket.what_if_flags import NEW_BATTER, UNNAMED_BOWLER, refuse_target, what_if_flags
 from attnlens.cricket.window import BallWindow, one_thread, window_for
 from attnlens.errors import InputError
 from attnlens.explanation import build
+from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.explanation.heatmap import rounded
-from attnlens.explanation.narrative import OUTCOME_WORDS
 from attnlens.explanation.what_if_words import narrate_what_if
 
 Floats = NDArray[np.float64]

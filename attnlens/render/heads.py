@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any, Literal
 
-from attnlens.explanation.narrative import UNNAMED
+from attnlens.explanation.heatmap import UNNAMED
 from attnlens.render.canvas import Glyphs, Line, Page, Span, display_width, pad, pad_line, width_of
 from attnlens.render.outcomes import percent
 

@@ -12,6 +12,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+from attnlens.explanation.heatmap import UNNAMED
+
 MOST: Final = 2.0
 """Colours end at four times, or a quarter of, even attention: two doublings."""
 
@@ -116,7 +118,7 @@ def _frame(axes: Any, column: int, row: int) -> None:
 
 
 def _label(head: Mapping[str, Any]) -> str:
-    start = "free" if head["pattern"] == "learned" else head["pattern"].replace("_", " ")
+    start = "free" if head["pattern"] == UNNAMED else head["pattern"].replace("_", " ")
     earned = head["earned"].replace("_", " ")
     return f"{head['number']} {start} → {'—' if earned == UNSPECIALISED else earned}"
 

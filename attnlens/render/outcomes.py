@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnlens.explanation.narrative import OUTCOME_WORDS
+from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.render.canvas import Glyphs, Line, Page, pad, pad_line, width_of
 
 NAMES: Mapping[str, str] = {
