@@ -14,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.analysis.heads import Bootstrap, Estimates
-from attnlens.cricket.evidence import UNSPECIALISED
 from attnlens.cricket.head_looks import NEAR, Looks
 from attnlens.cricket.heads import Focus, HeadStudy, Hiding, Importance, Named, name_heads
 from attnlens.cricket.reading import SITES, SLOT_SITE
-from attnlens.explanation.heatmap import QUESTIONS, SCALE_QUESTIONS, UNNAMED, head_key, rounded
+from attnlens.explanation.heatmap import (
+    QUESTIONS,
+    SCALE_QUESTIONS,
+    UNNAMED,
+    UNSPECIALISED,
+    head_key,
+    rounded,
+)
 from attnlens.models.predictor import FUSED, FullModel
 from attnlens.models.relation_attention import STARTING_PATTERNS, RelationAttention, starting_table
 from attnlens.models.relations import RELATIONS

@@ -44,7 +44,6 @@ from attnlens.analysis.heads import (
     uniform_shares,
 )
 from attnlens.analysis.verdicts import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT, divergence
-from attnlens.cricket.evidence import UNSPECIALISED
 from attnlens.cricket.head_looks import Looks, Passed, pass_over
 from attnlens.cricket.head_sample import (
     HeadSample,
@@ -55,6 +54,7 @@ from attnlens.cricket.head_sample import (
 )
 from attnlens.cricket.reading import SITES, SLOT_SITE
 from attnlens.cricket.tensors import Encoded
+from attnlens.explanation.heatmap import UNSPECIALISED
 from attnlens.models.predictor import FUSED, FullModel
 from attnlens.models.relations import RECENCY, RELATIONS
 

@@ -15,6 +15,9 @@ LISTED: Final = 4
 UNNAMED: Final = "learned"
 """The pattern of a head that started without one."""
 
+UNSPECIALISED: Final = "unspecialised"
+"""What a head is called that has earned no name."""
+
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",
     "same_bowler": "how did this bowler's earlier balls go",
