@@ -127,8 +127,11 @@ class Balls:
             at = self._facts.labels.get(label, [None])[0]
             pointer = None if at is None else f"/history/{at}/label"
             yield Unsupported(plain, label, "ball", "is named twice in one list", None, pointer)
-        if unknown or not reading.places or not reading.named:
-            return
+        if reading.named and reading.places and not unknown:
+            yield from self._together(reading, plain, events)
+
+    def _together(self, reading: Reading, plain: str, events: bool) -> Iterator[Unsupported]:
+        """Whether the balls named are among those that something was found out about."""
         several = len(reading.labels) > 2 and not events
         if not (reading.looked or reading.hiding or CAUSE.search(reading.text) or several):
             return
