@@ -137,10 +137,23 @@ def _players(balls: BallTable) -> Columns:
     """Striker, non-striker, stand, bowler and their meeting, in this innings."""
     people = int(max(balls.batter.max(), balls.non_striker.max(), balls.bowler.max())) + 1
     innings = balls.innings * people
-    wide, no_ball = balls.was("wd"), balls.was("nb")
-    faced = (~wide).astype(np.int64)
+    bowler = Groups(innings + balls.bowler)
+    yield from _striker(balls, Groups(innings + balls.batter))
+    yield from _stand(balls, innings)
+    yield from _bowler(balls, bowler)
+    yield from _this_over(balls)
 
-    striker = Groups(innings + balls.batter)
+    meeting = Groups((innings + balls.batter) * people + balls.bowler)
+    yield "meeting balls", meeting.count()
+    yield "meeting runs", meeting.sums(balls.runs_batter)
+    yield "meeting dots", meeting.sums(balls.dot.astype(np.int64))
+    yield "meeting boundaries", meeting.sums(balls.boundary.astype(np.int64))
+    new = (bowler.count() == 0).astype(np.int64)
+    yield "bowlers used", Groups(balls.innings).sums(new)
+
+
+def _striker(balls: BallTable, striker: Groups) -> Columns:
+    faced = (~balls.was("wd")).astype(np.int64)
     runs, count = striker.sums(balls.runs_batter), striker.sums(faced)
     yield "position", balls.position
     yield "striker runs", runs
@@ -157,6 +170,10 @@ def _players(balls: BallTable) -> Columns:
     yield "striker last but one", striker.earlier(balls.outcome, 2)
     yield "striker new", count == 0
 
+
+def _stand(balls: BallTable, innings: Integers) -> Columns:
+    """The batter at the other end, and what the two have made together."""
+    faced = (~balls.was("wd")).astype(np.int64)
     # The other end's figures are those of his own balls as striker, asked at this ball.
     both = Groups(
         np.concatenate([innings + balls.batter, innings + balls.non_striker]),
@@ -170,13 +187,18 @@ def _players(balls: BallTable) -> Columns:
     yield "stand runs", stand.sums(balls.runs_total)
     yield "stand balls", stand.count()
 
-    bowler = Groups(innings + balls.bowler)
+
+def _bowler(balls: BallTable, bowler: Groups) -> Columns:
     bowled, against = bowler.sums(balls.legal.astype(np.int64)), bowler.sums(balls.bowlers_runs)
     yield "bowler balls", bowled
     yield "bowler runs", against
     yield "bowler economy", (against + 30) / (bowled + 24)
     yield "bowler wickets", bowler.sums(balls.bowlers_wicket.astype(np.int64))
-    for name, flags in (("dots", balls.dot), ("boundaries", balls.boundary), ("wides", wide)):
+    for name, flags in (
+        ("dots", balls.dot),
+        ("boundaries", balls.boundary),
+        ("wides", balls.was("wd")),
+    ):
         yield f"bowler {name}", bowler.sums(flags.astype(np.int64))
     yield "bowler dots in a row", bowler.since(~balls.dot)
     yield "bowler balls since boundary", np.minimum(bowler.since(balls.boundary), WIDEST_GAP)
@@ -189,27 +211,20 @@ def _players(balls: BallTable) -> Columns:
     new_over = bowler.earlier(balls.over) != balls.over
     yield "bowler overs", bowler.sums(new_over.astype(np.int64))
 
+
+def _this_over(balls: BallTable) -> Columns:
     over = Groups(balls.innings * 1000 + balls.over)
     now: dict[str, NDArray[Any]] = {
         "runs": balls.runs_total,
         "boundaries": balls.boundary,
-        "wides": wide,
-        "no-balls": no_ball,
+        "wides": balls.was("wd"),
+        "no-balls": balls.was("nb"),
         "wickets": balls.was("W"),
         "dots": balls.dot,
         "legal balls": balls.legal,
     }
     for name, values in now.items():
         yield f"this over {name}", over.sums(values.astype(np.int64))
-
-    meeting = Groups((innings + balls.batter) * people + balls.bowler)
-    yield "meeting balls", meeting.count()
-    yield "meeting runs", meeting.sums(balls.runs_batter)
-    yield "meeting dots", meeting.sums(balls.dot.astype(np.int64))
-    yield "meeting boundaries", meeting.sums(balls.boundary.astype(np.int64))
-    first_bowler = Groups(balls.innings)
-    new = (bowler.count() == 0).astype(np.int64)
-    yield "bowlers used", first_bowler.sums(new)
 
 
 def _lately(balls: BallTable) -> Columns:
