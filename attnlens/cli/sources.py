@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import listed
@@ -25,26 +25,36 @@ def timeline(predictor: T, source: str) -> Timeline[T]:
     Raises:
         InputError: it holds no match that can be read.
     """
-    from attnlens.cricket.readers import read_matches
     from attnlens.cricket.timeline import Timeline
 
-    count = 0
-    skipped: list[MatchFileError] = []
+    return Timeline(predictor, matches_to_learn([source], [], "reading the history: {} matches"))
 
-    def counted() -> Iterator[Match]:
-        nonlocal count
+
+def matches_to_learn(
+    sources: Sequence[str], skipped: list[MatchFileError], told: str
+) -> Iterator[Match]:
+    """Every match that ratings can learn from.
+
+    Args:
+        skipped: takes in the files that could not be read; they are passed over.
+        told: words of progress, with a place for the number of matches.
+
+    Raises:
+        InputError: after the last one, where there was none.
+    """
+    from attnlens.cricket.readers import read_matches
+
+    number = 0
+    for source in sources:
         for match in read_matches(source, on_error="skip", skipped=skipped):
-            count += 1
-            if count % 20 == 0:
-                progress(f"reading the history: {count} matches")
+            number += 1
+            if number % 20 == 0:
+                progress(told.format(number))
             yield match
-        progress("")
-
-    made = Timeline(predictor, counted())
-    if not count:
+    progress("")
+    if not number:
         reason = f" ({skipped[0].problem})" if skipped else ""
-        raise InputError(f"holds no match to learn from{reason}", path=source, remedy=MATCHES)
-    return made
+        raise InputError(f"holds no match to learn from{reason}", path=sources[0], remedy=MATCHES)
 
 
 def held_out_of(
