@@ -25,7 +25,8 @@ from attnlens.cricket.reading import SITES, SLOT_SITE, read_ball
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow, window_for
-from attnlens.models.predictor import SLOTS, FullModel, Prediction
+from attnlens.models.predictor import FullModel, Prediction
+from attnlens.models.slots import SLOTS
 from attnlens.models.temporal import SCALES
 
 ATTENTION_BASED = ("attention", "content_only", "value_norm", "rollout", "uniform")

@@ -16,14 +16,7 @@ from small_predictors import probabilities, small_predictor, with_hidden
 import attnlens
 from attnlens.analysis.verdicts import benjamini_hochberg, divergence, p_value
 from attnlens.axes import Axis
-from attnlens.cricket.evidence import (
-    MASKS,
-    Evidence,
-    Tested,
-    claims_of,
-    gather_evidence,
-    groups_of,
-)
+from attnlens.cricket.evidence import MASKS, Evidence, Tested, claims_of, gather_evidence, groups_of
 from attnlens.cricket.explain import explain_ball
 from attnlens.cricket.naming import BallReference, find_ball
 from attnlens.cricket.outcomes import OUTCOMES
@@ -31,7 +24,8 @@ from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, read_ball
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.window import BallWindow, window_for
 from attnlens.errors import BallNotFoundError
-from attnlens.models.predictor import FUSED, KNOWLEDGE, SLOTS
+from attnlens.models.predictor import FUSED, KNOWLEDGE
+from attnlens.models.slots import SLOTS
 from attnlens.records import AttentionRecord
 
 PREDICTOR = small_predictor(hidden_dim=24, seed=8)

@@ -18,19 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
-from attnlens.analysis.heads import (
-    Bootstrap,
-    best_matching,
-    correlation,
-    departure,
-    softmax_shares,
-)
+from attnlens.analysis.heads import Bootstrap, best_matching, correlation, departure, softmax_shares
 from attnlens.cricket.head_stability import roles
 from attnlens.cricket.json_writer import write_json
 from attnlens.cricket.reading import SITES
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import save_predictor
-from attnlens.models.predictor import FUSED, SLOTS
+from attnlens.models.predictor import FUSED
+from attnlens.models.slots import SLOTS
 from attnlens.render.heads_table import render_heads
 
 PREDICTOR = small_predictor()

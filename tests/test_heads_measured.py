@@ -22,14 +22,8 @@ from attnlens.analysis.heads import (
     uniform_shares,
 )
 from attnlens.analysis.verdicts import LEAST_LIFT
-from attnlens.cricket.head_sample import (
-    NEAR,
-    batches_of,
-    pass_over,
-    past_told,
-    probabilities,
-    sample_balls,
-)
+from attnlens.cricket.head_looks import NEAR, pass_over
+from attnlens.cricket.head_sample import batches_of, past_told, probabilities, sample_balls
 from attnlens.cricket.heads import HeadStudy, dealt, name_head, source_averaged
 from attnlens.cricket.held_out import EncodedInnings
 from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, scale_attention
@@ -37,9 +31,10 @@ from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow, cut_window
 from attnlens.explanation.heatmap import PastBall
-from attnlens.models.predictor import FUSED, SLOTS, FullModel, slot_masks
+from attnlens.models.predictor import FUSED, FullModel
 from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import RELATIONS
+from attnlens.models.slots import SLOTS, slot_masks
 from attnlens.recorder import record
 from attnlens.training.earned import earned_names
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.explanation import heatmap, narrate
 from attnlens.explanation.facts import FLAG_WORDS, FORMATS, OUTCOME_WORDS, resolve
-from attnlens.explanation.narrative import GROUPS, PLAYERS, RELATION_WORDS
+from attnlens.explanation.narrative_changes import GROUPS, PLAYERS
+from attnlens.explanation.narrative_claims import RELATION_WORDS
 from attnlens.explanation.types import FlagName
 
 

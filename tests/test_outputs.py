@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Here
 
-from attnlens.cli.options import check_outputs
+from attnlens.cli.output import check_outputs
 from attnlens.errors import InputError
 
 READ = "is one of the matches read; write to another file"

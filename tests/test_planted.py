@@ -346,7 +346,7 @@ def test_where_attention_is_even_no_head_is_said_to_look_anywhere(
 
 def test_a_share_of_none_has_an_interval() -> None:
     def said(match: int, verdict: str) -> Sentence:
-        return Sentence(str(match), "own", "short", "model", False, False, 0.0, False, verdict)
+        return Sentence(str(match), "own", "short", "model", False, False, False, verdict)
 
     none = supported_share([said(n, "contradicted") for n in range(40)], 5)
     assert (none["share"], none["supported"], none["ci"][0]) == (0.0, 0, 0.0)

@@ -26,8 +26,9 @@ from attnlens.cricket.match import Facts, Match, Wicket
 from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.tensors import InningsArrays, encode_innings
 from attnlens.cricket.trained import TrainedPredictor
-from attnlens.models.predictor import KNOWLEDGE, SLOTS, Prediction, slot_masks
+from attnlens.models.predictor import KNOWLEDGE, Prediction
 from attnlens.models.relations import RELATIONS, Balls, relate, relate_overs
+from attnlens.models.slots import SLOTS, slot_masks
 
 POSITION = 61
 

@@ -27,9 +27,10 @@ from attnlens.cricket.tensors import (
     rate_today,
     scoreboard,
 )
-from attnlens.models.predictor import BLOCK, SLOTS, FullModel
+from attnlens.models.predictor import BLOCK, FullModel
 from attnlens.models.relation_attention import RelationAttention
 from attnlens.models.relations import RELATIONS
+from attnlens.models.slots import SLOTS
 from attnlens.training.fit import cricket_sizes
 
 PREDICTOR = small_predictor()

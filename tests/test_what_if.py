@@ -25,7 +25,7 @@ from attnlens.cricket.simulate import simulate_match
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.what_if import what_if
 from attnlens.errors import BallNotFoundError, InputError
-from attnlens.explanation.narrative import resolve
+from attnlens.explanation.facts import resolve
 from attnlens.explanation.what_if_types import WhatIf
 from attnlens.render.canvas import display_width
 from attnlens.render.what_if import render_what_if

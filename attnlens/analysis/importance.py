@@ -10,7 +10,8 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,28 +98,8 @@ def gradient_importance(
         raise InputError(f"{min(shared)!r} names both a probe and a join")
     seen: dict[str, list[Tensor]] = {name: [] for name in (*probes, *joins)}
 
-    def passed(name: str) -> Any:
-        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> Tensor:
-            return _watched(value, seen[name])
-
-        return hook
-
-    def given(name: str) -> Any:
-        def hook(_: nn.Module, values: tuple[Any, ...]) -> tuple[Any, ...]:
-            return (_watched(values[0], seen[name]), *values[1:])
-
-        return hook
-
-    handles = [
-        *(module.register_forward_hook(passed(name)) for name, module in probes.items()),
-        *(module.register_forward_pre_hook(given(name)) for name, (module, _) in joins.items()),
-    ]
-    try:
-        with torch.enable_grad():
-            value = loss()
-    finally:
-        for handle in handles:
-            handle.remove()
+    with _watching(probes, joins, seen), torch.enable_grad():
+        value = loss()
     if value.numel() != 1:
         raise InputError(f"the loss has shape {tuple(value.shape)}", remedy="give its sum")
     if silent := [name for name, tensors in seen.items() if not tensors]:
@@ -136,6 +117,37 @@ def gradient_importance(
             raise InputError(f"{name!r} ran on batches of different sizes")
         layers.append(np.sum(parts, axis=0))
     return dict(zip(seen, importance_of_slopes(layers, normalised=normalised), strict=True))
+
+
+@contextmanager
+def _watching(
+    probes: Mapping[str, nn.Module],
+    joins: Mapping[str, tuple[nn.Module, int]],
+    seen: Mapping[str, list[Tensor]],
+) -> Iterator[None]:
+    """Put what passes through modules into the lists of their names, while the block lasts."""
+
+    def passed(name: str) -> Any:
+        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> Tensor:
+            return _watched(value, seen[name])
+
+        return hook
+
+    def given(name: str) -> Any:
+        def hook(_: nn.Module, values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (_watched(values[0], seen[name]), *values[1:])
+
+        return hook
+
+    handles = [
+        *(module.register_forward_hook(passed(name)) for name, module in probes.items()),
+        *(module.register_forward_pre_hook(given(name)) for name, (module, _) in joins.items()),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def _watched(value: Tensor, into: list[Tensor]) -> Tensor:

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats, add_out, can_draw, emit, utf8_stdout
+from attnlens.cli.options import add_formats, add_out
+from attnlens.cli.output import can_draw, emit, emit_json
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,11 +56,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(error.problem, path=place, remedy=error.remedy) from None
     found = checker.check(text)
     if options.format == "json":
-        import json
-
-        utf8_stdout()
         data = {"grounded": not found, "unsupported": [one.to_dict() for one in found]}
-        emit(json.dumps(data, indent=2, ensure_ascii=False), options.out)
+        emit_json(data, options.out)
     else:
         can_draw()
         emit("\n".join(lines_of(found)), options.out)

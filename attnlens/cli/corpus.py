@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnlens.cli.options import add_out, check_outputs, emit, progress, utf8_stdout, whole
+from attnlens.cli.options import add_out, whole
+from attnlens.cli.output import check_outputs, emit, progress, utf8_stdout
 
 if TYPE_CHECKING:
     from attnlens.corpus.explain import Progress

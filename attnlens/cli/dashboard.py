@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_model_options, progress
+from attnlens.cli.options import add_model_options
+from attnlens.cli.output import progress
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _functions(options: argparse.Namespace) -> Functions:
 
     @lru_cache(maxsize=4)
     def timeline_of(model: str) -> Any:
-        from attnlens.cli.options import timeline
+        from attnlens.cli.sources import timeline
 
         return timeline(loaded(model), options.history)
 

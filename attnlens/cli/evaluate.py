@@ -6,18 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    add_formats,
-    add_out,
-    check_outputs,
-    date,
-    emit,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_days, add_formats, add_out, listed, whole
+from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
 from attnlens.cli.pictures import check_picture
+from attnlens.cli.sources import held_out_of
 
 if TYPE_CHECKING:
     from attnlens.cricket.evaluate import JudgedBalls
@@ -47,8 +39,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         nargs="+",
         help="more matches for the ratings and for the baselines to be fitted on",
     )
-    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
-    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    add_days(parser)
     parser.add_argument(
         "--baselines",
         type=_baselines,
@@ -72,13 +63,17 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--bootstrap",
-        type=_draws,
+        type=whole(10, 100_000),
         default=1000,
         metavar="N",
         help="resamples of the intervals (default 1000)",
     )
     parser.add_argument(
-        "--seed", type=_seed, default=5, metavar="N", help="of resamples and trees (default 5)"
+        "--seed",
+        type=whole(0, 999_999_999),
+        default=5,
+        metavar="N",
+        help="of resamples and trees (default 5)",
     )
     parser.set_defaults(run=run)
 
@@ -95,32 +90,16 @@ def _baselines(text: str) -> tuple[str, ...]:
     return tuple(name for name in KNOWN if name in wanted)
 
 
-def _draws(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
-    if not 10 <= value <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 10 to 100000")
-    return value
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 999999999")
-    return int(text)
-
-
 def run(options: argparse.Namespace) -> int:
     from attnlens.files import written_beside
 
-    history = options.history or ()
-    if isinstance(history, str):  # from the environment or attnlens.toml
-        history = (history,)
     check_outputs(
         {
             "--out": options.out,
             "--plot": options.plot,
             "--calibration-out": options.calibration_out,
         },
-        sources=(*options.sources, *history),
+        sources=(*options.sources, *listed(options.history)),
         inputs=(options.model,),
     )
     picture = None if options.plot is None else check_picture(options.plot)
@@ -129,9 +108,8 @@ def run(options: argparse.Namespace) -> int:
     if writes_overs(options.model):
         from attnlens.cli.evaluate_overs import evaluate_overs
 
-        return evaluate_overs(options, history)
+        return evaluate_overs(options)
     from attnlens.cricket.evaluate import evaluation, judge
-    from attnlens.cricket.held_out import held_out
     from attnlens.cricket.trained import load_predictor
     from attnlens.errors import MatchFileError
     from attnlens.training.comparison import compare
@@ -139,16 +117,7 @@ def run(options: argparse.Namespace) -> int:
     predictor = load_predictor(options.model)
     skipped: list[MatchFileError] = []
     try:
-        held = held_out(
-            predictor,
-            options.sources,
-            history=history,
-            first=options.first,
-            last=options.last,
-            allow_in_sample=options.allow_in_sample,
-            skipped=skipped,
-            report=progress,
-        )
+        held = held_out_of(options, predictor, skipped)
         balls = judge(held, progress)
         compared = compare(held, balls, options.baselines, seed=options.seed, report=progress)
     finally:
@@ -172,8 +141,11 @@ def run(options: argparse.Namespace) -> int:
         with written_beside(options.plot) as part:
             save_diagram(data, part, picture)
     if options.format == "json":
-        utf8_stdout()
-    emit(_told(data, options), options.out)
+        emit_json(data, options.out)
+        return 0
+    from attnlens.render.evaluation import render_evaluation
+
+    emit(render_evaluation(data, **page(options.out)), options.out)
     return 0
 
 
@@ -205,16 +177,3 @@ def _remarks(data: dict[str, Any], *, own_prior: bool) -> None:
         said.append("the prior is the checkpoint's own")
     for line in said:
         print(f"attnlens: {line}", file=sys.stderr)
-
-
-def _told(data: dict[str, Any], options: argparse.Namespace) -> str:
-    if options.format == "json":
-        import json
-
-        return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    from attnlens.render.evaluation import render_evaluation
-
-    return render_evaluation(
-        data,
-        **page(options.out),
-    )

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import (
-    emit,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.output import emit, emit_json, page, progress, report_skipped
+from attnlens.cli.sources import held_out_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.errors import MatchFileError
 
 
-def evaluate_overs(options: argparse.Namespace, history: Sequence[str]) -> int:
+def evaluate_overs(options: argparse.Namespace) -> int:
     """Judge an encoder-decoder of overs; the options are those of ``evaluate``."""
     for name in ("plot", "calibration_out"):
         if getattr(options, name) is not None:
@@ -28,23 +22,14 @@ def evaluate_overs(options: argparse.Namespace, history: Sequence[str]) -> int:
                 f"--{name.replace('_', '-')} is about single balls, and this model writes overs",
                 remedy="leave it out",
             )
-    from attnlens.cricket.held_out import held_out, last_day
+    from attnlens.cricket.held_out import last_day
     from attnlens.cricket.over_evaluation import judge_overs, over_evaluation, phase_overs
     from attnlens.cricket.trained_overs import load_overs
 
     trained = load_overs(options.model)
     skipped: list[MatchFileError] = []
     try:
-        held = held_out(
-            trained,
-            options.sources,
-            history=history,
-            first=options.first,
-            last=options.last,
-            allow_in_sample=options.allow_in_sample,
-            skipped=skipped,
-            report=progress,
-        )
+        held = held_out_of(options, trained, skipped)
         until = trained.date("weights_until")
         judged = {match.match_id for match in held.matches}
         learnt = [
@@ -69,10 +54,7 @@ def evaluate_overs(options: argparse.Namespace, history: Sequence[str]) -> int:
     for line in data["notes"]:
         print(f"attnlens: {line}", file=sys.stderr)
     if options.format == "json":
-        from attnlens.render.plain import render_json
-
-        utf8_stdout()
-        emit(render_json(data), options.out)
+        emit_json(data, options.out)
         return 0
     from attnlens.render.over_evaluation import render_over_evaluation
 

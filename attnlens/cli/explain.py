@@ -8,18 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
-from attnlens.cli.options import (
-    add_ball,
-    add_formats,
-    add_model_options,
-    add_out,
-    check_outputs,
-    emit,
-    page,
-    progress,
-    timeline,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
+from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
+from attnlens.cli.sources import timeline
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:

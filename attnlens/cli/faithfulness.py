@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    add_formats,
-    add_out,
-    add_sample,
-    check_outputs,
-    emit,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_formats, add_out, add_sample
+from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
+from attnlens.cli.sources import held_out_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,18 +92,11 @@ def run(options: argparse.Namespace) -> int:
         with written_beside(options.plot) as part:
             save_faithfulness(data, part, picture)
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), options.out)
+        emit_json(data, options.out)
         return 0
     from attnlens.render.faithfulness_table import render_faithfulness
 
-    emit(
-        render_faithfulness(
-            data,
-            **page(options.out),
-        ),
-        options.out,
-    )
+    emit(render_faithfulness(data, **page(options.out)), options.out)
     return 0
 
 
@@ -140,18 +124,8 @@ def _measured(
 ) -> tuple[dict[str, Any], Measured]:
     """The document, and what it was made from."""
     from attnlens.cricket.faithfulness import measure
-    from attnlens.cricket.held_out import held_out
 
-    held = held_out(
-        predictor,
-        options.sources,
-        history=() if options.history is None else (options.history,),
-        first=options.first,
-        last=options.last,
-        allow_in_sample=options.allow_in_sample,
-        skipped=skipped,
-        report=progress,
-    )
+    held = held_out_of(options, predictor, skipped)
     wide = options.wide if options.wide is not None else 0 if options.quick else WIDE
     try:
         measured = measure(

@@ -8,7 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import check_outputs, timeline, utf8_stdout
+from attnlens.cli.output import check_outputs, utf8_stdout
+from attnlens.cli.sources import timeline
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:

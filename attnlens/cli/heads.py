@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    add_formats,
-    add_out,
-    add_sample,
-    check_outputs,
-    emit,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_formats, add_out, add_sample
+from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
 from attnlens.cli.pictures import check_picture
+from attnlens.cli.sources import held_out_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.held_out import EncodedInnings, HeldOut
+    from attnlens.cricket.held_out import EncodedInnings
     from attnlens.cricket.trained import TrainedPredictor
     from attnlens.errors import MatchFileError
 
@@ -82,36 +73,12 @@ def run(options: argparse.Namespace) -> int:
         with written_beside(options.plot) as part:
             save_heads(data, part, picture)
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), options.out)
+        emit_json(data, options.out)
         return 0
     from attnlens.render.heads_table import render_heads
 
-    emit(
-        render_heads(
-            data,
-            **page(options.out),
-        ),
-        options.out,
-    )
+    emit(render_heads(data, **page(options.out)), options.out)
     return 0
-
-
-def _held_out(
-    options: argparse.Namespace, predictor: TrainedPredictor, skipped: list[MatchFileError]
-) -> HeldOut:
-    from attnlens.cricket.held_out import held_out
-
-    return held_out(
-        predictor,
-        options.sources,
-        history=() if options.history is None else (options.history,),
-        first=options.first,
-        last=options.last,
-        allow_in_sample=options.allow_in_sample,
-        skipped=skipped,
-        report=progress,
-    )
 
 
 def _measured(
@@ -129,7 +96,7 @@ def _measured(
     about: dict[str, Any] = {}
     for number, predictor in enumerate(predictors):
         # The same files give the same faults: they are reported once.
-        held = _held_out(options, predictor, skipped if number == 0 else [])
+        held = held_out_of(options, predictor, skipped if number == 0 else [])
         innings.append(list(held.innings(progress)))
         if number:
             same_innings(innings[0], innings[-1], options.beside[number - 1])

@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    add_formats,
-    add_out,
+from attnlens.cli.options import add_formats, add_out
+from attnlens.cli.output import (
     can_draw,
     check_outputs,
     emit,
+    emit_json,
     page,
     progress,
     report_skipped,
@@ -62,10 +62,8 @@ def run(options: argparse.Namespace) -> int:
         options.match, on_error=options.on_error, skipped=skipped, order=options.order
     )
     first = list(itertools.islice(matches, 2))
-    if options.format == "json":
-        utf8_stdout()
     if len(first) == 1:
-        emit(_page(first[0], options), options.out)
+        _show(first[0], options)
     else:
         _list(itertools.chain(first, matches), options)
     report_skipped(f"skipped {len(skipped)}", skipped)
@@ -79,17 +77,15 @@ def _data(match: Match) -> dict[str, Any]:
     return {**match_data(match), "result": result_sentence(match)}
 
 
-def _page(match: Match, options: argparse.Namespace) -> str:
+def _show(match: Match, options: argparse.Namespace) -> None:
     """One match, in full."""
     data = _data(match)
     if options.format == "json":
-        return json.dumps(data, indent=2, ensure_ascii=False)
+        emit_json(data, options.out)
+        return
     from attnlens.render.scorecard import render_scorecard
 
-    return render_scorecard(
-        data,
-        **page(options.out),
-    )
+    emit(render_scorecard(data, **page(options.out)), options.out)
 
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
@@ -97,6 +93,8 @@ def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
     from attnlens.files import written_beside
     from attnlens.render.canvas import clean
 
+    if options.format == "json":
+        utf8_stdout()
     drawn = options.format == "json" or options.out is not None or can_draw()
 
     def lines() -> Iterator[str]:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats, add_out, check_outputs, emit, page, utf8_stdout
+from attnlens.cli.options import add_formats, add_out
+from attnlens.cli.output import check_outputs, emit, emit_json, page, utf8_stdout
 
 if TYPE_CHECKING:
     from attnlens.models.catalogue import Loaded, Reading, ReferenceModel
@@ -76,7 +77,7 @@ def run_models(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out})
     listed = [about(entry) for entry in catalogue()]
     if options.format == "json":
-        _emit_json(listed, options.out)
+        emit_json(listed, options.out)
         return 0
     drawn = page(options.out)
     emit(render_models(listed, width=drawn["width"], unicode=drawn["unicode"]), options.out)
@@ -111,7 +112,7 @@ def run_describe(options: argparse.Namespace) -> int:
     entry, loaded = _loaded(options.model)
     told = described(entry, loaded)
     if options.format == "json":
-        _emit_json(told, options.out)
+        emit_json(told, options.out)
         return 0
     from attnlens.render import description as forms
 
@@ -139,7 +140,7 @@ def run_trace(options: argparse.Namespace) -> int:
         if options.format == "text" and options.out is None:
             return 0
     if options.format == "json":
-        _emit_json(told, options.out)
+        emit_json(told, options.out)
         return 0
     from attnlens.render.trace import render_trace
 
@@ -197,10 +198,3 @@ def _one_thread() -> Any:
     from attnlens.cricket.window import one_thread
 
     return one_thread()
-
-
-def _emit_json(data: Any, out: str | None) -> None:
-    import json
-
-    utf8_stdout()
-    emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), out)

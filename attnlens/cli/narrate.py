@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.explain import add_ball_options, explained
-from attnlens.cli.options import add_formats, can_draw, progress, utf8_stdout
+from attnlens.cli.options import add_formats
+from attnlens.cli.output import can_draw, emit_json, progress
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ def _as_json(
     strict: bool,
 ) -> int:
     """Structured output by the schema of ``narrative``; facts that do not hold are taken out."""
-    import json
-
     from attnlens.errors import EndpointError
     from attnlens.explanation.grounding import Checker
     from attnlens.explanation.spoken import narrative_of, narrative_schema
@@ -173,8 +172,7 @@ def _as_json(
         "narrative": sentences,
         "unsupported": [one.to_dict() for one in found],
     }
-    utf8_stdout()
-    print(json.dumps(told, indent=2, ensure_ascii=False))
+    emit_json(told, None)
     return 0
 
 

@@ -5,15 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from attnlens.cli.options import (
-    add_formats,
-    add_out,
-    check_outputs,
-    emit,
-    page,
-    timeline,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_formats, add_history, add_match, add_out
+from attnlens.cli.output import check_outputs, emit, emit_json, page
+from attnlens.cli.sources import timeline
 from attnlens.errors import BallNotFoundError, InputError
 
 
@@ -24,11 +18,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         description="What the encoder-decoder expects of an over from the balls before it, which "
         "past balls each token looked at, and whether hiding those does more than hiding others.",
     )
-    parser.add_argument(
-        "match",
-        metavar="MATCH",
-        help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
-    )
+    add_match(parser)
     parser.add_argument(
         "--over",
         metavar="OVER",
@@ -43,11 +33,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="PATH",
         help="an encoder-decoder, or `cricket` (default)",
     )
-    parser.add_argument(
-        "--history",
-        metavar="SRC",
-        help="matches (a zip, a folder or a file) that bring the ratings to the match's date",
-    )
+    add_history(parser)
     parser.add_argument(
         "--temperature",
         type=float,
@@ -95,7 +81,13 @@ def run(options: argparse.Namespace) -> int:
     except BallNotFoundError as error:
         # The naming of overs knows no file.
         raise BallNotFoundError(error.problem, path=options.match, remedy=error.remedy) from None
-    emit(_render(_answer(question, options), options), options.out)
+    data = _answer(question, options)
+    if options.format == "json":
+        emit_json(data, options.out)
+        return 0
+    from attnlens.render.over import render_over
+
+    emit(render_over(data, **page(options.out)), options.out)
     return 0
 
 
@@ -118,14 +110,3 @@ def _answer(question: Any, options: argparse.Namespace) -> dict[str, Any]:
         evidence=not options.no_evidence,
         history=dated,
     )
-
-
-def _render(data: dict[str, Any], options: argparse.Namespace) -> str:
-    if options.format == "json":
-        from attnlens.render.plain import render_json
-
-        utf8_stdout()
-        return render_json(data)
-    from attnlens.render.over import render_over
-
-    return render_over(data, **page(options.out))

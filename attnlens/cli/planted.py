@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-import time
 from typing import Any
 
-from attnlens.cli.options import add_formats
+from attnlens.cli.options import add_formats, whole
+from attnlens.cli.output import emit, since_now, utf8_stdout
 from attnlens.errors import InputError
 
 
@@ -39,25 +37,18 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         ("--balls", "balls to ask every method about (default 200)"),
         ("--claims", "balls to pass verdicts on (default 50)"),
     ):
-        parser.add_argument(name, type=_count, metavar="N", help=words)
+        parser.add_argument(name, type=whole(1, 999_999), metavar="N", help=words)
     parser.add_argument("--seed", type=int, metavar="N", help="of everything random (default 5)")
     add_formats(parser)
     parser.set_defaults(run=run)
-
-
-def _count(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
-    if not value:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 999999")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:
     import dataclasses
     from pathlib import Path
 
-    from attnlens.cli.options import emit, utf8_stdout
-    from attnlens.files import check_writable, write_text
+    from attnlens.files import check_writable
+    from attnlens.render.plain import render_json
     from attnlens.render.planted_table import render_planted
 
     if options.seed is not None and options.seed < 0:
@@ -70,16 +61,11 @@ def run(options: argparse.Namespace) -> int:
     names = ("matches", "epochs", "balls", "claims", "seed")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     plan = dataclasses.replace(QUICK if options.quick else FULL, **given)
-    started = time.perf_counter()
-
-    def report(text: str) -> None:
-        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
-
     keep = None if options.keep is None else Path(options.keep)
-    data = planted(plan, keep=keep, report=report)
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    data = planted(plan, keep=keep, report=since_now())
+    text = render_json(data)
     if options.out is not None:
-        write_text(options.out, text + "\n")
+        emit(text, options.out)
     utf8_stdout()
     emit(text if options.format == "json" else render_planted(data), None)
     return 0

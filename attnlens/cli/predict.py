@@ -8,15 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from attnlens.cli.options import (
-    add_model_options,
-    check_outputs,
-    date,
-    progress,
-    report_skipped,
-    timeline,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_days, add_model_options
+from attnlens.cli.output import check_outputs, progress, report_skipped, utf8_stdout
+from attnlens.cli.sources import timeline
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,8 +34,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     add_model_options(parser)
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet file (default: stdout)")
-    parser.add_argument("--from", type=date, dest="first", metavar="DATE", help="from this day on")
-    parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
+    add_days(parser)
     parser.add_argument(
         "--on-error",
         choices=("stop", "skip"),

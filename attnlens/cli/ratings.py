@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-import json
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    MATCHES,
-    add_formats,
-    check_outputs,
-    date,
-    emit,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.options import add_formats, date
+from attnlens.cli.output import check_outputs, emit, emit_json, page, report_skipped
+from attnlens.cli.sources import matches_to_learn
 from attnlens.errors import InputError
 from attnlens.words import count as counted
 
 if TYPE_CHECKING:
-    from attnlens.cricket.match import Match
     from attnlens.cricket.ratings_update import Added
     from attnlens.cricket.trained import TrainedPredictor
     from attnlens.errors import MatchFileError
@@ -70,8 +58,8 @@ def run(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out}, sources=options.sources)
     predictor = load_predictor(options.model)
     skipped: list[MatchFileError] = []
-    now, added = brought_up_to_date(predictor, _read(options.sources, skipped), until=options.until)
-    progress("")
+    given = matches_to_learn(options.sources, skipped, "{} matches read")
+    now, added = brought_up_to_date(predictor, given, until=options.until)
     if added.matches:
         save_predictor(options.out, now)
     report_skipped(f"skipped {len(skipped)} files", skipped)
@@ -84,27 +72,10 @@ def run(options: argparse.Namespace) -> int:
         )
     sha256 = _digest(options.out) if added.matches else None
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(_data(now, added, sha256), indent=2), None)
+        emit_json(_data(now, added, sha256), None)
     else:
         emit(_sentence(predictor, now, added, options.out), None)
     return DONE if added.matches else NOTHING_NEWER
-
-
-def _read(sources: list[str], skipped: list[MatchFileError]) -> Iterator[Match]:
-    from attnlens.cricket.readers import read_matches
-
-    given = itertools.chain.from_iterable(
-        read_matches(source, on_error="skip", skipped=skipped) for source in sources
-    )
-    number = 0
-    for number, match in enumerate(given, 1):
-        if number % 20 == 0:
-            progress(f"{number} matches read")
-        yield match
-    if not number:
-        reason = f" ({skipped[0].problem})" if skipped else ""
-        raise InputError(f"holds no match to learn from{reason}", path=sources[0], remedy=MATCHES)
 
 
 def _digest(path: str) -> str:
@@ -169,13 +140,9 @@ def _show(options: argparse.Namespace) -> int:
         "ratings_until": None if until is None else until.isoformat(),
     }
     if options.format == "json":
-        utf8_stdout()
-        emit(json.dumps(data, indent=2, ensure_ascii=False), None)
+        emit_json(data, None)
         return DONE
     from attnlens.render.player import render_player
 
-    emit(
-        render_player(data, **page(None)),
-        None,
-    )
+    emit(render_player(data, **page(None)), None)
     return DONE

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from attnlens.cli.options import add_out, emit, utf8_stdout
+from attnlens.cli.options import add_out
+from attnlens.cli.output import emit, utf8_stdout
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:

@@ -6,18 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    add_ball,
-    add_formats,
-    add_model_options,
-    add_out,
-    check_outputs,
-    emit,
-    page,
-    timeline,
-    utf8_stdout,
-    whole,
-)
+from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole
+from attnlens.cli.output import check_outputs, emit, emit_json, page
+from attnlens.cli.sources import timeline
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,10 +53,7 @@ def run(options: argparse.Namespace) -> int:
     with balls_of(options.match):
         data = _answer(match, options)
     if options.format == "json":
-        from attnlens.render.plain import render_json
-
-        utf8_stdout()
-        emit(render_json(data), options.out)
+        emit_json(data, options.out)
     else:
         from attnlens.render.similar import render_similar
 

@@ -6,6 +6,8 @@ import argparse
 import math
 from typing import Any
 
+from attnlens.cli.options import whole
+from attnlens.cli.output import progress
 from attnlens.errors import InputError
 
 LARGEST = 10.0
@@ -45,7 +47,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
     parser.add_argument(
         "--matches",
-        type=_matches,
+        type=whole(1, MOST_MATCHES),
         default=1,
         metavar="N",
         help="how many, with the seeds that follow (default 1)",
@@ -84,26 +86,12 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--commentary",
-        type=_sentences,
+        type=whole(1, MOST_SENTENCES),
         metavar="N",
         help="instead of matches, N sentences of spoken commentary on them, each with what a "
         "scorer writes down: a .csv of pairs, for `attnlens text train`",
     )
     parser.set_defaults(run=run)
-
-
-def _sentences(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    if not 1 <= value <= MOST_SENTENCES:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_SENTENCES}")
-    return value
-
-
-def _matches(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    if not 1 <= value <= MOST_MATCHES:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_MATCHES}")
-    return value
 
 
 def _strength(text: str) -> float:
@@ -143,7 +131,6 @@ def _number(text: str) -> float | None:
 def run(options: argparse.Namespace) -> int:
     import dataclasses
 
-    from attnlens.cli.options import progress
     from attnlens.cricket.simulate import Coefficients
     from attnlens.cricket.simulated_files import save_simulated
     from attnlens.cricket.simulated_rules import rules_times

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats, add_out, check_outputs, emit, page, utf8_stdout
+from attnlens.cli.options import add_formats, add_out, whole
+from attnlens.cli.output import (
+    check_outputs,
+    emit,
+    emit_json,
+    page,
+    progress,
+    since_now,
+    utf8_stdout,
+)
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,9 +71,9 @@ def _add_train(actions: argparse._SubParsersAction[Any]) -> None:
     )
     _add_csv_options(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    parser.add_argument("--epochs", type=_number(1, 10_000), metavar="N", help="default 30")
-    parser.add_argument("--seed", type=_number(0, MOST_SEED), metavar="N", help="default 0")
-    parser.add_argument("--batch", type=_number(1, 10_000), metavar="N", help="default 64")
+    parser.add_argument("--epochs", type=whole(1, 10_000), metavar="N", help="default 30")
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), metavar="N", help="default 0")
+    parser.add_argument("--batch", type=whole(1, 10_000), metavar="N", help="default 64")
     parser.add_argument(
         "--learning-rate", type=_share(1.0), metavar="X", help="at its highest (default 0.003)"
     )
@@ -79,7 +85,7 @@ def _add_train(actions: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--least-count",
-        type=_number(1, 10_000),
+        type=whole(1, 10_000),
         metavar="N",
         help="input words that occur less often are unknown (default 2)",
     )
@@ -92,11 +98,11 @@ def _add_train(actions: argparse._SubParsersAction[Any]) -> None:
         ("source-length", 256, "most tokens of an input (default those of the longest)"),
         ("target-length", 257, "most tokens of an output and its end (default likewise)"),
     ):
-        parser.add_argument(f"--{name}", type=_number(1, most), metavar="N", help=told)
+        parser.add_argument(f"--{name}", type=whole(1, most), metavar="N", help=told)
     parser.add_argument("--dropout", type=_share(0.9), metavar="X", help="default 0.1")
     parser.add_argument(
         "--leading",
-        type=_number(0, 100),
+        type=whole(0, 100),
         default=0,
         metavar="N",
         help="the first N tokens of an answer say who, not what: they are no part of the "
@@ -131,7 +137,7 @@ def _add_explain(actions: argparse._SubParsersAction[Any]) -> None:
         "--no-evidence", action="store_true", help="skip the interventions: nothing tested"
     )
     parser.add_argument(
-        "--seed", type=_number(0, MOST_SEED), default=0, metavar="N", help="of control sets"
+        "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="of control sets"
     )
     parser.set_defaults(run=_explain)
 
@@ -161,7 +167,7 @@ def _add_words(actions: argparse._SubParsersAction[Any]) -> None:
             help="whose words (default input)",
         )
         parser.add_argument(
-            "--count", type=_number(1, 1000), default=10, metavar="N", help="default 10"
+            "--count", type=whole(1, 1000), default=10, metavar="N", help="default 10"
         )
         add_formats(parser)
         add_out(parser)
@@ -181,27 +187,17 @@ def _add_evaluate(actions: argparse._SubParsersAction[Any]) -> None:
     _add_csv_options(parser)
     parser.add_argument(
         "--check",
-        type=_number(0, 100_000),
+        type=whole(0, 100_000),
         default=0,
         metavar="N",
         help="also test what every token looked at, on N held-out pairs (a fifth of a second each)",
     )
     parser.add_argument(
-        "--seed", type=_number(0, MOST_SEED), default=0, metavar="N", help="of the pairs checked"
+        "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="of the pairs checked"
     )
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=_evaluate, format="text")
-
-
-def _number(least: int, most: int) -> Any:
-    def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else least - 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
-        return value
-
-    return read
 
 
 def _share(most: float) -> Any:
@@ -243,11 +239,7 @@ def _train(options: argparse.Namespace) -> int:
     from attnlens.text.pairs import Rule
     from attnlens.text.training import TextRecipe, TextSizes, summary, train_text
 
-    started = time.perf_counter()
-
-    def report(text: str) -> None:
-        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
-
+    report = since_now()
     recipe = _given(
         options, "epochs", "batch", "learning_rate", "word_dropout", "least_count", "seed"
     )
@@ -303,7 +295,7 @@ def _explain(options: argparse.Namespace) -> int:
             utf8_stdout()
             emit(told, options.out)
     if options.format == "json":
-        _emit_json(data, options.out)
+        emit_json(data, options.out)
     elif options.format == "text":
         from attnlens.render.text_terminal import render_text
 
@@ -339,22 +331,17 @@ def _analogy(options: argparse.Namespace) -> int:
 
 def _show_words(data: dict[str, Any], options: argparse.Namespace) -> int:
     if options.format == "json":
-        _emit_json(data, options.out)
+        emit_json(data, options.out)
         return 0
     from attnlens.render.text_terminal import render_words
 
-    text = render_words(
-        data,
-        **page(options.out),
-    )
-    emit(text, options.out)
+    emit(render_words(data, **page(options.out)), options.out)
     return 0
 
 
 def _evaluate(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out}, inputs=(options.model, options.csv))
     pairs = _pairs(options)
-    from attnlens.cli.options import progress
     from attnlens.text import TextModel
     from attnlens.text.evaluation import evaluate
     from attnlens.text.training import summary
@@ -369,12 +356,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     )
     progress("")
     if options.format == "json":
-        _emit_json(data, options.out)
+        emit_json(data, options.out)
     else:
         emit("\n".join(summary(data)), options.out)
     return 0 if data["held_out"]["pairs"] + data["new_combinations"]["pairs"] else 1
-
-
-def _emit_json(data: dict[str, Any], out: str | None) -> None:
-    utf8_stdout()
-    emit(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), out)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import Given, check_outputs, date, listed
+from attnlens.cli.options import Given, date, listed
+from attnlens.cli.output import check_outputs, since_now
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -170,23 +169,13 @@ def _trained(
         plan,
         recipe,
         state=None if options.state is None else Path(options.state),
-        report=_reporter(),
+        report=since_now(),
         among=among,
     )
     if options.curves is not None and among.first:
         write_curves(options.curves, trained.card["epochs"])
     among.close()
     return 0
-
-
-def _reporter() -> Callable[[str], None]:
-    """What prints a line of progress with the seconds since now."""
-    started = time.perf_counter()
-
-    def report(text: str) -> None:
-        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
-
-    return report
 
 
 def _given(**values: Any) -> dict[str, Any]:

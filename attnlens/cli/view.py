@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats, check_outputs, emit, page, progress, utf8_stdout
+from attnlens.cli.options import add_formats
+from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,20 +56,15 @@ def run(options: argparse.Namespace) -> int:
     data = _data(options, recording)
     progress("")
     if options.format == "json":
+        from attnlens.render.plain import render_json
+
         utf8_stdout()
-        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
         # A label can hold half a character, which UTF-8 cannot.
-        emit(text.encode("utf-8", "replace").decode("utf-8"), options.out)
+        emit(render_json(data).encode("utf-8", "replace").decode("utf-8"), options.out)
         return 0
     from attnlens.render.recording_text import render_recording
 
-    emit(
-        render_recording(
-            data,
-            **page(options.out),
-        ),
-        options.out,
-    )
+    emit(render_recording(data, **page(options.out)), options.out)
     return 0
 
 

@@ -6,19 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import (
-    Given,
-    add_ball,
-    add_formats,
-    add_model_options,
-    add_out,
-    check_outputs,
-    emit,
-    listed,
-    page,
-    timeline,
-    utf8_stdout,
-)
+from attnlens.cli.options import Given, add_ball, add_formats, add_model_options, add_out, listed
+from attnlens.cli.output import check_outputs, emit, emit_json, page
+from attnlens.cli.sources import timeline
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,7 +82,12 @@ def run(options: argparse.Namespace) -> int:
     match = read_match(options.match)
     with balls_of(options.match):
         data = _answer(match, question, options)
-    emit(_render(data, options), options.out)
+    if options.format == "json":
+        emit_json(data, options.out)
+        return 0
+    from attnlens.render.what_if import render_what_if
+
+    emit(render_what_if(data, **page(options.out)), options.out)
     return 0
 
 
@@ -119,17 +114,3 @@ def _answer(match: Match, question: Question, options: argparse.Namespace) -> di
     if dated:
         predictor = timeline(predictor, options.history).predictor_for(match)
     return what_if(match, reference, predictor, question, history=dated)
-
-
-def _render(data: dict[str, Any], options: argparse.Namespace) -> str:
-    if options.format == "json":
-        from attnlens.render.plain import render_json
-
-        utf8_stdout()
-        return render_json(data)
-    from attnlens.render.what_if import render_what_if
-
-    return render_what_if(
-        data,
-        **page(options.out),
-    )

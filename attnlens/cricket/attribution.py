@@ -38,8 +38,9 @@ from torch import Tensor, nn
 from attnlens.cricket.reading import SITES, SLOT_SITE
 from attnlens.errors import RecordingError
 from attnlens.models.attention import hidden_softmax, unflattened
-from attnlens.models.predictor import FUSED, SLOTS, FullModel, Prediction
+from attnlens.models.predictor import FUSED, FullModel, Prediction
 from attnlens.models.relation_attention import RelationAttention
+from attnlens.models.slots import SLOTS
 from attnlens.models.temporal import SCALES
 from attnlens.recorder import record
 from attnlens.records import AttentionRecord

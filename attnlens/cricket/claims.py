@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Final
 from attnlens.analysis import claims
 from attnlens.cricket.outcomes import OUTCOME_INDEX
 from attnlens.cricket.window import BallWindow
-from attnlens.explanation.heatmap import LISTED, PastBall, ScaleAttention, head_key, ranked
+from attnlens.explanation.heatmap import (
+    LISTED,
+    UNSPECIALISED,
+    PastBall,
+    ScaleAttention,
+    head_key,
+    ranked,
+)
 from attnlens.models.temporal import SCALES
 
 if TYPE_CHECKING:
@@ -17,7 +24,6 @@ if TYPE_CHECKING:
 
 RECENT: Final = SCALES["medium"]
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-UNSPECIALISED: Final = "unspecialised"
 BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 

@@ -36,8 +36,6 @@ from attnlens.cricket.simulated_events import pick
 from attnlens.cricket.simulated_players import side
 
 COLUMNS: Final = ("commentary", "scorebook")
-LEADING: Final = 2
-"""Tokens of the scorebook that say who: bowler and striker."""
 
 _KIND_OF_SHOT: Final = {
     "0": {"defend": 4.0, "push": 3.0, "drive": 1.5, "cut": 1.0, "flick": 1.0, "pull": 0.6,

@@ -146,14 +146,7 @@ def evaluation(
         "balls": len(balls),
         "matches": int(balls.match.max()) + 1,
         "dates": {"first": first, "last": last},
-        "checkpoint": {
-            "name": predictor.name,
-            "sha256": predictor.sha256,
-            **{
-                name: predictor.card.get(name)
-                for name in ("trained_from", "trained_until", "weights_until")
-            },
-        },
+        "checkpoint": held.checkpoint,
         "in_sample": held.in_sample,
         "outside_training": {
             "matches": len(unlike),

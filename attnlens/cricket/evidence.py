@@ -21,7 +21,7 @@ from attnlens.analysis.claims import MODEL, Place, Trial
 from attnlens.analysis.contributions import Contributions, contributions
 from attnlens.analysis.verdicts import CHANCE, OTHERS, Judged
 from attnlens.cricket.ablation import under_knowledge, under_masks
-from attnlens.cricket.claims import RECENT, RELATION_HEADS, UNSPECIALISED, Claim, claims_of
+from attnlens.cricket.claims import RECENT, RELATION_HEADS, Claim, claims_of
 from attnlens.cricket.knowledge import measure_knowledge
 from attnlens.cricket.one_head import OneBall
 from attnlens.cricket.outcomes import OUTCOME_INDEX
@@ -35,7 +35,6 @@ __all__ = [
     "MASKS",
     "RECENT",
     "RELATION_HEADS",
-    "UNSPECIALISED",
     "Claim",
     "Evidence",
     "Tested",

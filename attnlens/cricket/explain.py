@@ -31,7 +31,8 @@ from attnlens.explanation import build
 from attnlens.explanation.heatmap import heat_map, rounded
 from attnlens.explanation.narrative import narrate
 from attnlens.explanation.summary import summarize_temporal_attention
-from attnlens.models.predictor import FUSED, SLOTS
+from attnlens.models.predictor import FUSED
+from attnlens.models.slots import SLOTS
 
 NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}

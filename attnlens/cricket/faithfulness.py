@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ from attnlens.cricket.ablation import under_masks
 from attnlens.cricket.attribution import METHODS, attributions
 from attnlens.cricket.batch import training_batch, window_batch
 from attnlens.cricket.scrambling import under_scrambling
-from attnlens.cricket.tensors import InningsArrays
+from attnlens.cricket.tensors import Encoded
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import one_thread
 from attnlens.models.predictor import FullModel
@@ -61,17 +61,6 @@ COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
 """Controls that every other method is compared with ball by ball."""
 
 WINDOWS: Final[tuple[str, ...]] = ("last36", "all")
-
-
-class Encoded(Protocol):
-    """One innings as arrays, and which match it is from."""
-
-    @property
-    def match_id(self) -> str: ...
-    @property
-    def innings(self) -> int: ...
-    @property
-    def arrays(self) -> InningsArrays: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

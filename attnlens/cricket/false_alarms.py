@@ -69,7 +69,6 @@ class Sentence:
     removed_from: str
     matched: bool
     planted: bool
-    true_effect: float
     even: bool
     verdict: str | None
 
@@ -150,7 +149,6 @@ def sentences(
             removed_from="model" if one.place == MODEL else "head",
             matched=one.matched,
             planted=bool(truth.planted & set(one.claim.removed)),
-            true_effect=truth.effect(frozenset(one.claim.removed)),
             even=one.judged.reason == EVEN,
             verdict=one.judged.verdict,
         )

@@ -14,18 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.analysis.heads import Bootstrap, Estimates
-from attnlens.cricket.evidence import UNSPECIALISED
-from attnlens.cricket.head_sample import NEAR, Looks
+from attnlens.cricket.head_looks import NEAR, Looks
 from attnlens.cricket.heads import Focus, HeadStudy, Hiding, Importance, Named, name_heads
 from attnlens.cricket.reading import SITES, SLOT_SITE
-from attnlens.explanation.heatmap import QUESTIONS, SCALE_QUESTIONS, head_key, rounded
-from attnlens.models.predictor import FUSED, SLOTS, FullModel
-from attnlens.models.relation_attention import (
-    STARTING_PATTERNS,
-    RelationAttention,
-    starting_table,
+from attnlens.explanation.heatmap import (
+    QUESTIONS,
+    SCALE_QUESTIONS,
+    UNNAMED,
+    UNSPECIALISED,
+    head_key,
+    rounded,
 )
+from attnlens.models.predictor import FUSED, FullModel
+from attnlens.models.relation_attention import STARTING_PATTERNS, RelationAttention, starting_table
 from attnlens.models.relations import RELATIONS
+from attnlens.models.slots import SLOTS
 from attnlens.models.temporal import SCALES
 
 Floats = NDArray[np.float64]
@@ -95,12 +98,12 @@ def _heads(study: HeadStudy, scale: str, names: Sequence[Named]) -> list[dict[st
     found = []
     for number, named in enumerate(names):
         pattern = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
-        asked = pattern or "learned" if named.earned == UNSPECIALISED else named.earned
+        asked = pattern or UNNAMED if named.earned == UNSPECIALISED else named.earned
         found.append(
             {
                 "head": head_key(number, pattern),
                 "number": number,
-                "pattern": pattern or "learned",
+                "pattern": pattern or UNNAMED,
                 "earned": named.earned,
                 "question": QUESTIONS[asked],
                 "biases": [

@@ -44,19 +44,17 @@ from attnlens.analysis.heads import (
     uniform_shares,
 )
 from attnlens.analysis.verdicts import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT, divergence
-from attnlens.cricket.evidence import UNSPECIALISED
+from attnlens.cricket.head_looks import Looks, Passed, pass_over
 from attnlens.cricket.head_sample import (
-    Encoded,
     HeadSample,
-    Looks,
-    Passed,
     batches_of,
-    pass_over,
     past_told,
     probabilities,
     sample_balls,
 )
 from attnlens.cricket.reading import SITES, SLOT_SITE
+from attnlens.cricket.tensors import Encoded
+from attnlens.explanation.heatmap import UNSPECIALISED
 from attnlens.models.predictor import FUSED, FullModel
 from attnlens.models.relations import RECENCY, RELATIONS
 

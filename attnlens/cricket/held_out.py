@@ -10,7 +10,7 @@ import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import Any, Generic
 
 from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.readers import read_matches
@@ -72,6 +72,17 @@ class HeldOutFor(Generic[T]):
         if not days:
             return None, None
         return min(days).isoformat(), max(days).isoformat()
+
+    @property
+    def checkpoint(self) -> dict[str, Any]:
+        """Which weights are judged, and what they have seen."""
+        known = self.predictor.card
+        days = ("trained_from", "trained_until", "weights_until")
+        return {
+            "name": self.predictor.name,
+            "sha256": self.predictor.sha256,
+            **{name: known.get(name) for name in days},
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -153,25 +164,14 @@ def held_out(
     place = sources[0] if len(sources) == 1 else None
     began, ended = predictor.date("trained_from"), predictor.date("trained_until")
 
-    def seen(match: Match) -> bool:
-        """Whether the model may have been trained on it."""
-        day = last_day(match)
-        if ended is None:
-            return False
-        return day is None or (day <= ended and (began is None or day >= began))
-
     start = first
     if start is None and ended is not None and not allow_in_sample:
         start = ended + datetime.timedelta(days=1)
-
-    def asked(match: Match) -> bool:
-        day = last_day(match)
-        if day is None:
-            return start is None and last is None
-        return (start is None or day >= start) and (last is None or day <= last)
-
-    chosen = [match for match in given.values() if asked(match)]
-    inside = sum(seen(match) for match in chosen)
+    chosen = [match for match in given.values() if _in_days(match, start, last)]
+    inside = 0
+    if ended is not None:
+        # A match without a date may have been trained on.
+        inside = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
     if inside and not allow_in_sample:
         raise InputError(
             f"{inside} of the {len(chosen)} matches asked for lie inside the model's training "
@@ -188,6 +188,14 @@ def held_out(
     earlier = {**given, **_read(history, refused, report, "matches of the history")}
     past = _timeline(predictor, chosen, earlier, report)
     return HeldOutFor(predictor, tuple(chosen), past, inside, earlier)
+
+
+def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
+    """Whether a match ended in these days; ``None`` is no limit, and no date fits no limit."""
+    day = last_day(match)
+    if day is None:
+        return first is None and last is None
+    return (first is None or day >= first) and (last is None or day <= last)
 
 
 def _nothing(

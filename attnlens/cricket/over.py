@@ -33,6 +33,7 @@ from attnlens.cricket.over_features import encode_overs
 from attnlens.cricket.over_question import OverQuestion, state_of
 from attnlens.cricket.over_samples import Limits, described, draw_overs, fewer_balls, within
 from attnlens.cricket.over_tokens import TOKENS, token_of, written
+from attnlens.cricket.particulars import match_particulars
 from attnlens.cricket.ratings import LIMITED, quota_of
 from attnlens.cricket.seen import identity_of
 from attnlens.cricket.trained_overs import TrainedOvers
@@ -117,7 +118,10 @@ def next_over(
     return {
         "schema_version": SCHEMA_VERSION,
         "model": _model(trained),
-        "match": _match(question),
+        "match": {
+            **match_particulars(match, innings),
+            "super_over": innings.super_over,
+        },
         "innings": innings.number,
         "over": question.over,
         "echo": question.echo,
@@ -322,21 +326,6 @@ def _model(trained: TrainedOvers) -> dict[str, Any]:
         "trained_until": trained.card.get("trained_until"),
         "ratings_until": None if until is None else until.isoformat(),
         "sizes": trained.model.sizes.to_dict(),
-    }
-
-
-def _match(question: OverQuestion) -> dict[str, Any]:
-    match, innings = question.match, question.innings
-    return {
-        "match_id": match.match_id,
-        "match_type": match.match_type,
-        "gender": match.gender,
-        "dates": [day.isoformat() for day in match.dates],
-        "venue": match.venue,
-        "teams": list(match.teams),
-        "batting_team": innings.batting_team,
-        "bowling_team": innings.bowling_team,
-        "super_over": innings.super_over,
     }
 
 

@@ -287,7 +287,6 @@ def over_evaluation(
     by_over = Bootstrap(overs.match, draws=draws, seed=seed)
     by_token = Bootstrap(overs.token_match, draws=draws, seed=seed)
     first, last = held.dates
-    trained = held.predictor
     every = np.ones(len(overs), bool)
     parts = {
         "all": (every, np.ones(len(overs.token_match), bool)),
@@ -301,14 +300,7 @@ def over_evaluation(
         "tokens": len(overs.token_match),
         "matches": int(overs.match.max()) + 1,
         "dates": {"first": first, "last": last},
-        "checkpoint": {
-            "name": trained.name,
-            "sha256": trained.sha256,
-            **{
-                name: trained.card.get(name)
-                for name in ("trained_from", "trained_until", "weights_until")
-            },
-        },
+        "checkpoint": held.checkpoint,
         "in_sample": held.in_sample,
         "notes": list(held.notes),
         "phase_overs_of": {"matches": fitted_on},

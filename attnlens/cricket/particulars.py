@@ -1,9 +1,10 @@
-"""Which model answered, and how things stood before the ball: part of every answer."""
+"""Which model answered of which match, and how things stood before the ball."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from attnlens.cricket.match import Innings, Match
 from attnlens.cricket.ratings import quota_of
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import BallWindow
@@ -20,6 +21,20 @@ def model_particulars(predictor: TrainedPredictor) -> dict[str, Any]:
         "trained_until": predictor.card.get("trained_until"),
         "ratings_until": None if until is None else until.isoformat(),
         "match_types": list(predictor.card.get("match_types", [])),
+    }
+
+
+def match_particulars(match: Match, innings: Innings) -> dict[str, Any]:
+    """Which match it was, and whose innings."""
+    return {
+        "match_id": match.match_id,
+        "match_type": match.match_type,
+        "gender": match.gender,
+        "dates": [day.isoformat() for day in match.dates],
+        "venue": match.venue,
+        "teams": list(match.teams),
+        "batting_team": innings.batting_team,
+        "bowling_team": innings.bowling_team,
     }
 
 

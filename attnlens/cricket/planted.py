@@ -23,13 +23,13 @@ from attnlens.cricket.ablation import under_masks
 from attnlens.cricket.attribution import METHODS, attributions
 from attnlens.cricket.batch import training_batch
 from attnlens.cricket.evidence import baseline_and_contributions, groups_of
-from attnlens.cricket.match import Innings, Match
+from attnlens.cricket.held_out import EncodedInnings
 from attnlens.cricket.one_head import OneBall
 from attnlens.cricket.ratings import Ratings
 from attnlens.cricket.replacement import Replacement
 from attnlens.cricket.simulate import Simulated
 from attnlens.cricket.simulated_rules import RuledBall
-from attnlens.cricket.tensors import BaseModel, InningsArrays, encode_innings
+from attnlens.cricket.tensors import BaseModel, encode_innings
 from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import cut_window, one_thread
 from attnlens.models.predictor import KNOWLEDGE, FullModel
@@ -65,21 +65,10 @@ MATTERS: Final = 0.0005
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RuledInnings:
+class RuledInnings(EncodedInnings):
     """An innings played by rules, and the truth about each of its balls."""
 
-    match: Match
-    side: Innings
-    arrays: InningsArrays
     ruled: tuple[RuledBall, ...]
-
-    @property
-    def match_id(self) -> str:
-        return self.match.match_id
-
-    @property
-    def innings(self) -> int:
-        return self.side.number
 
 
 def ruled_innings(made: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:

@@ -30,8 +30,9 @@ from attnlens.cricket.trained import TrainedPredictor
 from attnlens.cricket.window import cut_window, one_thread
 from attnlens.errors import InputError
 from attnlens.explanation.heatmap import QUESTIONS, SCALE_QUESTIONS, head_key
-from attnlens.models.predictor import FUSED, SLOTS
+from attnlens.models.predictor import FUSED
 from attnlens.models.relation_attention import STARTING_PATTERNS
+from attnlens.models.slots import SLOTS
 from attnlens.models.temporal import SCALES
 
 LEVELS = 255

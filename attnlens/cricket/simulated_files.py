@@ -94,18 +94,7 @@ def save_simulated(
     if suffix in _FORMAT_OF:
         check_writable(path)
         made = simulate(seeds[0], coefficients=coefficients, rules=rules)
-        if form == "json":
-            # The format holds no id: this is what a reader will call the match.
-            made = dataclasses.replace(
-                made, match=dataclasses.replace(made.match, match_id=path.stem)
-            )
-        write_text(truth_path, text_of([TRUTH_COLUMNS, *truth_rows(made)]))
-        if rules:
-            write_text(rules_path, rules_text(made))
-        texts = files_of(made, form, path.stem)
-        for name in reversed(texts):
-            write_text(path.with_name(name if name.endswith("_info.csv") else path.name),
-                       texts[name])  # fmt: skip
+        _save_one(made, form, path, truth_path, rules_path if rules else None)
         told(1)
         return
     with ExitStack() as stack:
@@ -133,6 +122,22 @@ def save_simulated(
             place="archive" if suffix else "folder",
         )
         put("README.txt", heading + "\n".join(listed) + "\n")
+
+
+def _save_one(
+    made: Simulated, form: str, path: Path, truth_path: Path, rules_path: Path | None
+) -> None:
+    """One match in files of its own, the match itself last."""
+    if form == "json":
+        # The format holds no id: this is what a reader will call the match.
+        made = dataclasses.replace(made, match=dataclasses.replace(made.match, match_id=path.stem))
+    write_text(truth_path, text_of([TRUTH_COLUMNS, *truth_rows(made)]))
+    if rules_path is not None:
+        write_text(rules_path, rules_text(made))
+    texts = files_of(made, form, path.stem)
+    for name in reversed(texts):
+        write_text(path.with_name(name if name.endswith("_info.csv") else path.name),
+                   texts[name])  # fmt: skip
 
 
 def files_of(made: Simulated, form: str, stem: str) -> dict[str, str]:

@@ -12,8 +12,9 @@ Two sides are kept strictly apart:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,17 @@ class InningsArrays:
 
     def __len__(self) -> int:
         return len(self.index)
+
+
+class Encoded(Protocol):
+    """One innings as arrays, and which innings of which match it is."""
+
+    @property
+    def match_id(self) -> str: ...
+    @property
+    def innings(self) -> int: ...
+    @property
+    def arrays(self) -> InningsArrays: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,30 +327,16 @@ def encode_innings(
     over_class = place[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
     prior = base.prior[(innings.number + 1) % 2, over_class]
     outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
-    happened = np.zeros((count, PAST_OUTCOME_SIZE), np.float32)
-    bowled = np.flatnonzero(outcome >= 0)
-    happened[bowled, outcome[bowled]] = 1
-    for number, ball in enumerate(deliveries):
-        happened[number, len(OUTCOMES) :] = (
-            min(ball.runs_total, 8) / 4,
-            ball.boundary,
-            "penalty" in ball.extras,
-        )
     numbers: dict[str, int] = {}
 
     def number_of(player: Player) -> int:
         return numbers.setdefault(ratings.player_key(player), len(numbers))
 
-    seen: dict[int, int] = {}
-    ball_in_over = np.zeros(count, np.int64)
-    for number, ball in enumerate(deliveries):
-        seen[ball.over] = seen.get(ball.over, 0) + 1
-        ball_in_over[number] = seen[ball.over]
     return InningsArrays(
         nodes=nodes,
         place=place,
         past_batter=nodes["batsman_identity"],
-        happened=happened,
+        happened=_happened(deliveries, outcome),
         base=base.log_probabilities(base_inputs(nodes)),
         prior=prior,
         ratings={
@@ -353,7 +351,7 @@ def encode_innings(
         non_striker=np.array([number_of(ball.non_striker) for ball in deliveries], np.int64),
         bowler=np.array([number_of(ball.bowler) for ball in deliveries], np.int64),
         over=np.array([ball.over for ball in deliveries], np.int64),
-        ball_in_over=ball_in_over,
+        ball_in_over=_balls_in_over(deliveries),
         index=np.array([ball.index for ball in deliveries], np.int64),
         outcome=outcome,
         wicket=np.array([ball.outcome == "W" for ball in deliveries], bool),
@@ -361,3 +359,27 @@ def encode_innings(
         dot=np.array([ball.runs_total == 0 and ball.outcome != "W" for ball in deliveries], bool),
         met={name: parts[f"{name}_balls"] > 0 for name in ("striker", "bowler", "venue")},
     )
+
+
+def _happened(deliveries: Sequence[Delivery], outcome: Integers) -> Floats:
+    """What each ball tells later ones of its outcome, ``(n, PAST_OUTCOME_SIZE)``."""
+    happened = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
+    bowled = np.flatnonzero(outcome >= 0)
+    happened[bowled, outcome[bowled]] = 1
+    for number, ball in enumerate(deliveries):
+        happened[number, len(OUTCOMES) :] = (
+            min(ball.runs_total, 8) / 4,
+            ball.boundary,
+            "penalty" in ball.extras,
+        )
+    return happened
+
+
+def _balls_in_over(deliveries: Sequence[Delivery]) -> Integers:
+    """Each delivery's number within its over, from 1, whatever counts ``(n,)``."""
+    seen: dict[int, int] = {}
+    numbers = np.zeros(len(deliveries), np.int64)
+    for place, ball in enumerate(deliveries):
+        seen[ball.over] = seen.get(ball.over, 0) + 1
+        numbers[place] = seen[ball.over]
+    return numbers

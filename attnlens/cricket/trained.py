@@ -20,6 +20,7 @@ from attnlens.cricket.ratings import ALL_KINDS, KINDS, Ratings
 from attnlens.cricket.seen import from_tensor, to_tensor
 from attnlens.cricket.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel, Floats
 from attnlens.errors import CheckpointError
+from attnlens.explanation.heatmap import UNSPECIALISED
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.models.predictor import FullModel, Sizes
 from attnlens.models.shipped import SHIPPED, named_checkpoint
@@ -73,7 +74,7 @@ class TrainedPredictor(Trained):
         """The name each head of a scale has earned."""
         heads = self.model.sizes.heads[scale]
         names = self.card.get("earned", {}).get(scale, [])
-        return [*names, *["unspecialised"] * heads][:heads]
+        return [*names, *[UNSPECIALISED] * heads][:heads]
 
 
 def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) -> None:

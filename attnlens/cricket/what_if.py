@@ -22,10 +22,11 @@ from attnlens.cricket.match import Delivery, Innings, Match, Player
 from attnlens.cricket.naming import BallReference, echo, innings_numbered
 from attnlens.cricket.next_ball import at_the_crease, over_ended, with_next_ball
 from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.particulars import chase, model_particulars, standing
+from attnlens.cricket.particulars import chase, match_particulars, model_particulars, standing
 from attnlens.cricket.people import person_called, refuse_wrong_side
 from attnlens.cricket.question import Question
 from attnlens.cricket.retelling import (
+    Crease,
     Retold,
     balls_with,
     crease_after,
@@ -35,17 +36,12 @@ from attnlens.cricket.retelling import (
 )
 from attnlens.cricket.tensors import free_hits
 from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.what_if_flags import (
-    NEW_BATTER,
-    UNNAMED_BOWLER,
-    refuse_target,
-    what_if_flags,
-)
+from attnlens.cricket.what_if_flags import NEW_BATTER, UNNAMED_BOWLER, refuse_target, what_if_flags
 from attnlens.cricket.window import BallWindow, one_thread, window_for
 from attnlens.errors import InputError
 from attnlens.explanation import build
+from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.explanation.heatmap import rounded
-from attnlens.explanation.narrative import OUTCOME_WORDS
 from attnlens.explanation.what_if_words import narrate_what_if
 
 Floats = NDArray[np.float64]
@@ -109,7 +105,7 @@ def what_if(
     data = {
         "schema_version": "1.0",
         "model": model_particulars(predictor),
-        "match": _match(worlds.recorded, recorded.innings),
+        "match": match_particulars(worlds.recorded, recorded.innings),
         "ball": {
             "innings": recorded.innings.number,
             "index": recorded.delivery.index,
@@ -227,30 +223,13 @@ def _players(
     changes = []
     crease = crease_after(current, balls)
     newcomer = Player(NEW_BATTER)
-    striker, other = crease.striker or newcomer, crease.other or newcomer
     asked = None
     if question.batter is not None:
         asked = person_called(question.batter, match, predictor, "--batter", unseen=question.unseen)
         refuse_wrong_side(match, innings, asked, "--batter")
-        in_place = (striker.key, other.key) == (current.batter.key, current.non_striker.key)
-        if crease.out is not None:
-            if asked.key in (crease.out.key, striker.key, other.key):
-                where = "out" if asked.key == crease.out.key else "in already"
-                raise InputError(
-                    f"{asked} is {where} after that wicket and cannot come in",
-                    remedy="name another with --batter",
-                )
-            striker = asked if crease.striker is None else striker
-            other = asked if crease.other is None else other
-        elif asked.key == other.key:
-            if not in_place:
-                raise InputError(
-                    f"after that change {striker} faces, and {asked} is at the other end",
-                    remedy="leave --batter out, or name somebody else",
-                )
-            striker, other = other, striker
-        else:
-            striker = asked
+    striker, other = crease.striker or newcomer, crease.other or newcomer
+    if asked is not None:
+        striker, other = _facing(asked, crease, striker, other, current)
     bowler = current.bowler
     if question.bowler is not None:
         bowler = person_called(
@@ -296,6 +275,40 @@ def _players(
     if same:
         return current, changes
     return replace(current, batter=striker, non_striker=other, bowler=bowler), changes
+
+
+def _facing(
+    asked: Player, crease: Crease, striker: Player, other: Player, current: Delivery
+) -> tuple[Player, Player]:
+    """Striker and non-striker, where somebody is asked to face.
+
+    Args:
+        crease: who is in after the balls that went otherwise.
+        striker, other: who plays at either end there, newcomers too.
+        current: the ball as it was bowled.
+
+    Raises:
+        InputError: he is out, or in already, or at the other end.
+    """
+    if crease.out is not None:
+        if asked.key in (crease.out.key, striker.key, other.key):
+            where = "out" if asked.key == crease.out.key else "in already"
+            raise InputError(
+                f"{asked} is {where} after that wicket and cannot come in",
+                remedy="name another with --batter",
+            )
+        return (
+            asked if crease.striker is None else striker,
+            asked if crease.other is None else other,
+        )
+    if asked.key != other.key:
+        return asked, other
+    if (striker.key, other.key) != (current.batter.key, current.non_striker.key):
+        raise InputError(
+            f"after that change {striker} faces, and {asked} is at the other end",
+            remedy="leave --batter out, or name somebody else",
+        )
+    return other, striker
 
 
 def _instead(now: Player, was: Player, did: str) -> str:
@@ -354,19 +367,6 @@ def _points(first: Floats, second: Floats) -> list[dict[str, Any]]:
 
 def _part(before: Floats, after: Floats) -> dict[str, Any]:
     return {"points": _points(before, after), "effect_nats": _nats(before, after)}
-
-
-def _match(match: Match, innings: Innings) -> dict[str, Any]:
-    return {
-        "match_id": match.match_id,
-        "match_type": match.match_type,
-        "gender": match.gender,
-        "dates": [day.isoformat() for day in match.dates],
-        "venue": match.venue,
-        "teams": list(match.teams),
-        "batting_team": innings.batting_team,
-        "bowling_team": innings.bowling_team,
-    }
 
 
 def _state(window: BallWindow, reference: BallReference) -> dict[str, Any]:

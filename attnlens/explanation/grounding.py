@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from attnlens.explanation.grounding_balls import Balls
-from attnlens.explanation.grounding_claims import Reading, check_claims, read_clause, verdicts_in
+from attnlens.explanation.grounding_claims import check_claims, verdicts_in
+from attnlens.explanation.grounding_clause import Reading, read_clause
 from attnlens.explanation.grounding_counts import Counts
 from attnlens.explanation.grounding_directions import Directions
 from attnlens.explanation.grounding_facts import Facts, Unsupported, as_data

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.attention_types import SCALES
-from attnlens.explanation.grounding_claims import ONE_HEAD, Reading
+from attnlens.explanation.grounding_clause import ONE_HEAD, Reading
 from attnlens.explanation.grounding_facts import Facts, Known
 from attnlens.explanation.grounding_units import Number
 

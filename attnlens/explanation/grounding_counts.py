@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from attnlens.explanation.attention_types import SCALES
-from attnlens.explanation.grounding_claims import Reading, labels_in
+from attnlens.explanation.grounding_clause import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
 from attnlens.explanation.grounding_numbers import FRACTION
 from attnlens.explanation.grounding_text import COUNT, NUMBER_WORDS, ORDINAL_WORDS, whole
@@ -318,13 +318,23 @@ class Counts:
     ) -> Iterator[Unsupported]:
         said = match.group()
         before = text[: match.start()].lower()
-        ball = self._ball
         if "." in said:
             yield self._wrong(
                 plain, said, self._decimals(), float(said), "is not in the explanation"
             )
             return
         number = int(said.replace(",", ""))
+        known = self._meant(number, before, reading)
+        table = self._facts.data["prediction"].get("calibration")
+        if table and number > 200:
+            for at, entry in enumerate(table["outcomes"]):
+                known.append(Known(entry["balls"], f"/prediction/calibration/outcomes/{at}/balls"))
+        if not any(one.value == number for one in known):
+            yield self._wrong(plain, said, known, number, "is not in the explanation")
+
+    def _meant(self, number: int, before: str, reading: Reading) -> list[Known]:
+        """What a whole number can be of, by the words before it."""
+        ball = self._ball
         known: list[Known]
         if re.search(r"\b(?:over|overs) $", before):
             known = [Known(ball["over"], "/ball/over")]
@@ -373,12 +383,7 @@ class Counts:
                 )
                 if ball[key] is not None
             ]
-        table = self._facts.data["prediction"].get("calibration")
-        if table and number > 200:
-            for at, entry in enumerate(table["outcomes"]):
-                known.append(Known(entry["balls"], f"/prediction/calibration/outcomes/{at}/balls"))
-        if not any(one.value == number for one in known):
-            yield self._wrong(plain, said, known, number, "is not in the explanation")
+        return known
 
     def _decimals(self) -> list[Known]:
         return [

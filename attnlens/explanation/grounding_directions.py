@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from attnlens.explanation.grounding_claims import HIDING, Reading, groups_in
+from attnlens.explanation.grounding_clause import HIDING, Reading, groups_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
 from attnlens.explanation.grounding_units import numbers_in
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from attnlens.explanation.attention_types import OUTCOMES, SCALES
+from attnlens.explanation.heatmap import UNNAMED, UNSPECIALISED
 
 BOUNDARY: Final = "boundary"
 
@@ -127,7 +128,7 @@ class Facts:
         head = self.data["across_balls"][claim["scale"]]["attention_by_head"].get(claim["head"])
         if head is not None:
             for name in (head["pattern"], head["earned"]):
-                if name not in ("learned", "unspecialised"):
+                if name not in (UNNAMED, UNSPECIALISED):
                     yield name.replace("_", " ")
 
     @cached_property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES
 from attnlens.explanation.facts import OUTCOME_WORDS
-from attnlens.explanation.grounding_claims import Reading
+from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Unsupported
 from attnlens.explanation.grounding_text import LABEL, NAME, Outcome
 
@@ -110,23 +110,23 @@ class Happened:
                 places = list(reading.claims[0].balls)
             if not places:
                 continue
-            if EVERY.search(before):
-                wrong = next(
-                    (at for at in places if not self._facts.is_outcome(at, one.outcome)), None
-                )
-            elif _NONE.search(before):
-                wrong = next((at for at in places if self._facts.is_outcome(at, one.outcome)), None)
-            elif AMONG.match(after) and not any(
-                self._facts.is_outcome(at, one.outcome) for at in places
-            ):
-                wrong = places[0]
-            else:
-                wrong = None
+            wrong = self._wrong_one(one, places, before, after)
             if wrong is not None:
                 label = self._facts.history[wrong]["label"]
                 yield not_so(self._facts, wrong, label, one, text, plain)
         yield from self._lone(reading, plain, told)
         yield from self._surprising(reading, plain, told)
+
+    def _wrong_one(
+        self, one: Outcome, places: Sequence[int], before: str, after: str
+    ) -> int | None:
+        """The ball of which an outcome is said wrongly: of every one, of none, of one of them."""
+        were = [at for at in places if self._facts.is_outcome(at, one.outcome)]
+        if EVERY.search(before):
+            return next((at for at in places if at not in were), None)
+        if _NONE.search(before):
+            return were[0] if were else None
+        return places[0] if AMONG.match(after) and not were else None
 
     def _lone(self, reading: Reading, plain: str, told: set[int]) -> Iterator[Unsupported]:
         """One past ball and one outcome in a clause that tells of neither chances nor tests."""

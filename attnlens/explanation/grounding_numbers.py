@@ -8,7 +8,7 @@ from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES, SCALES
 from attnlens.explanation.grounding_attention import EARLIER_PERCENT, shares_of_attention
-from attnlens.explanation.grounding_claims import Reading
+from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
 from attnlens.explanation.grounding_points import points_of
 from attnlens.explanation.grounding_text import COUNT, whole

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from attnlens.explanation.attention_types import OUTCOMES
-from attnlens.explanation.grounding_claims import Reading, groups_in
+from attnlens.explanation.grounding_clause import Reading, groups_in
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known
 from attnlens.explanation.grounding_units import Number
 

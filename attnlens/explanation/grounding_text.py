@@ -76,6 +76,8 @@ ORDINAL_WORDS: Final = {
 }
 COUNT: Final = rf"(?:(?<![\d,])\d{{1,3}}(?:,\d{{3}})*|{'|'.join(NUMBER_WORDS)})"
 LABEL: Final = r"(?<![\d.,+%-])\d{1,3}\.\d{1,2}(?![\d%]|\.\d)"
+LABELS: Final = rf"{LABEL}(?:(?:,| and|, and| or)(?: balls?)? ?{LABEL})*"
+"""Several labels in a row."""
 
 _TYPOGRAPHY: Final = str.maketrans(
     {

@@ -12,6 +12,12 @@ from typing import Any, Final
 LISTED: Final = 4
 """At most this many balls are listed per head."""
 
+UNNAMED: Final = "learned"
+"""The pattern of a head that started without one."""
+
+UNSPECIALISED: Final = "unspecialised"
+"""What a head is called that has earned no name."""
+
 QUESTIONS: Final[dict[str, str]] = {
     "recency": "where is the momentum now",
     "same_bowler": "how did this bowler's earlier balls go",
@@ -22,9 +28,9 @@ QUESTIONS: Final[dict[str, str]] = {
     "same_over": "what happened earlier in this over",
     "boundary": "which balls went for four or six",
     "same_matchup": "how have this batter and this bowler fared together",
-    "learned": "free to learn its own",
+    UNNAMED: "free to learn its own",
 }
-"""The question that each relation answers, and ``learned`` for a head without one."""
+"""The question that each relation answers, and that of a head without one."""
 
 SCALE_QUESTIONS: Final[dict[str, str]] = {
     "micro": "the current over",
@@ -211,7 +217,7 @@ def _head(
         within = [place for place in order if pattern in balls[place].relations]
         named = {"bowler": bowler} if pattern == "same_bowler" else {"batsman": batter}
     top = [balls[place] for place in within[:LISTED]]
-    kind = pattern or "learned"
+    kind = pattern or UNNAMED
     head: dict[str, Any] = {
         "pattern": kind,
         "question": QUESTIONS[kind],

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from attnlens.explanation.narrative import (
-    FELT,
+from attnlens.explanation.facts import (
     fine_percent,
     finest_percent,
     outcome_words,
@@ -14,6 +13,7 @@ from attnlens.explanation.narrative import (
     resolve,
     significant,
 )
+from attnlens.explanation.narrative_changes import FELT
 
 Fact = dict[str, str]
 Piece = str | Fact

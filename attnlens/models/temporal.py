@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.models.attention import unflattened
+from attnlens.models.over_sights import sights
 from attnlens.models.relation_attention import RelationAttention, RelationBlock
 from attnlens.models.relations import RECENCY, RELATIONS, Balls, relate_overs
 from attnlens.probe import step
@@ -19,9 +20,6 @@ SCALES: Final[dict[str, int]] = {"micro": 6, "short": 12, "medium": 36, "long": 
 """Scale to window: deliveries, the current one included; for ``long``, earlier overs."""
 
 HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2}
-
-BITS: Final = 32
-"""Seats of an over that are told apart at once."""
 
 
 class TemporalEncoder(nn.Module):
@@ -273,36 +271,8 @@ class MultiScaleTemporalEncoder(nn.Module):
             return vectors.new_zeros(batch, queries, overs, self.hidden_dim)
         long = self.encoder("long")
         placed = long.place(vectors, balls.over, balls.ball_in_over)
-        # Most masks leave most overs as they are, so each distinct sight of an over
-        # (which of its balls are visible) is run through the GRU once.
-        slots = int(balls.ball_in_over.max())
-        seat = balls.ball_in_over - 1
-        home = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
-        # A key that belongs to no over (padding) sits in the spare over, which is cut off.
-        flat = torch.zeros(batch, overs + 1, slots, dtype=torch.long, device=vectors.device)
-        row = torch.arange(batch, device=vectors.device)[:, None].expand(batch, keys)
-        key_number = torch.arange(keys, device=vectors.device).expand(batch, keys)
-        flat[row, home, seat] = key_number
-        present = torch.zeros(
-            batch, queries, overs + 1, slots, dtype=torch.bool, device=vectors.device
-        )
-        every = torch.arange(queries, device=vectors.device)
-        present[row[:, None], every[None, :, None], home[:, None], seat[:, None]] = visible
-        flat, present = flat[:, :overs], present[:, :, :overs]
-        where = torch.arange(batch, device=vectors.device)[:, None, None] * overs
-        where = (where + torch.arange(overs, device=vectors.device)).expand(present.shape[:3])
-        present = present.flatten(0, 2)
-        sights = back = where = where.flatten()
-        for start in range(0, slots, BITS):
-            # A number for the seats, as many at a time as fit one beside the sights so far.
-            bits = present[:, start : start + BITS].long()
-            code = (bits << torch.arange(bits.shape[1], device=vectors.device)).sum(-1)
-            sights, back = torch.unique((back << BITS) + code, return_inverse=True)
-        example = torch.empty_like(sights)
-        example[back] = torch.arange(len(back), device=vectors.device)
-        place = where[example]
-        balls_of_sight = placed[(place // overs)[:, None], flat[place // overs, place % overs]]
-        state = self._run(balls_of_sight, present[example])
+        row, keys_of, seen, back = sights(balls, visible, overs)
+        state = self._run(placed[row[:, None], keys_of], seen)
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
@@ -359,33 +329,9 @@ class MultiScaleTemporalEncoder(nn.Module):
             asking = encoder.place(query, now.over, now.ball_in_over, place_known)
             asking = step(f"x_{{{scale}}}", asking, "the ball and its place")
             if scale == "long":
-                membership = (past.over[..., None] == torch.arange(overs, device=query.device)).to(
-                    query.dtype
+                vector, weight = self._read_overs(
+                    asking, key, now, past, visible, relations, overs, shared, summaries
                 )
-                earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
-                table = relate_overs(relations, earlier, membership, now.over)
-                table = step("R_{over}", table, "how each over stands to the ball", given=True)
-                told = torch.einsum("bqk,bko->bqo", earlier.to(query.dtype), membership) > 0
-                hidden = step("unseen", ~told, "overs without a visible ball", given=True)
-                gap = now.over[..., None] - torch.arange(overs, device=query.device)
-                if summaries is None and shared is not None:
-                    summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
-                if summaries is not None:
-                    vector, weight = encoder.read(asking, summaries, table, hidden[:, None], gap)
-                else:
-                    # One row per query: each has its own summaries.
-                    each = self.over_summaries(key, past, earlier, overs)
-                    each = step("X_{long}", each, "each over, its balls read by a GRU", given=True)
-                    batch, queries = each.shape[:2]
-                    vector, weight = encoder.read(
-                        asking.flatten(0, 1)[:, None],
-                        each.flatten(0, 1),
-                        table.flatten(0, 1)[:, None],
-                        hidden.flatten(0, 1)[:, None, None],
-                        gap.flatten(0, 1)[:, None],
-                    )
-                    vector = unflattened(vector, 0, (batch, queries))[:, :, 0]
-                    weight = unflattened(weight, 0, (batch, queries))[:, :, :, 0].transpose(1, 2)
             else:
                 # Keys that no query's window reaches are left out, not only hidden.
                 reached = (distance < window).flatten(0, 1).any(0).nonzero()[:, 0]
@@ -404,6 +350,52 @@ class MultiScaleTemporalEncoder(nn.Module):
             vector = step(f"v_{{{scale}}}", norm(vector), "the past as this scale reads it")
             vectors[scale], weights[scale] = vector, weight
         return vectors, weights
+
+    def _read_overs(
+        self,
+        asking: Tensor,
+        key: Tensor,
+        now: Balls,
+        past: Balls,
+        visible: Tensor,
+        relations: Tensor,
+        overs: int,
+        shared: Tensor | None,
+        summaries: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        """The scale ``long``: overs before the current one, each told by its summary.
+
+        Args:
+            asking: the current balls, placed ``(batch, query, hidden_dim)``; the others as in
+                `read`.
+        """
+        long = self.encoder("long")
+        membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
+        earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
+        table = relate_overs(relations, earlier, membership, now.over)
+        table = step("R_{over}", table, "how each over stands to the ball", given=True)
+        told = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
+        hidden = step("unseen", ~told, "overs without a visible ball", given=True)
+        gap = now.over[..., None] - torch.arange(overs, device=key.device)
+        if summaries is None and shared is not None:
+            summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
+        if summaries is not None:
+            vector, weight = long.read(asking, summaries, table, hidden[:, None], gap)
+        else:
+            # One row per query: each has its own summaries.
+            each = self.over_summaries(key, past, earlier, overs)
+            each = step("X_{long}", each, "each over, its balls read by a GRU", given=True)
+            batch, queries = each.shape[:2]
+            vector, weight = long.read(
+                asking.flatten(0, 1)[:, None],
+                each.flatten(0, 1),
+                table.flatten(0, 1)[:, None],
+                hidden.flatten(0, 1)[:, None, None],
+                gap.flatten(0, 1)[:, None],
+            )
+            vector = unflattened(vector, 0, (batch, queries))[:, :, 0]
+            weight = unflattened(weight, 0, (batch, queries))[:, :, :, 0].transpose(1, 2)
+        return vector, weight
 
     def forward(
         self, full_sequence: Tensor, current_over_start: int | Tensor, over_summaries: Tensor

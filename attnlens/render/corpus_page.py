@@ -6,10 +6,7 @@ is allowed.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any, Final
 
 from attnlens.explanation.facts import OUTCOME_WORDS
@@ -21,6 +18,7 @@ from attnlens.render.corpus_figures import (
     span_svg,
     stacked_svg,
 )
+from attnlens.render.html_page import framed, section
 from attnlens.render.html_text import name, share, table, text
 from attnlens.words import count as counted
 
@@ -43,15 +41,6 @@ def render_corpus(data: Mapping[str, Any]) -> str:
         data: `attnlens.corpus.report.report_data`'s.
     """
     shown: dict[str, Any] = visible_all(data, LONGEST + 4)
-    folder = files("attnlens.render")
-    style = "".join(
-        folder.joinpath(sheet).read_text("utf-8")
-        for sheet in ("explanation_page.css", "corpus_page.css")
-    )
-    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
-    )
     figures = shown["figures"]
     title = (
         f"{counted(figures['balls'], 'ball')} of {counted(figures['matches'], 'match', 'matches')}"
@@ -70,23 +59,7 @@ def render_corpus(data: Mapping[str, Any]) -> str:
         "</main>",
         _footer(shown),
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{text(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        + "\n".join(filter(None, sections))
-        + "\n</body>\n</html>"
-    )
-
-
-def _section(anchor: str, heading: str, *content: str) -> str:
-    inner = "\n".join(filter(None, content))
-    return (
-        f'<section aria-labelledby="{anchor}">\n<h2 id="{anchor}">{heading}</h2>\n{inner}\n'
-        "</section>"
-    )
+    return framed(title, sections, "corpus_page.css")
 
 
 def _quiet(words: str) -> str:
@@ -137,7 +110,7 @@ def _fit(data: Mapping[str, Any]) -> str:
     if cautions:
         items = "\n".join(f"<li>{words}</li>" for words in cautions)
         lines.append(f'<ul class="cautions">\n{items}\n</ul>')
-    return _section("fit", "How well it fits", *lines)
+    return section("fit", "How well it fits", *lines)
 
 
 def _of(interval: Mapping[str, float | None], digits: int, unit: str = "") -> str:
@@ -162,7 +135,7 @@ def _fusion(data: Mapping[str, Any]) -> str:
         ]
         for row in data["fusion"]
     ]
-    return _section(
+    return section(
         "fusion",
         "What the prediction is made of",
         table(
@@ -191,7 +164,7 @@ def _attention(data: Mapping[str, Any]) -> str:
         "</div>\n</figure>"
         for phase in phases
     )
-    return _section(
+    return section(
         "attention",
         "Where attention goes",
         _quiet(
@@ -206,7 +179,7 @@ def _attention(data: Mapping[str, Any]) -> str:
 def _claims(data: Mapping[str, Any]) -> str:
     claims = data["claims"]
     if claims is None:
-        return _section(
+        return section(
             "claims",
             "When claims hold",
             _quiet("Nothing was tested. <code>--evidence N</code> tests the claims of N balls."),
@@ -247,7 +220,7 @@ def _claims(data: Mapping[str, Any]) -> str:
                 kind="bars",
             )
         )
-    return _section("claims", "When claims hold", *told)
+    return section("claims", "When claims hold", *told)
 
 
 def _past_balls(data: Mapping[str, Any]) -> str:
@@ -285,7 +258,7 @@ def _past_balls(data: Mapping[str, Any]) -> str:
                 (1, 2, 3),
             )
         )
-    return _section("past", "Whose past balls matter", *told, _pair(pair))
+    return section("past", "Whose past balls matter", *told, _pair(pair))
 
 
 def _listed(
@@ -310,7 +283,7 @@ def _calibration(data: Mapping[str, Any]) -> str:
     ]
     if not drawn:
         return ""
-    return _section(
+    return section(
         "calibration",
         "Calibration",
         _quiet(
@@ -336,7 +309,7 @@ def _surprising_balls(data: Mapping[str, Any]) -> str:
         ]
         for row in data["surprises"]["balls"]
     ]
-    return _section(
+    return section(
         "surprises",
         "The most surprising balls",
         table(
@@ -374,7 +347,7 @@ def _surprising_players(data: Mapping[str, Any]) -> str:
                         (1, 2, 3),
                     )
                 )
-    return _section(
+    return section(
         "players",
         "Who surprises the model",
         _quiet(

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any, Literal
 
-from attnlens.explanation.narrative import UNNAMED
+from attnlens.explanation.heatmap import UNNAMED, UNSPECIALISED
 from attnlens.render.canvas import Glyphs, Line, Page, Span, display_width, pad, pad_line, width_of
 from attnlens.render.outcomes import percent
+from attnlens.render.parts import head_name
 
 COLUMNS = 100
 """Columns from which effect, chance and verdict stand beside the head's name."""
@@ -66,12 +67,6 @@ class Balls:
         ]
 
 
-def head_name(key: str, head: Mapping[str, Any]) -> str:
-    """The pattern it started with in plain words, or its number."""
-    pattern = head["pattern"]
-    return f"head {key.split('_')[1]}" if pattern == UNNAMED else pattern.replace("_", " ")
-
-
 def question(head: Mapping[str, Any], balls: Balls) -> str:
     if head["pattern"] == "same_bowler":
         return f"how did {balls.bowler}'s earlier balls go?"
@@ -82,7 +77,7 @@ def question(head: Mapping[str, Any], balls: Balls) -> str:
     earned = head["earned"]
     return (
         "free to look anywhere"
-        if earned == "unspecialised"
+        if earned == UNSPECIALISED
         else f"free; looks at: {earned.replace('_', ' ')}"
     )
 
@@ -245,7 +240,7 @@ def _change(outcome: str, before: float, after: float, glyphs: Glyphs) -> str:
 
 def _became(head: Mapping[str, Any]) -> str | None:
     """What a head does on many balls, where that is not what it started as."""
-    if head["pattern"] == UNNAMED or head["earned"] in (head["pattern"], "unspecialised"):
+    if head["pattern"] == UNNAMED or head["earned"] in (head["pattern"], UNSPECIALISED):
         return None
     return f"named for its start; on many balls it looks at: {head['earned'].replace('_', ' ')}"
 

@@ -12,12 +12,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+from attnlens.explanation.heatmap import UNNAMED, UNSPECIALISED
+
 MOST: Final = 2.0
 """Colours end at four times, or a quarter of, even attention: two doublings."""
 
 LESS, EVEN, MORE = "#2166ac", "#f7f7f7", "#d9730d"
 BAR: Final = "#4d4d4d"
-UNSPECIALISED: Final = "unspecialised"
 
 
 def save_heads(data: Mapping[str, Any], path: str | os.PathLike[str], file_format: str) -> None:
@@ -116,7 +117,7 @@ def _frame(axes: Any, column: int, row: int) -> None:
 
 
 def _label(head: Mapping[str, Any]) -> str:
-    start = "free" if head["pattern"] == "learned" else head["pattern"].replace("_", " ")
+    start = "free" if head["pattern"] == UNNAMED else head["pattern"].replace("_", " ")
     earned = head["earned"].replace("_", " ")
     return f"{head['number']} {start} → {'—' if earned == UNSPECIALISED else earned}"
 

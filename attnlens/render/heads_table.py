@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from attnlens.explanation.heatmap import UNNAMED, UNSPECIALISED
 from attnlens.render.canvas import ASCII, UNICODE, Page, clean_all, pad
 from attnlens.words import count
 
@@ -24,8 +25,6 @@ FAVOURED: Final = 1.25
 LEAST_BIAS: Final = 0.05
 MOST_BIASES: Final = 4
 """Biases that are told on a page: all that began as something, and the largest others."""
-
-UNSPECIALISED: Final = "unspecialised"
 
 
 def render_heads(data: Mapping[str, Any], *, width: int, color: bool, unicode: bool = True) -> str:
@@ -142,7 +141,7 @@ def _scale(page: Page, scale: Mapping[str, Any]) -> None:
     )
     _titles(page, (("  head", 16), ("earned the name", 16), ("bias", -4), ("self", -4)))
     for head in scale["heads"]:
-        start = "free" if head["pattern"] == "learned" else _words(head["pattern"])
+        start = "free" if head["pattern"] == UNNAMED else _words(head["pattern"])
         earned = head["earned"]
         _entry(
             page,

@@ -6,15 +6,13 @@ do nothing even were it not escaped. Every figure of the narrative links to wher
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
 from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.render import parts
 from attnlens.render.html_heatmap import heat_map_svg, legend_svg
+from attnlens.render.html_page import framed
 from attnlens.render.html_text import name, share, table, text
 from attnlens.words import count
 
@@ -39,11 +37,6 @@ def render_html(data: Mapping[str, Any]) -> str:
     """
     data = parts.presentable(data)
     outcome = parts.focus(data)
-    style = files("attnlens.render").joinpath("explanation_page.css").read_text("utf-8")
-    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
-    )
     ball = data["ball"]
     title = f"{ball['bowler']} to {ball['batter']}, {ball['echo'].split(' | ')[0]}"
     sections = [
@@ -63,15 +56,7 @@ def render_html(data: Mapping[str, Any]) -> str:
         f"<footer>\n<p>{text(parts.model_line(data))}.</p>\n"
         f"<p>attnlens explanation {text(data['schema_version'])}. {parts.CAVEAT}</p>\n</footer>",
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{text(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        + "\n".join(filter(None, sections))
-        + "\n</body>\n</html>"
-    )
+    return framed(title, sections)
 
 
 def _header(data: Mapping[str, Any]) -> str:

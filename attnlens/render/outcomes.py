@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnlens.explanation.narrative import OUTCOME_WORDS
+from attnlens.explanation.facts import OUTCOME_WORDS
 from attnlens.render.canvas import Glyphs, Line, Page, pad, pad_line, width_of
 
 NAMES: Mapping[str, str] = {
@@ -58,16 +58,7 @@ def add_prediction(page: Page, data: Mapping[str, Any], outcome: str) -> None:
     lesser = [
         entry for entry in data["prediction"]["outcomes"] if not _has_bar(entry, data, outcome)
     ]
-    if lesser:
-        page.flow(
-            [
-                [(f"{NAMES[entry['outcome']]} {percent(entry['probability'])}", "quiet")]
-                for entry in lesser
-            ],
-            indent=LABEL,
-            gap=3,
-            lead=[("  the rest", "quiet")],
-        )
+    add_the_rest(page, {entry["outcome"]: entry["probability"] for entry in lesser})
     _add_calls(page, data, outcome)
     _add_what_happened(page, data)
     if moves and not beside:
@@ -76,6 +67,17 @@ def add_prediction(page: Page, data: Mapping[str, Any], outcome: str) -> None:
             page.add(*line)
     _add_when(page, data, outcome)
     page.blank()
+
+
+def add_the_rest(page: Page, chances: Mapping[str, float]) -> None:
+    """A line of outcomes that have no bar, and their probabilities; nothing of none."""
+    if chances:
+        page.flow(
+            [[(f"{NAMES[name]} {percent(chance)}", "quiet")] for name, chance in chances.items()],
+            indent=LABEL,
+            gap=3,
+            lead=[("  the rest", "quiet")],
+        )
 
 
 def _has_bar(entry: Mapping[str, Any], data: Mapping[str, Any], outcome: str) -> bool:

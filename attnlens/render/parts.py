@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from attnlens.explanation.heatmap import UNNAMED, UNSPECIALISED
 from attnlens.explanation.visible import LONGEST, visible
 
 VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
@@ -20,7 +21,6 @@ VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
 }
 """A verdict's sign, its words, and a short name."""
 
-UNNAMED: Final = "learned"
 OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
 """One character for an outcome; others are their own."""
 
@@ -134,7 +134,7 @@ def head_name(key: str, head: Mapping[str, Any]) -> str:
 def earned(head: Mapping[str, Any]) -> str:
     """The name a head has earned, where that is not what it started as; else empty."""
     name = str(head["earned"])
-    return "" if name in (head["pattern"], "unspecialised") else name.replace("_", " ")
+    return "" if name in (head["pattern"], UNSPECIALISED) else name.replace("_", " ")
 
 
 def sign_of(outcome: str) -> str:

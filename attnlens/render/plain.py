@@ -21,9 +21,9 @@ def render_summary(data: Mapping[str, Any]) -> str:
     return f"Nothing to summarise: among {count} no pattern of attention stands out."
 
 
-def render_json(data: Mapping[str, Any]) -> str:
-    """The explanation as indented JSON, keys in their order, no line break at the end."""
-    return _json(data)
+def render_json(data: Any) -> str:
+    """Plain data as indented JSON, keys in their order, no line break at the end."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def render_heatmap(data: Mapping[str, Any], scale: str = "medium") -> str:
@@ -35,8 +35,4 @@ def render_heatmap(data: Mapping[str, Any], scale: str = "medium") -> str:
     scales = data["across_balls"]
     if scale not in scales:
         raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(scales)}")
-    return _json({"temporal_attention": scales[scale]})
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return render_json({"temporal_attention": scales[scale]})

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from attnlens.explanation.heatmap import UNNAMED
 from attnlens.explanation.visible import visible_all, visible_name
 
 DECIMALS: Final = 3
@@ -239,8 +240,8 @@ def _what(data: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
         return str(claim["kind"])
     heads = data["across_balls"][claim["scale"]]["attention_by_head"]
     head = heads.get(claim["head"])
-    pattern = "learned" if head is None else head["pattern"]
-    if pattern == "learned":
+    pattern = UNNAMED if head is None else head["pattern"]
+    if pattern == UNNAMED:
         return f"{claim['scale']} head {claim['head'].split('_')[1]}"
     return f"{claim['scale']} {pattern.replace('_', '-')} head"
 

@@ -69,22 +69,7 @@ def _innings(page: Page, card: Mapping[str, Any]) -> None:
         page.paragraph(
             f"target {card['target']}" + (f" in {balls} balls" if balls else ""), "quiet"
         )
-    wide = page.width >= NARROW
-    _table(
-        page,
-        ("", "", "R", "B", "4s", "6s", "SR") if wide else ("", "", "R", "B"),
-        [
-            (
-                line["player"],
-                line["out"],
-                line["runs"],
-                line["balls"],
-                *((line["fours"], line["sixes"], _two(line["strike_rate"], 1)) if wide else ()),
-            )
-            for line in card["batting"]
-        ],
-        words=2,
-    )
+    _batting(page, card["batting"])
     extras = card["extras"]
     kinds = ", ".join(f"{ABBREVIATED[k]} {v}" for k, v in extras.items() if k != "total" and v)
     page.paragraph(f"extras {extras['total']}" + (f" ({kinds})" if kinds else ""), indent=4)
@@ -102,6 +87,31 @@ def _innings(page: Page, card: Mapping[str, Any]) -> None:
     ]
     _listed(page, "partnerships", stands, ";")
     page.blank()
+    _bowling(page, card["bowling"])
+    page.blank()
+
+
+def _batting(page: Page, lines: Sequence[Mapping[str, Any]]) -> None:
+    wide = page.width >= NARROW
+    _table(
+        page,
+        ("", "", "R", "B", "4s", "6s", "SR") if wide else ("", "", "R", "B"),
+        [
+            (
+                line["player"],
+                line["out"],
+                line["runs"],
+                line["balls"],
+                *((line["fours"], line["sixes"], _two(line["strike_rate"], 1)) if wide else ()),
+            )
+            for line in lines
+        ],
+        words=2,
+    )
+
+
+def _bowling(page: Page, lines: Sequence[Mapping[str, Any]]) -> None:
+    wide = page.width >= NARROW
     _table(
         page,
         ("", "O", "M", "R", "W", "Econ", "wd", "nb", "dots") if wide else ("", "O", "M", "R", "W"),
@@ -118,11 +128,10 @@ def _innings(page: Page, card: Mapping[str, Any]) -> None:
                     else ()
                 ),
             )
-            for line in card["bowling"]
+            for line in lines
         ],
         words=1,
     )
-    page.blank()
 
 
 def _listed(page: Page, name: str, entries: Sequence[str], mark: str) -> None:

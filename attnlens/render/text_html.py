@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any, Final
 
 from attnlens.render.canvas import clean_all
+from attnlens.render.html_page import framed, section
 from attnlens.render.html_text import name, table, text
 from attnlens.render.text_terminal import CAVEAT, SHORT_WAYS, percent
 
@@ -33,11 +31,6 @@ def render_text_html(data: Mapping[str, Any], positions: Sequence[Sequence[float
         positions: the waves of the input's places ``(word, d)``.
     """
     shown = clean_all(data)
-    style = files("attnlens.render").joinpath("explanation_page.css").read_text("utf-8")
-    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
-    )
     given, output = shown["input"], shown["output"]
     notes = [f"{word!r} is not in the vocabulary: read as <unk>." for word in given["unknown"]]
     if not output["complete"]:
@@ -56,24 +49,7 @@ def render_text_html(data: Mapping[str, Any], positions: Sequence[Sequence[float
         "</main>",
         f"<footer>\n<p>{text(CAVEAT)}</p>\n</footer>",
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{text(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(output['text'] or 'nothing')}</title>\n<style>{style}</style>\n</head>\n"
-        "<body>\n" + "\n".join(filter(None, sections)) + "\n</body>\n</html>"
-    )
-
-
-def _section(identity: str, title: str, *inside: str) -> str:
-    return "\n".join(
-        (
-            f'<section aria-labelledby="{identity}">\n<h2 id="{identity}">{title}</h2>',
-            *inside,
-            "</section>",
-        )
-    )
+    return framed(output["text"] or "nothing", sections)
 
 
 def _tokens(data: Mapping[str, Any]) -> str:
@@ -89,7 +65,7 @@ def _tokens(data: Mapping[str, Any]) -> str:
         for token in data["output"]["tokens"]
     ]
     heads = ["written", "chance", "what else it might have been"]
-    return _section("written", "What it wrote", table("Token by token", heads, rows, numbers=(1,)))
+    return section("written", "What it wrote", table("Token by token", heads, rows, numbers=(1,)))
 
 
 def _evidence(data: Mapping[str, Any]) -> str:
@@ -130,7 +106,7 @@ def _evidence(data: Mapping[str, Any]) -> str:
         rows,
         numbers=(4, 5, 6),
     )
-    return _section("checked", "Did it come from there?", body, overall)
+    return section("checked", "Did it come from there?", f"{body}\n{overall}")
 
 
 def _attention(data: Mapping[str, Any]) -> str:
@@ -172,7 +148,7 @@ def _attention(data: Mapping[str, Any]) -> str:
         + "\n".join(drawn)
         + "\n</div>"
     )
-    return _section("looked", "Where it looked", note, picture)
+    return section("looked", "Where it looked", note, picture)
 
 
 def _told(words: Sequence[str], tokens: Sequence[Mapping[str, Any]]) -> str:
@@ -215,4 +191,4 @@ def _positions(words: Sequence[str], positions: Sequence[Sequence[float]]) -> st
         + "\n".join(drawn)
         + "\n</div>"
     )
-    return _section("places", "How it knows places", note, picture)
+    return section("places", "How it knows places", note, picture)

@@ -6,13 +6,11 @@ itself stands in its cell, and every cell says it in words, so that nothing is t
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any, Final
 
+from attnlens.render.html_page import framed
 from attnlens.render.html_text import text
 from attnlens.render.trace import Table, number, retraced_words, tables
 
@@ -38,14 +36,6 @@ def render_trace_html(data: Mapping[str, Any]) -> str:
     Args:
         data: `attnlens.symbolic.Trace` as plain data.
     """
-    own = files("attnlens.render")
-    style = "".join(
-        own.joinpath(name).read_text("utf-8") for name in ("explanation_page.css", "trace_page.css")
-    )
-    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
-    )
     title = f"{data['name']}, step by step"
     values = [*data["inputs"], *data["steps"]]
     sections = [_section(value, place, data["labels"]) for place, value in enumerate(values)]
@@ -54,19 +44,15 @@ def render_trace_html(data: Mapping[str, Any]) -> str:
         f"{text(value['description'])}</li>"
         for place, value in enumerate(values)
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{text(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f'<header>\n<h1>{text(title)}</h1>\n<p class="echo">{text(data["about"])}</p>\n'
-        f"<p>{text(retraced_words(data['retraced']))}</p>\n</header>\n"
-        f'<nav aria-label="steps">\n<ol>\n{links}\n</ol>\n</nav>\n<main>\n{KEY}\n'
-        + "\n".join(sections)
-        + "\n</main>\n<footer>\n<p>attnlens trace. Each equation was worked out again from the "
-        "numbers it is written with.</p>\n</footer>\n</body>\n</html>"
-    )
+    parts = [
+        f'<header>\n<h1>{text(title)}</h1>\n<p class="echo">{text(data["about"])}</p>',
+        f"<p>{text(retraced_words(data['retraced']))}</p>\n</header>",
+        f'<nav aria-label="steps">\n<ol>\n{links}\n</ol>\n</nav>\n<main>\n{KEY}',
+        *sections,
+        "</main>\n<footer>\n<p>attnlens trace. Each equation was worked out again from the numbers "
+        "it is written with.</p>\n</footer>",
+    ]
+    return framed(title, parts, "trace_page.css")
 
 
 def _section(value: Mapping[str, Any], place: int, labels: Mapping[str, Sequence[str]]) -> str:

@@ -11,6 +11,7 @@ from attnlens.render.outcomes import (
     LABEL,
     NAMES,
     WORTH_A_BAR,
+    add_the_rest,
     bar,
     percent,
     signed,
@@ -103,16 +104,7 @@ def _add_bars(page: Page, data: Mapping[str, Any]) -> None:
             line.append((f" {page.glyphs.marker}", "title"))
         page.add(*line)
     lesser = [entry for entry in data["outcomes"] if entry not in shown]
-    if lesser:
-        page.flow(
-            [
-                [(f"{NAMES[entry['outcome']]} {percent(entry['after'])}", "quiet")]
-                for entry in lesser
-            ],
-            indent=LABEL,
-            gap=3,
-            lead=[("  the rest", "quiet")],
-        )
+    add_the_rest(page, {entry["outcome"]: entry["after"] for entry in lesser})
     page.blank()
 
 

@@ -100,22 +100,10 @@ def multi_head_attention(
         raise NotWrittenOut
     if query.dim() == 3:
         query, key, value = (one.transpose(0, 1) for one in (query, key, value))
-    if use_separate_proj_weight:
-        weights = [q_proj_weight, k_proj_weight, v_proj_weight]
-    else:
-        assert in_proj_weight is not None
-        rows = in_proj_weight.chunk(3)
-        weights = [
-            part(in_proj_weight, one, place, f"W_{letter}")
-            for place, (one, letter) in enumerate(zip(rows, "QKV", strict=True))
-        ]
-    biases: list[Tensor | None] = [None, None, None]
-    if in_proj_bias is not None:
-        rows = in_proj_bias.chunk(3)
-        biases = [
-            part(in_proj_bias, one, place, f"b_{letter}")
-            for place, (one, letter) in enumerate(zip(rows, "QKV", strict=True))
-        ]
+    weights: list[Tensor | None] = [q_proj_weight, k_proj_weight, v_proj_weight]
+    if not use_separate_proj_weight:
+        weights = _thirds(part, in_proj_weight, "W")
+    biases = _thirds(part, in_proj_bias, "b")
     told = []
     for letter, words, x, weight, bias in zip(
         "QKV", ("queries", "keys", "values"), (query, key, value), weights, biases, strict=True
@@ -143,6 +131,16 @@ def multi_head_attention(
     mixed = (shares @ v).transpose(-2, -3).flatten(-2)
     output = torch.nn.functional.linear(mixed, out_proj_weight, out_proj_bias)
     return (output.transpose(0, 1) if output.dim() == 3 else output), shares
+
+
+def _thirds(part: Part, packed: Tensor | None, symbol: str) -> list[Tensor | None]:
+    """What is for queries, keys and values in a parameter that holds all three."""
+    if packed is None:
+        return [None, None, None]
+    return [
+        part(packed, rows, place, f"{symbol}_{letter}")
+        for place, (rows, letter) in enumerate(zip(packed.chunk(3), "QKV", strict=True))
+    ]
 
 
 WRITTEN_OUT: Final[Mapping[str, WrittenOut]] = {

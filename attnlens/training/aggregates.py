@@ -6,220 +6,19 @@ compared with get all of them. Every column of a ball's row is known before it i
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Iterator
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.cricket.match import Delivery, Innings, Match
-from attnlens.cricket.outcomes import NOT_THE_BOWLERS, OUTCOME_INDEX
-from attnlens.cricket.ratings import quota_of, team_key, venue_key
-from attnlens.cricket.tensors import RATING_SCALE, InningsArrays, free_hits
+from attnlens.training.ball_table import BallTable, Flags, Integers
 
-Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Columns = Iterator[tuple[str, NDArray[Any]]]
 
 WIDEST_GAP: Final = 40
 """Balls since something are counted up to here: what is longer ago is long ago."""
-
-
-class Encoded(Protocol):
-    """One innings of a match, encoded with the ratings of the day before it."""
-
-    @property
-    def match_id(self) -> str: ...
-    @property
-    def innings(self) -> int: ...
-    @property
-    def arrays(self) -> InningsArrays: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BallTable:
-    """Every ball of many innings, in order; arrays ``(balls,)``, some ``(balls, 11)``.
-
-    Attributes:
-        match, innings: numbers that grow with the rows.
-        began, ended: the match's first and last day, as ordinals.
-        batter, non_striker, bowler, venue, batting_team, bowling_team: numbers over all
-            matches.
-        quota: legal balls the side may face, 0 where there is no limit.
-        target: runs needed to win, 0 where there is none.
-        bowlers_runs: runs that count against the bowler.
-        bowlers_wicket: whether a wicket is the bowler's.
-        base: log-probabilities from the scoreboard alone ``(balls, 11)``.
-        ratings: rating vectors of striker, bowler, venue, batting team, bowling team and
-            era, each ``(balls, 11)``.
-        met: balls the ratings have seen of each of those but the era ``(balls,)``.
-        importance: the features of `match_importance` ``(balls, 5)``.
-        position: the striker's place in the batting order.
-    """
-
-    match: Integers
-    innings: Integers
-    number: Integers
-    began: Integers
-    ended: Integers
-    batter: Integers
-    non_striker: Integers
-    bowler: Integers
-    venue: Integers
-    batting_team: Integers
-    bowling_team: Integers
-    quota: Integers
-    target: Integers
-    won_toss: Flags
-    over: Integers
-    ball_in_over: Integers
-    legal: Flags
-    free_hit: Flags
-    runs_batter: Integers
-    runs_total: Integers
-    bowlers_runs: Integers
-    bowlers_wicket: Flags
-    boundary: Flags
-    dot: Flags
-    score: Integers
-    wickets: Integers
-    legal_before: Integers
-    outcome: Integers
-    base: Floats
-    ratings: dict[str, Floats]
-    met: dict[str, Floats]
-    importance: Floats
-    position: Floats
-
-    def __len__(self) -> int:
-        return len(self.outcome)
-
-    def was(self, outcome: str) -> Flags:
-        """Whether each ball was that outcome."""
-        flags: Flags = self.outcome == OUTCOME_INDEX[outcome]
-        return flags
-
-
-def ball_table(matches: Iterable[Match], encoded: Sequence[Encoded]) -> BallTable:
-    """Innings as one table.
-
-    Args:
-        matches: those the innings are of, in any order; more do no harm.
-        encoded: innings in order of date, so that the rows are. Both innings of a match
-            have to be there for the second to know of the first.
-    """
-    by_id = {match.match_id: match for match in matches}
-    people, places, sides = _Numbers(), _Numbers(), _Numbers()
-    ids: dict[str, str] = {}
-    match_numbers = _Numbers()
-    parts: list[dict[str, NDArray[Any]]] = []
-    for place, one in enumerate(encoded):
-        match = by_id[one.match_id]
-        innings = next(side for side in match.innings if side.number == one.innings)
-        balls = innings.deliveries
-        for ball in balls:
-            for player in (ball.batter, ball.non_striker, ball.bowler):
-                if player.id:
-                    ids.setdefault(player.name, player.id)
-
-        def who(role: str, balls: tuple[Delivery, ...] = balls) -> Integers:
-            players = [getattr(ball, role) for ball in balls]
-            return np.array([people[p.id or ids.get(p.name, p.name)] for p in players], np.int64)
-
-        same = {
-            "match": match_numbers[match.match_id],
-            "innings": place,
-            "number": innings.number,
-            "began": (match.date or datetime.date.min).toordinal(),
-            "ended": max(match.dates, default=datetime.date.min).toordinal(),
-            "venue": places[venue_key(match)],
-            "batting_team": sides[team_key(match, innings.batting_team)],
-            "bowling_team": sides[team_key(match, innings.bowling_team)],
-            "quota": quota_of(match, innings) or 0,
-            "target": innings.target or 0,
-        }
-        won = match.toss.get("winner") == innings.batting_team
-        parts.append(
-            {
-                **{name: np.full(len(balls), value, np.int64) for name, value in same.items()},
-                "won_toss": np.full(len(balls), won),
-                **{role: who(role) for role in ("batter", "non_striker", "bowler")},
-                **_deliveries(innings),
-                **_encoded(one.arrays),
-            }
-        )
-    if not parts:
-        raise ValueError("a table needs at least one innings")
-    flat = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    ratings = {name: flat.pop(f"rating {name}") for name in RATED}
-    met = {name: flat.pop(f"met {name}") for name in RATED if name != "era"}
-    return BallTable(**flat, ratings=ratings, met=met)
-
-
-RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
-
-
-class _Numbers(dict[str, int]):
-    """A number for every name, in order of first asking."""
-
-    def __missing__(self, name: str) -> int:
-        return self.setdefault(name, len(self))
-
-
-def _deliveries(innings: Innings) -> dict[str, NDArray[Any]]:
-    balls = innings.deliveries
-    extras = [ball.extras for ball in balls]
-    against = [
-        ball.runs_batter + extra.get("wides", 0) + extra.get("noballs", 0)
-        for ball, extra in zip(balls, extras, strict=True)
-    ]
-    took = [any(w.kind not in NOT_THE_BOWLERS for w in ball.wickets) for ball in balls]
-    whole = {
-        "runs_batter": "runs_batter",
-        "runs_total": "runs_total",
-        "score": "score_before",
-        "wickets": "wickets_before",
-        "legal_before": "legal_balls_before",
-    }
-    return {
-        **{
-            name: np.array([getattr(ball, field) for ball in balls], np.int64)
-            for name, field in whole.items()
-        },
-        "bowlers_runs": np.array(against, np.int64),
-        "bowlers_wicket": np.array(took, bool),
-        "legal": np.array([ball.is_legal for ball in balls], bool),
-        "free_hit": np.array(free_hits(balls), bool),
-    }
-
-
-def _encoded(arrays: InningsArrays) -> dict[str, NDArray[Any]]:
-    nodes = arrays.nodes
-    batting, bowling = nodes["team_context"][:, :12], nodes["team_context"][:, 12:]
-    counted = {
-        "striker": nodes["batsman_identity"][:, 11],
-        "bowler": nodes["bowler_identity"][:, 11],
-        "venue": nodes["venue"][:, 11],
-        "batting_team": batting[:, 11],
-        "bowling_team": bowling[:, 11],
-    }
-    return {
-        **{
-            name: getattr(arrays, name)
-            for name in ("over", "ball_in_over", "boundary", "dot", "outcome", "base")
-        },
-        **{f"rating {name}": arrays.ratings[name] for name in ("striker", "bowler", "venue")},
-        "rating batting_team": batting[:, :11] / RATING_SCALE,
-        "rating bowling_team": bowling[:, :11] / RATING_SCALE,
-        "rating era": arrays.ratings["era"],
-        **{f"met {name}": value for name, value in counted.items()},
-        "importance": nodes["match_importance"],
-        "position": nodes["batsman_identity"][:, 12] * 11,
-    }
 
 
 class Groups:
@@ -338,10 +137,23 @@ def _players(balls: BallTable) -> Columns:
     """Striker, non-striker, stand, bowler and their meeting, in this innings."""
     people = int(max(balls.batter.max(), balls.non_striker.max(), balls.bowler.max())) + 1
     innings = balls.innings * people
-    wide, no_ball = balls.was("wd"), balls.was("nb")
-    faced = (~wide).astype(np.int64)
+    bowler = Groups(innings + balls.bowler)
+    yield from _striker(balls, Groups(innings + balls.batter))
+    yield from _stand(balls, innings)
+    yield from _bowler(balls, bowler)
+    yield from _this_over(balls)
 
-    striker = Groups(innings + balls.batter)
+    meeting = Groups((innings + balls.batter) * people + balls.bowler)
+    yield "meeting balls", meeting.count()
+    yield "meeting runs", meeting.sums(balls.runs_batter)
+    yield "meeting dots", meeting.sums(balls.dot.astype(np.int64))
+    yield "meeting boundaries", meeting.sums(balls.boundary.astype(np.int64))
+    new = (bowler.count() == 0).astype(np.int64)
+    yield "bowlers used", Groups(balls.innings).sums(new)
+
+
+def _striker(balls: BallTable, striker: Groups) -> Columns:
+    faced = (~balls.was("wd")).astype(np.int64)
     runs, count = striker.sums(balls.runs_batter), striker.sums(faced)
     yield "position", balls.position
     yield "striker runs", runs
@@ -358,6 +170,10 @@ def _players(balls: BallTable) -> Columns:
     yield "striker last but one", striker.earlier(balls.outcome, 2)
     yield "striker new", count == 0
 
+
+def _stand(balls: BallTable, innings: Integers) -> Columns:
+    """The batter at the other end, and what the two have made together."""
+    faced = (~balls.was("wd")).astype(np.int64)
     # The other end's figures are those of his own balls as striker, asked at this ball.
     both = Groups(
         np.concatenate([innings + balls.batter, innings + balls.non_striker]),
@@ -371,13 +187,18 @@ def _players(balls: BallTable) -> Columns:
     yield "stand runs", stand.sums(balls.runs_total)
     yield "stand balls", stand.count()
 
-    bowler = Groups(innings + balls.bowler)
+
+def _bowler(balls: BallTable, bowler: Groups) -> Columns:
     bowled, against = bowler.sums(balls.legal.astype(np.int64)), bowler.sums(balls.bowlers_runs)
     yield "bowler balls", bowled
     yield "bowler runs", against
     yield "bowler economy", (against + 30) / (bowled + 24)
     yield "bowler wickets", bowler.sums(balls.bowlers_wicket.astype(np.int64))
-    for name, flags in (("dots", balls.dot), ("boundaries", balls.boundary), ("wides", wide)):
+    for name, flags in (
+        ("dots", balls.dot),
+        ("boundaries", balls.boundary),
+        ("wides", balls.was("wd")),
+    ):
         yield f"bowler {name}", bowler.sums(flags.astype(np.int64))
     yield "bowler dots in a row", bowler.since(~balls.dot)
     yield "bowler balls since boundary", np.minimum(bowler.since(balls.boundary), WIDEST_GAP)
@@ -390,27 +211,20 @@ def _players(balls: BallTable) -> Columns:
     new_over = bowler.earlier(balls.over) != balls.over
     yield "bowler overs", bowler.sums(new_over.astype(np.int64))
 
+
+def _this_over(balls: BallTable) -> Columns:
     over = Groups(balls.innings * 1000 + balls.over)
     now: dict[str, NDArray[Any]] = {
         "runs": balls.runs_total,
         "boundaries": balls.boundary,
-        "wides": wide,
-        "no-balls": no_ball,
+        "wides": balls.was("wd"),
+        "no-balls": balls.was("nb"),
         "wickets": balls.was("W"),
         "dots": balls.dot,
         "legal balls": balls.legal,
     }
     for name, values in now.items():
         yield f"this over {name}", over.sums(values.astype(np.int64))
-
-    meeting = Groups((innings + balls.batter) * people + balls.bowler)
-    yield "meeting balls", meeting.count()
-    yield "meeting runs", meeting.sums(balls.runs_batter)
-    yield "meeting dots", meeting.sums(balls.dot.astype(np.int64))
-    yield "meeting boundaries", meeting.sums(balls.boundary.astype(np.int64))
-    first_bowler = Groups(balls.innings)
-    new = (bowler.count() == 0).astype(np.int64)
-    yield "bowlers used", first_bowler.sums(new)
 
 
 def _lately(balls: BallTable) -> Columns:

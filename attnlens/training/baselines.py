@@ -14,7 +14,8 @@ import numpy as np
 
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.errors import AttnlensError
-from attnlens.training.aggregates import Doubles, Floats, Integers
+from attnlens.training.aggregates import Doubles
+from attnlens.training.ball_table import Floats, Integers
 from attnlens.training.form import FeatureTable
 
 Report = Callable[[str], None]

@@ -17,18 +17,9 @@ from numpy.typing import NDArray
 from attnlens.cricket.match import Match
 from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.ratings import softmax
-from attnlens.training.aggregates import (
-    RATED,
-    BallTable,
-    Columns,
-    Doubles,
-    Encoded,
-    Floats,
-    Groups,
-    Integers,
-    ball_table,
-    state_columns,
-)
+from attnlens.cricket.tensors import Encoded
+from attnlens.training.aggregates import Columns, Doubles, Groups, state_columns
+from attnlens.training.ball_table import RATED, BallTable, Floats, Integers, ball_table
 
 SHRINKAGE: Final[dict[str, float]] = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
 """Balls of the expectation that an entity's record is mixed with."""

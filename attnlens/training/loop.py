@@ -64,39 +64,15 @@ def follow(
     Raises:
         InputError: the loss became infinite or no number.
     """
-    model, history, total = run.model, run.history, recipe.epochs * steps.count
+    history = run.history
     for epoch in range(len(history), recipe.epochs):
         if steps.measure and len(history) - _best_epoch(history) >= recipe.patience:
             if report:
                 report(f"no better for {recipe.patience} epochs: stopped")
             break
         started = time.perf_counter()
-        torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
-        model.train()
-        running = torch.zeros((), dtype=torch.float64, device=among.device)
-        seen = 0
-        for number, (count, loss_of) in enumerate(steps.batches(epoch)):
-            seen += count
-            run.optimiser.zero_grad()
-            if loss_of is not None:
-                loss = loss_of() / count
-                torch.autograd.backward(loss)
-                running += loss.detach() * count
-            among.add_gradients(model)
-            nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-            run.optimiser.step()
-            run.schedule.step()
-            run.average.update(model)
-            if report and number % 50 == 49:
-                spent = time.perf_counter() - started
-                left = spent / (number + 1) * (total - epoch * steps.count - number - 1)
-                report(
-                    f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{steps.count}  "
-                    f"loss {float(running) * among.count / seen:.4f}  "
-                    f"{seen / spent:,.0f} {steps.unit}/s  {left / 60:.0f} min left"
-                )
-        trained = float(among.add_up(running)) / seen
-        averaged = copy.deepcopy(model)
+        trained = _epoch(run, recipe, steps, epoch, report, among)
+        averaged = copy.deepcopy(run.model)
         run.average.copy_to(averaged)
         measured = steps.measure(averaged) if steps.measure else trained
         if not (math.isfinite(trained) and math.isfinite(measured)):
@@ -117,6 +93,44 @@ def follow(
         if state is not None and among.first:
             run.save(state, recipe, mark, asked)
     run.kept.cpu().eval()
+
+
+def _epoch(
+    run: Running[M],
+    recipe: Pace,
+    steps: Steps,
+    epoch: int,
+    report: Callable[[str], None] | None,
+    among: Processes,
+) -> float:
+    """Take every step of one epoch; the mean loss of what was trained on."""
+    torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
+    started, total = time.perf_counter(), recipe.epochs * steps.count
+    model = run.model
+    model.train()
+    running = torch.zeros((), dtype=torch.float64, device=among.device)
+    seen = 0
+    for number, (count, loss_of) in enumerate(steps.batches(epoch)):
+        seen += count
+        run.optimiser.zero_grad()
+        if loss_of is not None:
+            loss = loss_of() / count
+            torch.autograd.backward(loss)
+            running += loss.detach() * count
+        among.add_gradients(model)
+        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        run.optimiser.step()
+        run.schedule.step()
+        run.average.update(model)
+        if report and number % 50 == 49:
+            spent = time.perf_counter() - started
+            left = spent / (number + 1) * (total - epoch * steps.count - number - 1)
+            report(
+                f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{steps.count}  "
+                f"loss {float(running) * among.count / seen:.4f}  "
+                f"{seen / spent:,.0f} {steps.unit}/s  {left / 60:.0f} min left"
+            )
+    return float(among.add_up(running)) / seen
 
 
 def _best_epoch(history: Sequence[Mapping[str, float]]) -> int:

@@ -21,6 +21,15 @@ _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
 """The version, of the original CSV and of CSV2, that began to name super overs and declarations."""
 
+OUTCOME_KEYS = (
+    ("winner", "winner"),
+    ("outcome", "result"),
+    ("eliminator", "eliminator"),
+    ("bowl_out", "bowl_out"),
+    ("method", "method"),
+)
+"""Keys of the file, and those of a match's outcome."""
+
 OtherRow = Callable[[list[str], int], None]
 """Receives a row that is neither version nor info, and its line."""
 
@@ -123,13 +132,7 @@ class Csv2Info:
 
     def _outcome(self) -> Facts:
         outcome: dict[str, Any] = {}
-        for key, name in (
-            ("winner", "winner"),
-            ("outcome", "result"),
-            ("eliminator", "eliminator"),
-            ("bowl_out", "bowl_out"),
-            ("method", "method"),
-        ):
+        for key, name in OUTCOME_KEYS:
             if key in self._single:
                 outcome[name] = self._single[key]
         margin = {

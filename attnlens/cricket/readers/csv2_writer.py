@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attnlens.cricket.match import Delivery, Innings, Match, Player
+from attnlens.cricket.readers.csv2_info import OUTCOME_KEYS
 from attnlens.cricket.readers.deliveries import EXTRA_KINDS
 from attnlens.errors import InputError
 from attnlens.files import write_text
@@ -171,13 +172,7 @@ def _info(
             yield key, (str(fact),)
     yield from _innings_info(match)
     outcome = match.outcome
-    for key, name in (
-        ("winner", "winner"),
-        ("outcome", "result"),
-        ("eliminator", "eliminator"),
-        ("bowl_out", "bowl_out"),
-        ("method", "method"),
-    ):
+    for key, name in OUTCOME_KEYS:
         if name in outcome:
             yield key, (str(outcome[name]),)
     for unit, margin in outcome.get("by", {}).items():

@@ -14,7 +14,12 @@ from attnlens.cricket.readers.deliveries import EXTRA_KINDS, MOST_RUNS
 from attnlens.cricket.readers.fields import runs_in, whole_number
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.kaggle_matches import OF_2019
-from attnlens.cricket.readers.kaggle_rows import KaggleRows, kaggle_matches_of, kaggle_parts_of
+from attnlens.cricket.readers.kaggle_rows import (
+    MOST_IN_AN_OVER,
+    KaggleRows,
+    kaggle_matches_of,
+    kaggle_parts_of,
+)
 from attnlens.cricket.readers.tables import Part, Refused, header_of
 
 _COLUMNS = (
@@ -42,7 +47,6 @@ _COLUMNS = (
 )
 _BY_KIND = ("wide_runs", "noball_runs", "bye_runs", "legbye_runs", "penalty_runs")
 _NOT_OFF_THE_BAT = ("wide_runs", "bye_runs", "legbye_runs")
-_MOST_IN_AN_OVER = 40
 
 
 def recognises(file: MatchFile) -> bool:
@@ -110,14 +114,10 @@ class _Rows(KaggleRows):
         """Make a delivery of a row."""
         innings = self.innings(row["inning"], row["batting_team"], row["bowling_team"], "inning")
         over = whole_number(row["over"], "over", 999, self.wrong) - 1
-        ball = whole_number(row["ball"], "ball", _MOST_IN_AN_OVER, self.wrong)
+        ball = whole_number(row["ball"], "ball", MOST_IN_AN_OVER, self.wrong)
         if over < 0 or ball < 1:
             raise self.wrong("over and ball are counted from 1")
-        extra = runs_in(row["extra_runs"], "extra_runs", self.wrong)
-        bat = runs_in(row["batsman_runs"], "batsman_runs", self.wrong)
-        total = runs_in(row["total_runs"], "total_runs", self.wrong)
-        if bat + extra != total:
-            raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
+        bat, extra = self.runs(row)
         by_kind = [runs_in(row[column], column, self.wrong) for column in _BY_KIND]
         if sum(by_kind) != extra:
             raise self.wrong(f"extra_runs is {extra}, and the kinds add up to {sum(by_kind)}")

@@ -10,10 +10,15 @@ from collections.abc import Generator, Iterator
 
 from attnlens.cricket.match import Match
 from attnlens.cricket.readers.deliveries import EXTRA_KINDS
-from attnlens.cricket.readers.fields import runs_in, whole_number
+from attnlens.cricket.readers.fields import whole_number
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.kaggle_matches import NOTHING, OF_2024
-from attnlens.cricket.readers.kaggle_rows import KaggleRows, kaggle_matches_of, kaggle_parts_of
+from attnlens.cricket.readers.kaggle_rows import (
+    MOST_IN_AN_OVER,
+    KaggleRows,
+    kaggle_matches_of,
+    kaggle_parts_of,
+)
 from attnlens.cricket.readers.tables import Part, Refused, header_of
 from attnlens.cricket.readers.text import shown
 
@@ -36,7 +41,6 @@ _COLUMNS = (
     "dismissal_kind",
     "fielder",
 )
-_MOST_IN_AN_OVER = 40
 
 
 def recognises(file: MatchFile) -> bool:
@@ -70,12 +74,8 @@ class _Rows(KaggleRows):
         """Make a delivery of a row."""
         innings = self.innings(row["inning"], row["batting_team"], row["bowling_team"], "inning")
         over = whole_number(row["over"], "over", 999, self.wrong)
-        ball = whole_number(row["ball"], "ball", _MOST_IN_AN_OVER, self.wrong)
-        bat = runs_in(row["batsman_runs"], "batsman_runs", self.wrong)
-        extra = runs_in(row["extra_runs"], "extra_runs", self.wrong)
-        total = runs_in(row["total_runs"], "total_runs", self.wrong)
-        if bat + extra != total:
-            raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
+        ball = whole_number(row["ball"], "ball", MOST_IN_AN_OVER, self.wrong)
+        bat, extra = self.runs(row)
         kind = row["extras_type"]
         if (kind not in NOTHING and kind not in EXTRA_KINDS) or (extra and kind in NOTHING):
             raise self.wrong(

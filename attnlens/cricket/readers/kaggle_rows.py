@@ -8,29 +8,20 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from attnlens.cricket.match import Facts, Match, Player, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.deliveries import (
-    MOST_DELIVERIES,
-    MOST_INNINGS,
-    InningsDraft,
-    People,
-)
-from attnlens.cricket.readers.fields import innings_number
+from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, InningsDraft, People
+from attnlens.cricket.readers.fields import innings_number, runs_in
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.kaggle_matches import NOTHING, Result, results_beside
-from attnlens.cricket.readers.tables import (
-    MatchBuilder,
-    Part,
-    Refused,
-    Table,
-    matches_in,
-    parts_in,
-)
+from attnlens.cricket.readers.tables import MatchBuilder, Part, Refused, Table, matches_in, parts_in
 from attnlens.cricket.readers.text import shown
 from attnlens.errors import MatchFileError
 
 _BALLS_PER_OVER = 6
 _OVERS = 20
 _MAIN_INNINGS = 2
+
+MOST_IN_AN_OVER = 40
+"""Balls."""
 
 
 class KaggleRows(ABC):
@@ -145,6 +136,16 @@ class KaggleRows(ABC):
         if not row[column]:
             raise self.wrong(f"{column} is blank")
         return self.people[row[column]]
+
+    def runs(self, row: dict[str, str]) -> tuple[int, int]:
+        """Runs in the batter's column and extras, which must add up to the total."""
+        bat, extra, total = (
+            runs_in(row[column], column, self.wrong)
+            for column in ("batsman_runs", "extra_runs", "total_runs")
+        )
+        if bat + extra != total:
+            raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
+        return bat, extra
 
     def wicket(self, kind: str, out: str, fielder: str) -> tuple[Wicket, ...]:
         """The wicket that fell, if one did."""

@@ -1,0 +1,169 @@
+"""Where a command's output goes: what may be written over, how it is drawn, and what is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.errors import MatchFileError
+
+PLAIN_WIDTH = 100
+ANOTHER_FILE = "write to another file"
+TWO_FILES = "give each a file of its own"
+
+
+def emit(text: str, out: str | None) -> None:
+    """Text and a line end, to a file or to stdout."""
+    if out is None:
+        print(text)
+        return
+    from attnlens.files import write_text
+
+    write_text(out, text + "\n")
+
+
+def emit_json(data: Any, out: str | None) -> None:
+    """Indented JSON, to a file or to stdout."""
+    from attnlens.render.plain import render_json
+
+    utf8_stdout()
+    emit(render_json(data), out)
+
+
+def utf8_stdout() -> None:
+    """JSON is UTF-8, whatever the terminal is."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8")
+
+
+def report_skipped(heading: str, skipped: Sequence[MatchFileError]) -> None:
+    """Every file that was passed over, and why, on stderr; nothing where there was none."""
+    if skipped:
+        print(f"attnlens: {heading}:", file=sys.stderr)
+        for error in skipped:
+            print(f"attnlens: {error}", file=sys.stderr)
+
+
+class Page(TypedDict):
+    """How a page of text is drawn, as every renderer takes it."""
+
+    width: int
+    color: bool
+    unicode: bool
+
+
+def page(out: str | None) -> Page:
+    """Drawn for a terminal, or for the file ``out``.
+
+    The width is ``COLUMNS`` where set, else the terminal's, else 100. Colour only on a terminal
+    that has it, and not where NO_COLOR says no.
+    """
+    plain = out is not None and "COLUMNS" not in os.environ
+    width = PLAIN_WIDTH if plain else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    no_color = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    color = out is None and not no_color and sys.stdout.isatty()
+    return {"width": width, "color": color, "unicode": out is not None or can_draw()}
+
+
+def can_draw() -> bool:
+    """Whether stdout takes the block characters; if not, it is made to take any text."""
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    if encoding.startswith("utf"):
+        return True
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+    return False
+
+
+def progress(text: str) -> None:
+    """A passing line on stderr, on a terminal only; an empty text clears it."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+
+
+def since_now() -> Callable[[str], None]:
+    """What prints a line on stderr that stays, with the seconds since this call."""
+    started = time.perf_counter()
+
+    def report(text: str) -> None:
+        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
+
+    return report
+
+
+def check_outputs(
+    outputs: Mapping[str, str | None],
+    *,
+    sources: Iterable[str | None] = (),
+    inputs: Iterable[str | None] = (),
+) -> None:
+    """Whether what a command writes can be written, and is nothing that it reads.
+
+    Asked before the work, not after it.
+
+    Args:
+        outputs: option to file; ``None`` for one that was not given.
+        sources: match files, folders and zips, members of zips too.
+        inputs: other files and folders that are read, such as checkpoints.
+
+    Raises:
+        InputError: a file cannot be written, is read too, or is written twice.
+    """
+    from attnlens.files import check_writable
+
+    given = {option: path for option, path in outputs.items() if path is not None}
+    for path in given.values():
+        check_writable(path)
+    for option, path in given.items():
+        twin = next((name for name in given if name != option and _same(given[name], path)), None)
+        if twin is not None:
+            raise InputError(f"is the file of {option} and of {twin}", path=path, remedy=TWO_FILES)
+    read = [path for path in inputs if path is not None]
+    for path in given.values():
+        if any(_same(path, one) or _inside(path, one) for one in read):
+            raise InputError("is read by this command too", path=path, remedy=ANOTHER_FILE)
+    if given:
+        _check_sources(list(given.values()), [path for path in sources if path is not None])
+
+
+def _check_sources(outputs: Sequence[str], sources: Sequence[str]) -> None:
+    """Whether no output takes the place of a match that is read."""
+    from attnlens.cricket.readers import INFO, tells_of_matches
+    from attnlens.cricket.readers.files import source_of
+
+    for source in sources:
+        place = str(source_of(source).path)
+        for path in outputs:
+            # What else lies in a folder of matches, such as an answer of yesterday, may go.
+            beside = f"{os.path.splitext(place)[0]}{INFO}"
+            if (
+                _same(path, place)
+                or (os.path.exists(path) and _same(path, beside))
+                or (_inside(path, place) and tells_of_matches(path))
+            ):
+                raise InputError("is one of the matches read", path=path, remedy=ANOTHER_FILE)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths lead to one file, whatever their spelling."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _inside(path: str, folder: str) -> bool:
+    """Whether a file that exists lies somewhere in a folder."""
+    if not os.path.isfile(path) or not os.path.isdir(folder):
+        return False
+    above = os.path.realpath(folder)
+    return os.path.commonpath([above, os.path.realpath(path)]) == above
