@@ -20,6 +20,7 @@ from attnlens.corpus.folder import Corpus
 from attnlens.corpus.intervals import ratio_interval, wilson
 from attnlens.cricket.outcomes import OUTCOMES
 from attnlens.cricket.ratings_update import PHASES
+from attnlens.errors import InputError
 from attnlens.explanation.heatmap import SHARES
 from attnlens.models.predictor import FUSED
 from attnlens.models.temporal import SCALES
@@ -63,7 +64,8 @@ def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> d
     """The report's figures.
 
     Raises:
-        InputError: there is no corpus, no part of it is finished, or DuckDB is not installed.
+        InputError: there is no corpus, it holds no ball or is damaged, or DuckDB is not
+            installed.
     """
     least = least or Least()
     corpus = Corpus(Path(folder))
@@ -78,7 +80,7 @@ def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> d
                 "history": manifest["history"] is not None,
                 "parts": manifest["parts"],
                 "finished": len(finished),
-                "skipped": sum(len(one["skipped"]) for one in finished.values()),
+                "skipped": corpus.skipped(),
                 "evidence": manifest["evidence"],
             },
             "least": asdict(least),
@@ -108,6 +110,8 @@ def _figures(connection: DuckDBPyConnection) -> dict[str, Any]:
         "sum(entropy_bits) * ln(2) as expected, count(*) filter (top = actual) as hits from balls "
         "where actual is not null group by match_id order by match_id",
     )
+    if not rows:
+        raise InputError("holds no ball to sum up", remedy="explain matches that can be read")
     balls = np.array([row["balls"] for row in rows], np.float64)
 
     def mean(name: str) -> dict[str, float]:
