@@ -119,6 +119,8 @@ def answered(
             rows = _rows(lambda: done(lambda: connection.fetchmany(1000)), single)
             yield _apart(column[0] for column in columns), rows
     except duckdb.Error as error:
+        if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in str(error):
+            raise  # a file's fault, not the question's
         raise InputError(complaint(error), remedy="mend the SQL") from None
 
 
