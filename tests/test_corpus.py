@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 import pandas
 import pytest
 import torch
-from command_line import OUTCOMES, SCALES, Here
+from command_line import OUTCOMES, REPOSITORY, SCALES, Here
 from corpus_cases import EACH, MATCHES, rows, season, tree
 from hypothesis import given
 from hypothesis import strategies as st
@@ -250,6 +252,37 @@ def test_bad_matches_are_listed_and_not_fatal(attnlens_here: Here, source: Path)
     told = [json.loads(one) for one in Path("c/skipped.jsonl").read_text("utf-8").splitlines()]
     assert {one["file"] for one in told} == {"mixed.zip::cut.json", "mixed.zip::none.json"}
     assert rows(Path("c"), "matches")["match_id"].tolist() == [n[:-5] for n in sorted(names[:2])]
+
+
+def test_a_file_that_cannot_be_read_hides_no_other_of_its_match(attnlens_here: Here) -> None:
+    # In order of name malformed.csv comes first, and both are of the same match.
+    answer = attnlens_here("corpus", "explain", REPOSITORY / "sample_data", "--out", "c")
+    assert answer.status == 0
+    assert answer.err.splitlines()[-1].startswith("attnlens: c: 1 part, 1 match, ")
+    [match] = rows(Path("c"), "matches").to_dict("records")
+    assert Path(match["source"]).name == "match.csv"
+    told = [json.loads(one) for one in Path("c/skipped.jsonl").read_text("utf-8").splitlines()]
+    problems = {Path(one["file"]).name: one["problem"] for one in told}
+    assert problems["malformed.csv"].startswith("line 61: ")
+    assert "match.csv" not in problems
+    before = tree(Path("c"))
+    again = attnlens_here("corpus", "explain", REPOSITORY / "sample_data", "--out", "c")
+    assert "0 of 1 part, 0 matches" in again.err
+    assert tree(Path("c")) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+def test_a_hostile_file_name_does_nothing_to_the_terminal(
+    attnlens_here: Here, source: Path
+) -> None:
+    Path("s").mkdir()
+    shutil.copy(source, "s")
+    Path("s/\x1b]0;owned\x07\nattnlens: all is well\u202e.json").write_text("[1, 2", "utf-8")
+    answer = attnlens_here("corpus", "explain", "s", "--out", "c")
+    lines = answer.err.splitlines()
+    assert (answer.status, len(lines)) == (0, 3)
+    assert all(line.isprintable() for line in lines)
+    assert "owned" in lines[1]
 
 
 def refused(here: Here, *words: str | Path | int) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas
 import pytest
 import scipy.stats
-from command_line import OUTCOMES, Here
+from command_line import OUTCOMES, REPOSITORY, Here
 from corpus_cases import EACH, rows, season, tree
 from hostile import save_hostile
 from hypothesis import given
@@ -23,11 +24,13 @@ from hypothesis import strategies as st
 from attnlens.corpus.explain import explain_corpus
 from attnlens.corpus.folder import Corpus
 from attnlens.corpus.intervals import ratio_interval, wilson
+from attnlens.corpus.query import query
 from attnlens.corpus.report import Least, report_data
 from attnlens.corpus.similar import similar
 from attnlens.cricket.naming import BallReference
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.trained import load_predictor
+from attnlens.csv_cells import cell
 from attnlens.render.corpus_page import render_corpus
 
 pytest.importorskip("duckdb", reason="DuckDB is not installed")
@@ -67,6 +70,84 @@ def test_answers_as_csv_and_as_json_lines(attnlens_here: Here, corpus: Path) -> 
     assert re.fullmatch(r'removed\n"\[\d+(, \d+)+\]"\n', removed)
     assert attnlens_here.good("corpus", "query", corpus, asked, "--out", "a.csv") == ""
     assert Path("a.csv").read_text("utf-8").startswith("match_id,balls,day,none\n")
+
+
+def test_an_answer_keeps_every_column_and_the_digits_there_are(
+    attnlens_here: Here, corpus: Path
+) -> None:
+    asked = "select 1 as a, 2 as a, 'x' as a_1, 0.5 as half, 0.1::float as tenth, null::float as no"
+    said = attnlens_here.good("corpus", "query", corpus, asked, "--format", "json")
+    assert json.loads(said) == {
+        "a": 1,
+        "a_1": 2,
+        "a_1_1": "x",
+        "half": 0.5,
+        "tenth": 0.1,
+        "no": None,
+    }
+    said = attnlens_here.good("corpus", "query", corpus, asked, "--format", "csv")
+    assert said == "a,a_1,a_1_1,half,tenth,no\n1,2,x,0.5,0.1,\n"
+    joined = "select * from balls join matches using (match_id, year) limit 1"
+    told = json.loads(attnlens_here.good("corpus", "query", corpus, joined, "--json"))
+    both = {*rows(corpus, "balls").columns} & {*rows(corpus, "matches").columns}
+    both -= {"match_id", "year"}
+    assert {f"{name}_1" for name in both} <= told.keys()
+
+
+def test_names_in_a_csv_are_text_to_a_spreadsheet_and_a_terminal(
+    attnlens_here: Here, tmp_path: Path
+) -> None:
+    save_hostile(tmp_path / "hostile.json")
+    explain_corpus([tmp_path / "hostile.json"], tmp_path / "c")
+    asked = "select distinct batter as n from balls union select bowler from balls"
+    names = {row["n"] for row in query(tmp_path / "c", asked)}
+    assert {"=cmd()", "\x1b[31mred\x1b[0m\x07"} <= names
+    for said in (
+        attnlens_here.good("corpus", "query", "c", asked),
+        attnlens_here.good("predict", "hostile.json"),
+    ):
+        assert "\x1b" not in said
+        assert "\x07" not in said
+        cells = {value for row in csv.reader(io.StringIO(said)) for value in row}
+        assert "'=cmd()" in cells
+        assert not [one for one in cells if re.match(r"[=+@\t\r]|-(?![0-9])", one)]
+
+
+def test_a_number_in_a_csv_stays_one() -> None:
+    assert [cell(one) for one in (-1.5, -1, "-1", "+1e3", None)] == [-1.5, -1, "-1", "+1e3", None]
+    assert [cell(one) for one in ("-1+cmd", "@x", "\tx", "a=b")] == [
+        "'-1+cmd",
+        "'@x",
+        "'\tx",
+        "a=b",
+    ]
+
+
+def test_a_corpus_without_a_ball_and_a_damaged_one_are_one_line(
+    attnlens_here: Here, corpus: Path
+) -> None:
+    sample = REPOSITORY / "sample_data"
+    assert attnlens_here("corpus", "explain", sample / "malformed.csv", "--out", "none").status == 0
+    shutil.copytree(corpus, "lost")
+    part = next(Path("lost").rglob("balls/*/*.parquet"))
+    part.write_bytes(bytes(part.stat().st_size))
+    shutil.copytree(corpus, "untold")
+    Path("untold/manifest.json").write_text('{"kind": "attnlens corpus"}', "utf-8")
+    for folder, said in (
+        ("none", "holds no ball to sum up"),
+        ("lost", "lost: is damaged"),
+        ("untold", "manifest.json: is damaged (it lacks 'schema_version')"),
+    ):
+        asked = [["corpus", "report", folder]]
+        if folder != "none":
+            asked += [
+                ["corpus", "query", folder, "select * from balls"],
+                ["similar", str(sample / "match.csv"), "--ball", "9", "--corpus", folder],
+            ]
+        for words in asked:
+            answer = attnlens_here(*words)
+            assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
+            assert said in answer.err
 
 
 def test_the_tables_join(corpus: Path, attnlens_here: Here) -> None:
@@ -231,6 +312,15 @@ def test_the_page_needs_nothing_else(
     assert told["figures"] == report["figures"]
     refused = attnlens_here("corpus", "report", corpus, "--out", corpus / "manifest.json")
     assert refused.status == 2
+
+
+def test_a_report_tells_what_was_passed_over(attnlens_here: Here) -> None:
+    attnlens_here("corpus", "explain", REPOSITORY / "sample_data", "--out", "c")
+    told = json.loads(attnlens_here.good("corpus", "report", "c", "--format", "json"))
+    assert told["corpus"]["skipped"] == len(Path("c/skipped.jsonl").read_text("utf-8").splitlines())
+    assert told["corpus"]["skipped"] > 1
+    words = f"{told['corpus']['skipped']} files and matches passed over"
+    assert words in attnlens_here.good("corpus", "report", "c")
 
 
 def test_a_report_shows_hostile_names_as_text(tmp_path: Path) -> None:

@@ -157,6 +157,21 @@ def test_interrupted_it_says_nothing_and_leaves_whole_files(tmp_path: Path, sour
     assert not list(out.rglob("*.tmp")) + list(out.rglob("*.part"))
 
 
+def test_a_question_without_end_is_interrupted(tmp_path: Path, source: Path) -> None:
+    pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    out = tmp_path / "c"
+    explain_corpus([source], out)
+    endless = "select count(*) from range(10000000000) a, range(1000) b"
+    process = started(command("corpus", "query", out, endless))
+    threads = Path(f"/proc/{process.pid}/task")
+    if threads.is_dir():  # until DuckDB is at work
+        until(lambda: b"duckdb" in Path(f"/proc/{process.pid}/maps").read_bytes())
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, b"")
+
+
 def test_two_processes_do_not_write_one_corpus(tmp_path: Path, source: Path) -> None:
     out = tmp_path / "c"
     with writing(out):

@@ -12,6 +12,7 @@ from command_line import Here, clean_environment, command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlens.cli.follow import _sentence
 from attnlens.cricket.explain import explain_ball
 from attnlens.cricket.followed import Followed
 from attnlens.cricket.following import SETTLED, Growing
@@ -117,6 +118,72 @@ def test_a_document_is_read_when_it_is_whole_and_a_correction_is_said(
     news = growing.poll()
     assert news is not None
     assert (news.bowled, news.corrected) == ((), True)
+
+
+def test_another_match_in_the_file_is_no_news_of_this_one(tmp_path: Path) -> None:
+    path = tmp_path / "match.csv"
+    path.write_text("".join(LINES[:30]), encoding="utf-8")
+    growing = Growing(str(path), Clock())
+    first = growing.poll()
+    assert first is not None
+    assert not first.another
+    path.write_text("".join(LINES[:40]).replace("simulated-82", "another"), encoding="utf-8")
+    news = growing.poll()
+    assert news is not None
+    assert (news.another, news.corrected, len(news.bowled)) == (True, False, 39)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(LINES[40].replace("simulated-82", "another"))
+    news = growing.poll()
+    assert news is not None
+    assert (news.another, news.bowled) == (False, (BallReference(1, 40),))
+
+
+def test_a_file_that_stays_away_is_told_and_taken_up_again(tmp_path: Path) -> None:
+    path = tmp_path / "match.csv"
+    path.write_text("".join(LINES[:10]), encoding="utf-8")
+    clock = Clock()
+    growing = Growing(str(path), clock)
+    assert growing.poll() is not None
+    path.unlink()
+    for _ in range(3):
+        assert growing.poll() is None
+        assert growing.trouble is None  # it may be about to be replaced
+        clock.now += SETTLED / 3
+    clock.now += SETTLED / 3
+    assert growing.poll() is None
+    assert str(growing.trouble) == f"{path}: no such file"
+    assert growing.settled
+    path.write_text("".join(LINES[:11]), encoding="utf-8")
+    news = growing.poll()
+    assert news is not None
+    assert (news.bowled, growing.trouble) == ((BallReference(1, 10),), None)
+
+
+def test_followed_on_the_command_line_another_match_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "match.csv"
+    path.write_text("".join(LINES[:30]), encoding="utf-8")
+    words = command("explain", path.name, "--follow", "--idle", "6", "--json", "--no-evidence")
+    process = subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=clean_environment(OMP_NUM_THREADS="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["bowled"] == []
+    path.write_text("".join(LINES[:60]).replace("simulated-82", "x\x1by"), encoding="utf-8")
+    told = json.loads(process.stdout.readline())
+    _, err = process.communicate(timeout=60)
+    assert (told["bowled"], told["corrected"]) == ([], False)
+    assert err == "attnlens: another match is in the file now: x�y\n"
+
+
+def test_what_was_unlikely_is_not_told_as_impossible() -> None:
+    ball = {"label": "7.4", "bowler": "A", "batter": "B", "actual": "nb"}
+    said = _sentence({**ball, "probability": 0.0012, "surprise_bits": 9.7})
+    assert "had given <1%: " in said
 
 
 def test_each_new_ball_is_told_and_the_next_explained(tmp_path: Path) -> None:

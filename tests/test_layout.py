@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "errors": "",
     "axes": "",
     "words": "",
+    "csv_cells": "",
     "files": "errors",
     "answers": "_version errors files",
     "probe": "torch",
@@ -43,15 +44,16 @@ MAY_IMPORT = {
     "render": "errors words explanation matplotlib jinja2 markupsafe",
     "cricket": "errors files axes probe records recorder models analysis explanation torch numpy",
     "symbolic": "errors notebook probe render torch numpy",
-    "corpus": "_version errors files cricket explanation models torch numpy pyarrow duckdb ray",
+    "corpus": "_version csv_cells errors files cricket explanation models "
+    "torch numpy pyarrow duckdb ray",
     "training": "_version errors files cricket explanation models "
     "torch numpy sklearn lightgbm matplotlib",
     "text": "errors models recorder analysis records torch numpy",
     "api": "errors cricket explanation pandas",
     "llm": "_version errors",
     "server": "_version errors cricket explanation render mcp pydantic",
-    "cli": "_version errors words files answers analysis corpus cricket models records render "
-    "symbolic text training explanation llm server dashboard pyarrow shtab",
+    "cli": "_version csv_cells errors words files answers analysis corpus cricket models records "
+    "render symbolic text training explanation llm server dashboard pyarrow shtab",
     "__main__": "cli",
     "__init__": "_version",
     "dashboard": "errors dash plotly flask werkzeug",

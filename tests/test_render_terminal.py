@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from attnlens.errors import InputError
 from attnlens.explanation import HeatmapDocument
+from attnlens.render import outcomes, parts
 from attnlens.render.canvas import ASCII, UNICODE, clean, cut, display_width, fit, width_of
 from attnlens.render.names import short_names, surname
 from attnlens.render.plain import render_heatmap, render_json, render_summary
@@ -63,6 +64,15 @@ def test_the_first_line_tells_which_ball() -> None:
         "legal ball 7.3 (45th) | 76/3 |",
         "N Brandt to J Marchetti",
     ]
+
+
+@given(st.floats(1e-6, 1.0), st.integers(0, 2))
+@example(0.005, 0)
+@example(0.0005, 1)
+def test_what_may_happen_is_never_shown_as_nothing(value: float, digits: int) -> None:
+    for shown in (parts.percent(value, digits), outcomes.percent(value)):
+        assert shown.startswith("<") or float(shown.rstrip("%")) > 0
+    assert (parts.percent(0.0, digits).strip("0.%"), outcomes.percent(0.0)) == ("", "0%")
 
 
 def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:

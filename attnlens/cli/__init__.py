@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from attnlens._version import VERSION
+from attnlens.cli.messages import one_line
 from attnlens.errors import AttnlensError, MatchFileError
 
 DONE, NO, BAD, INTERRUPTED = 0, 1, 2, 130
@@ -158,7 +159,6 @@ def _drop_output() -> None:
 
 
 def _complain(text: str) -> int:
-    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
     over_progress = "\r\x1b[2K" if sys.stderr.isatty() else ""
-    print(f"{over_progress}attnlens: {line}", file=sys.stderr)
+    print(f"{over_progress}attnlens: {one_line(text)}", file=sys.stderr)
     return BAD

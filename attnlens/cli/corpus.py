@@ -6,10 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_out, whole
+from attnlens.cli.messages import say
+from attnlens.cli.options import add_formats, add_out, whole
 from attnlens.cli.output import check_outputs, emit, progress, utf8_stdout
+from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.corpus.explain import Progress
@@ -115,7 +117,7 @@ def _add_query(kinds: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
     parser.add_argument("sql", metavar="SQL", help="such as 'select count(*) from balls'")
-    parser.add_argument("--json", action="store_true", help="a JSON object per row instead of CSV")
+    add_formats(parser, ("csv", "json"), what="default {}; json is an object per line")
     add_out(parser)
     parser.set_defaults(run=run_query)
 
@@ -128,8 +130,8 @@ def _add_report(kinds: argparse._SubParsersAction[Any]) -> None:
         "whose past balls matter, with intervals, as one HTML file that needs nothing else.",
     )
     parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
-    parser.add_argument("--json", action="store_true", help="the figures as JSON instead")
-    parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    add_formats(parser, ("html", "json"), what="default {}; json is the figures")
+    add_out(parser)
     parser.add_argument(
         "--least",
         type=whole(2, 1_000_000),
@@ -144,10 +146,9 @@ def run_query(options: argparse.Namespace) -> int:
     from attnlens.corpus.folder import Corpus
     from attnlens.corpus.query import write_answer
 
-    form: Literal["csv", "json"] = "json" if options.json else "csv"
     utf8_stdout()
     if options.out is None:
-        write_answer(options.corpus, options.sql, sys.stdout, form)
+        write_answer(options.corpus, options.sql, sys.stdout, options.format)
     else:
         from attnlens.files import written_beside
 
@@ -156,7 +157,7 @@ def run_query(options: argparse.Namespace) -> int:
             written_beside(options.out) as part,
             part.open("w", encoding="utf-8", newline="") as file,
         ):
-            write_answer(options.corpus, options.sql, file, form)
+            write_answer(options.corpus, options.sql, file, options.format)
     _tell_unfinished(Corpus(Path(options.corpus)))
     return 0
 
@@ -171,7 +172,7 @@ def run_report(options: argparse.Namespace) -> int:
     _check_beside(options)
     data = report_data(options.corpus, Least(balls=options.least))
     utf8_stdout()
-    if options.json:
+    if options.format == "json":
         emit(json.dumps(data, ensure_ascii=False, allow_nan=False), options.out)
     else:
         emit(render_corpus(data), options.out)
@@ -186,10 +187,9 @@ def _check_beside(options: argparse.Namespace) -> None:
 def _tell_unfinished(corpus: Corpus) -> None:
     told = corpus.manifest
     if not told["complete"]:
-        print(
-            f"attnlens: {corpus.folder}: {len(corpus.finished())} of {told['parts']} parts are "
-            "finished; the answer is of those",
-            file=sys.stderr,
+        say(
+            f"{corpus.folder}: {len(corpus.finished())} of {told['parts']} parts are finished; "
+            "the answer is of those"
         )
 
 
@@ -217,14 +217,19 @@ def run_explain(options: argparse.Namespace) -> int:
             address=options.address,
             device=options.device,
             restart=options.restart,
-            reading=lambda count: progress(f"finding matches: {count}") if not count % 50 else None,
+            reading=_found,
             report=lambda now: progress(_told(now)),
         )
     finally:
         progress("")
     _report_skipped(done.skipped, options.out)
-    print(f"attnlens: {options.out}: {_summary(done.progress)}", file=sys.stderr)
+    say(f"{options.out}: {_summary(done.progress)}")
     return 0
+
+
+def _found(matches: int) -> None:
+    if not matches % 50:
+        progress(f"finding matches: {matches:,}")
 
 
 def _told(now: Progress) -> str:
@@ -242,23 +247,20 @@ def _clock(seconds: float) -> str:
 
 def _summary(now: Progress) -> str:
     before = now.finished - now.here
-    done = f"{now.parts} parts" if not before else f"{now.here} of {now.parts} parts"
-    kept = f"; {before} were finished before" if before else ""
+    parts = count(now.parts, "part")
+    done = parts if not before else f"{now.here:,} of {parts}"
+    kept = f"; {before:,} finished before" if before else ""
     return (
-        f"{done}, {now.matches:,} matches, {now.balls:,} balls in {now.seconds:.1f} s "
-        f"({now.rate:,.0f} a second){kept}"
+        f"{done}, {count(now.matches, 'match', 'matches')}, {count(now.balls, 'ball')} in "
+        f"{now.seconds:.1f} s ({now.rate:,.0f} a second){kept}"
     )
 
 
 def _report_skipped(skipped: Sequence[Skipped], folder: str) -> None:
     if not skipped:
         return
-    print(f"attnlens: passed over {len(skipped)} (all in {folder}/skipped.jsonl):", file=sys.stderr)
+    say(f"passed over {len(skipped)} (all in {folder}/skipped.jsonl):")
     for one in skipped[:LISTED]:
-        print(f"attnlens: {one.file}: {_line(one.problem)}", file=sys.stderr)
+        say(f"{one.file}: {one.problem}")
     if len(skipped) > LISTED:
-        print(f"attnlens: and {len(skipped) - LISTED} more", file=sys.stderr)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+        say(f"and {len(skipped) - LISTED} more")

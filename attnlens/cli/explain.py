@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
+from attnlens.cli.messages import say
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
 from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
 from attnlens.cli.sources import timeline
@@ -139,7 +140,7 @@ def explained(options: argparse.Namespace) -> dict[str, Any]:
         reference = find_ball(match, options.ball, options.innings)
     note = hint(match, options.ball, reference)
     if note:
-        print(f"attnlens: {note}", file=sys.stderr)
+        say(note)
     match = _with_players(match, reference, options)
     return _explained(match, reference, options)
 

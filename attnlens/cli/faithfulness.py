@@ -161,6 +161,8 @@ def _write_rows(measured: Measured, path: Path) -> None:
     """One row per sampled ball and past ball."""
     import csv
 
+    from attnlens.csv_cells import cell
+
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("match_id", "innings", "index", "past_ball", "attention", "effect"))
@@ -170,5 +172,5 @@ def _write_rows(measured: Measured, path: Path) -> None:
                 zip(ball.attention.tolist(), ball.effects.tolist(), strict=True)
             ):
                 writer.writerow(
-                    (ball.match_id, ball.innings, ball.index, first + place, score, effect)
+                    (cell(ball.match_id), ball.innings, ball.index, first + place, score, effect)
                 )

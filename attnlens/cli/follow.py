@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from attnlens.cli.messages import say
 from attnlens.cli.output import check_outputs, utf8_stdout
 from attnlens.cli.sources import timeline
 from attnlens.errors import InputError
@@ -102,7 +103,7 @@ def follow(options: argparse.Namespace) -> int:
                 raise growing.trouble
             if told != str(growing.trouble):
                 told = str(growing.trouble)
-                print(f"attnlens: waiting: {told}", file=sys.stderr)
+                say(f"waiting: {told}")
         if options.idle is not None and time.monotonic() - quiet >= options.idle:
             return 0
         time.sleep(EVERY)
@@ -126,8 +127,11 @@ def _tell(
             outcome=options.outcome,
         )
 
-    # What was there when we came is past; a ball that came later is news.
-    bowled = [_bowled(explained(news.match, one, False)) for one in (() if first else news.bowled)]
+    if news.another:
+        say(f"another match is in the file now: {news.match.match_id}")
+    # What was there when we came, or the file, is past; a ball that came later is news.
+    past = first or news.another
+    bowled = [_bowled(explained(news.match, one, False)) for one in (() if past else news.bowled)]
     number = news.innings
     reference = BallReference(number, len(innings_numbered(news.match, number).deliveries) + 1)
     data, waiting = None, None
@@ -143,7 +147,7 @@ def _tell(
         print(json.dumps(line, ensure_ascii=False, separators=(",", ":")), flush=True)
         return
     if news.corrected:
-        print("attnlens: balls that were there before have been changed", file=sys.stderr)
+        say("balls that were there before have been changed")
     for one in bowled:
         print(_sentence(one))
     if data is not None:
@@ -151,7 +155,7 @@ def _tell(
 
         print(render(data, options), flush=True)
         return
-    print(f"attnlens: waiting: {waiting}", file=sys.stderr)
+    say(f"waiting: {waiting}")
     sys.stdout.flush()
 
 
@@ -174,11 +178,12 @@ def _bowled(data: dict[str, Any]) -> dict[str, Any]:
 def _sentence(one: dict[str, Any]) -> str:
     from attnlens.explanation.facts import OUTCOME_WORDS
     from attnlens.explanation.narrative import surprise_word
+    from attnlens.render.parts import percent
 
     bits = one["surprise_bits"]
     return (
         f"{one['label']}  {one['bowler']} to {one['batter']}: {OUTCOME_WORDS[one['actual']]}, to "
-        f"which the model had given {one['probability']:.0%}"
+        f"which the model had given {percent(one['probability'])}"
         + ("" if bits is None else f": {surprise_word(bits)} ({bits:.1f} bits)")
         + "\n"
     )

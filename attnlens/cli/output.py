@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from attnlens.cli.messages import one_line, say
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def utf8_stdout() -> None:
 def report_skipped(heading: str, skipped: Sequence[MatchFileError]) -> None:
     """Every file that was passed over, and why, on stderr; nothing where there was none."""
     if skipped:
-        print(f"attnlens: {heading}:", file=sys.stderr)
+        say(f"{heading}:")
         for error in skipped:
-            print(f"attnlens: {error}", file=sys.stderr)
+            say(str(error))
 
 
 class Page(TypedDict):
@@ -87,7 +88,7 @@ def can_draw() -> bool:
 def progress(text: str) -> None:
     """A passing line on stderr, on a terminal only; an empty text clears it."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[2K{one_line(text)}", end="", file=sys.stderr, flush=True)
 
 
 def since_now() -> Callable[[str], None]:

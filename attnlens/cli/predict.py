@@ -117,6 +117,7 @@ def _write_csv(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
     import csv
 
     from attnlens.cricket.predict import COLUMNS
+    from attnlens.csv_cells import cell
 
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     head = True
@@ -124,7 +125,7 @@ def _write_csv(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
         if head:
             writer.writeheader()
             head = False
-        writer.writerow(row)
+        writer.writerow({name: cell(value) for name, value in row.items()})
 
 
 def _write_parquet(rows: Iterable[dict[str, Any]], path: Path) -> None:

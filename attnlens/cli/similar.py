@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
+from attnlens.cli.messages import say
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole
 from attnlens.cli.output import check_outputs, emit, emit_json, page
 from attnlens.cli.sources import timeline
@@ -73,7 +73,7 @@ def _answer(match: Match, options: argparse.Namespace) -> dict[str, Any]:
     reference = find_ball(match, options.ball, options.innings)
     note = hint(match, options.ball, reference)
     if note:
-        print(f"attnlens: {note}", file=sys.stderr)
+        say(note)
     corpus = Corpus(Path(options.corpus))
     model = options.model or corpus.manifest["model"]["name"]
     predictor = load_predictor(model)

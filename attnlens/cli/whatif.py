@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
+from attnlens.cli.messages import say
 from attnlens.cli.options import Given, add_ball, add_formats, add_model_options, add_out, listed
 from attnlens.cli.output import check_outputs, emit, emit_json, page
 from attnlens.cli.sources import timeline
@@ -103,7 +103,7 @@ def _answer(match: Match, question: Question, options: argparse.Namespace) -> di
     for name, meant in names.items():
         note = hint(match, name, meant)
         if note:
-            print(f"attnlens: {note}", file=sys.stderr)
+            say(note)
     from attnlens.cricket.trained import load_predictor
     from attnlens.cricket.what_if import what_if
     from attnlens.cricket.window import one_thread

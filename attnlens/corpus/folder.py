@@ -37,6 +37,9 @@ SKIPPED: Final = "skipped.jsonl"
 PARTS: Final = "parts"
 LOCK: Final = ".lock"
 KIND: Final = "attnlens corpus"
+TOLD: Final = ("schema_version", "model", "history", "evidence", "parts", "complete")
+"""What every manifest tells."""
+
 ANOTHER: Final = "choose another folder, or begin anew with --restart"
 
 
@@ -66,6 +69,9 @@ class Corpus:
             raise InputError(f"is damaged ({error})", path=path, remedy="explain anew") from None
         if not isinstance(told, dict) or told.get("kind") != KIND:
             raise InputError("is no corpus's manifest", path=path, remedy="explain anew")
+        lost = [name for name in TOLD if name not in told]
+        if lost:
+            raise InputError(f"is damaged (it lacks {lost[0]!r})", path=path, remedy="explain anew")
         return told
 
     def finished(self) -> dict[str, dict[str, Any]]:
@@ -92,6 +98,13 @@ class Corpus:
         """Where a part's rows of a table lie."""
         return self.folder / table / f"{YEAR}={year}" / f"{part}.parquet"
 
+    def skipped(self) -> int:
+        """How many files and matches were passed over, as far as is known."""
+        try:
+            return len((self.folder / SKIPPED).read_text("utf-8").splitlines())
+        except FileNotFoundError:
+            return 0
+
     def files(self) -> dict[str, list[Path]]:
         """The files of every table, of finished parts only."""
         found: dict[str, list[Path]] = {}
@@ -112,7 +125,11 @@ class Corpus:
         if (self.folder / MANIFEST).exists():
             self._check(settings, plan)
         elif any(entry.name != LOCK for entry in self.folder.iterdir()):
-            raise InputError("is not empty, and holds no corpus", path=self.folder, remedy=ANOTHER)
+            raise InputError(
+                "is not empty, and holds no corpus",
+                path=self.folder,
+                remedy="choose another folder",
+            )
         for name in (PARTS, *TABLES):
             if (self.folder / name).is_dir():
                 for left in (self.folder / name).rglob("*.part"):
@@ -124,15 +141,12 @@ class Corpus:
         (self.folder / PARTS).mkdir(exist_ok=True)
         lines = [json.dumps({"file": f, "sha256": d}) for f, d in sorted(plan.files.items())]
         self._write(SOURCES, "".join(f"{line}\n" for line in lines))
+        self._tell_skipped(plan)
         self._tell(settings, plan, complete=False)
 
     def finish(self, settings: Mapping[str, Any], plan: Plan) -> list[Skipped]:
         """Tell that every part is there; what was passed over."""
-        skipped = list(plan.skipped)
-        for told in self.finished().values():
-            skipped += [Skipped(one["file"], one["problem"]) for one in told["skipped"]]
-        lines = [json.dumps({"file": one.file, "problem": one.problem}) for one in skipped]
-        self._write(SKIPPED, "".join(f"{line}\n" for line in lines))
+        skipped = self._tell_skipped(plan)
         self._tell(settings, plan, complete=True)
         return skipped
 
@@ -179,6 +193,14 @@ class Corpus:
     def _write(self, name: str, text: str) -> None:
         with written_beside(self.folder / name) as beside:
             beside.write_text(text, encoding="utf-8")
+
+    def _tell_skipped(self, plan: Plan) -> list[Skipped]:
+        skipped = list(plan.skipped)
+        for told in self.finished().values():
+            skipped += [Skipped(one["file"], one["problem"]) for one in told["skipped"]]
+        lines = [json.dumps({"file": one.file, "problem": one.problem}) for one in skipped]
+        self._write(SKIPPED, "".join(f"{line}\n" for line in lines))
+        return skipped
 
     def _tell(self, settings: Mapping[str, Any], plan: Plan, *, complete: bool) -> None:
         told = {

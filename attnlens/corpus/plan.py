@@ -12,13 +12,14 @@ import glob
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 import numpy as np
 
-from attnlens.cricket.readers import INFO, format_of, match_files
+from attnlens.cricket.readers import INFO, MatchShelf, format_of, match_files
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.errors import InputError, MatchFileError
 
@@ -127,7 +128,8 @@ def plan_of(
 ) -> Plan:
     """Find every match of the sources, without reading its balls.
 
-    A match whose id came before is passed over; told where the two differ.
+    A match whose id came before is passed over; told where the two differ. Where they do and the
+    first cannot be read, it is the first that is passed over.
 
     Args:
         each: matches in a part, at most.
@@ -143,26 +145,21 @@ def plan_of(
     skipped: list[Skipped] = []
     entries: dict[str, Entry] = {}
     twice = 0
-    for source in sources:
-        refused: list[MatchFileError] = []
-        for file in match_files(source, refused):
-            try:
-                found = list(_entries(file))
-            except MatchFileError as error:
-                refused.append(error)
-                continue
-            for entry in found:
-                files[entry.file] = entry.sha256
-                first = entries.setdefault(entry.match_id, entry)
-                if first is entry:
-                    continue
-                if first.sha256 == entry.sha256:
-                    twice += 1
-                else:
-                    problem = f"match {entry.match_id} came before, from {first.file}"
-                    skipped.append(Skipped(entry.file, problem))
+    with closing(_First()) as earlier:
+        for entry in _all_entries(sources, skipped):
+            files[entry.file] = entry.sha256
+            first = entries.setdefault(entry.match_id, entry)
             report(len(entries))
-        skipped += [skipped_by(error) for error in refused]
+            if first is entry:
+                continue
+            if first.sha256 == entry.sha256:
+                twice += 1
+            elif (why := earlier.problem(first)) is not None:
+                skipped.append(why)
+                entries[entry.match_id] = entry
+            else:
+                problem = f"match {entry.match_id} came before, from {first.file}"
+                skipped.append(Skipped(entry.file, problem))
     if not entries:
         reason = f" ({skipped[0].file}: {skipped[0].problem})" if skipped else ""
         raise InputError(
@@ -185,6 +182,29 @@ def skipped_by(error: MatchFileError) -> Skipped:
     return Skipped(error.path or "", f"{line}{error.problem}")
 
 
+class _First:
+    """Whether matches whose id comes again can be read themselves; each is tried once."""
+
+    def __init__(self) -> None:
+        self._read: set[Entry] = set()
+        self._shelf = MatchShelf()
+
+    def problem(self, entry: Entry) -> Skipped | None:
+        """Why a match cannot be read, if it cannot."""
+        if entry in self._read:
+            return None
+        try:
+            self._shelf.match(entry.file, entry.match_id if entry.several else None)
+        except MatchFileError as error:
+            return skipped_by(error)
+        self._read.add(entry)
+        return None
+
+    def close(self) -> None:
+        """Close every file and zip."""
+        self._shelf.close()
+
+
 def _order(entry: Entry) -> tuple[datetime.date, str]:
     return entry.date or datetime.date.max, entry.match_id
 
@@ -203,6 +223,24 @@ def _drawn(matches: int, balls: int, seed: int) -> list[int]:
         generator.integers(matches, size=balls), minlength=matches
     ).tolist()
     return counted
+
+
+def _all_entries(sources: Sequence[str], skipped: list[Skipped]) -> Iterator[Entry]:
+    """The matches of every source; files that hold none are added to ``skipped``.
+
+    Raises:
+        MatchFileError: a source cannot be opened.
+    """
+    for source in sources:
+        refused: list[MatchFileError] = []
+        for file in match_files(source, refused):
+            try:
+                found = list(_entries(file))
+            except MatchFileError as error:
+                refused.append(error)
+                continue
+            yield from found
+        skipped += [skipped_by(error) for error in refused]
 
 
 def _entries(file: MatchFile) -> Iterator[Entry]:

@@ -6,11 +6,13 @@ import csv
 import json
 import math
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from attnlens.corpus.database import answered, opened
 from attnlens.corpus.folder import Corpus
+from attnlens.csv_cells import cell
 
 
 def query(folder: str | os.PathLike[str], question: str) -> list[dict[str, Any]]:
@@ -47,7 +49,7 @@ def write_answer(
     ):
         if file_format == "csv":
             writer = csv.writer(out, lineterminator="\n")
-            writer.writerow(names)
+            writer.writerow(map(cell, names))
             writer.writerows([_cell(value) for value in row] for row in rows)
             return
         for row in rows:
@@ -59,7 +61,7 @@ def _cell(value: Any) -> Any:
     """As CSV tells it: nothing for null, JSON for lists and structures."""
     if isinstance(value, list | dict | tuple):
         return json.dumps(_plain(value), ensure_ascii=False)
-    return value
+    return cell(value)
 
 
 def _plain(value: Any) -> Any:
@@ -68,6 +70,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(member) for member in value]
+    if isinstance(value, Decimal):  # what SQL makes of 0.5
+        value = float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):

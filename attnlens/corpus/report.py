@@ -87,7 +87,7 @@ def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> d
                 "history": manifest["history"] is not None,
                 "parts": manifest["parts"],
                 "finished": len(finished),
-                "skipped": sum(len(one["skipped"]) for one in finished.values()),
+                "skipped": corpus.skipped(),
                 "evidence": manifest["evidence"],
             },
             "least": asdict(least),
@@ -117,6 +117,8 @@ def _figures(connection: DuckDBPyConnection) -> dict[str, Any]:
         "sum(entropy_bits) * ln(2) as expected, count(*) filter (top = actual) as hits from balls "
         "where actual is not null group by match_id order by match_id",
     )
+    if not rows:
+        raise InputError("holds no ball to sum up", remedy="explain matches that can be read")
     balls = np.array([row["balls"] for row in rows], np.float64)
 
     def mean(name: str) -> dict[str, float]:

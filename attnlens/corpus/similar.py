@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ import torch
 from numpy.typing import NDArray
 from pyarrow import compute
 
+from attnlens.corpus.database import damaged
 from attnlens.corpus.folder import Corpus
 from attnlens.corpus.intervals import ratio_interval, wilson
 from attnlens.corpus.measures import measure
@@ -132,7 +134,7 @@ def similar(
     best: list[Nearest] = []
     balls = 0
     for path in corpus.files().get("balls", ()):
-        table = pyarrow.parquet.read_table(path, columns=list(NEEDED), partitioning=None)
+        table = _balls_of(corpus, path)
         balls += len(table)
         table = table.filter(_other_match(table, match))
         farthest = best[-1].distance if len(best) == count else math.inf
@@ -162,6 +164,18 @@ def similar(
         "next_balls": _next(best),
         "nearest": [_listed(one) for one in _of_each_innings(best)[:LISTED]],
     }
+
+
+def _balls_of(corpus: Corpus, path: Path) -> pyarrow.Table:
+    """The columns of a part's balls that are needed.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    try:
+        return pyarrow.parquet.read_table(path, columns=list(NEEDED), partitioning=None)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise damaged(corpus, error) from None
 
 
 def _asked(side: Side, index: int) -> dict[str, Any]:

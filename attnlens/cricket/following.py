@@ -26,11 +26,13 @@ class News:
     Attributes:
         bowled: the balls that were not there before, in their order.
         corrected: whether a ball that was there before reads otherwise now.
+        another: whether this is another match than was there before: all its balls are new.
     """
 
     match: Match
     bowled: tuple[BallReference, ...]
     corrected: bool
+    another: bool = False
 
     @property
     def innings(self) -> int:
@@ -56,6 +58,7 @@ class Growing:
     _seen: Signature | None = None
     _since: float = 0.0
     _settled: bool = False
+    _match_id: str | None = None
     _balls: dict[BallReference, Delivery] = field(default_factory=dict)
 
     def poll(self) -> News | None:
@@ -67,7 +70,8 @@ class Growing:
         """
         now, found = self.clock(), _signature(self.source)
         if found is None:
-            return None  # being replaced
+            self._missing(now)
+            return None
         if found != self._seen:
             self._seen, self._since, self._settled = found, now, False
         elif self._settled or now - self._since < SETTLED:
@@ -84,6 +88,14 @@ class Growing:
         self.trouble = None
         return self._news(match)
 
+    def _missing(self, now: float) -> None:
+        """It is being replaced, or is gone if it stays so."""
+        if self._seen is not None:
+            self._seen, self._since, self._settled = None, now, False
+        elif now - self._since >= SETTLED:
+            self._settled = True
+            self.trouble = MatchFileError("no such file", path=self.source)
+
     @property
     def is_there(self) -> bool:
         """Whether there is a file at all."""
@@ -96,18 +108,23 @@ class Growing:
 
     def begin(self, match: Match) -> None:
         """Take what has been read already for known."""
-        self._balls = _balls(match)
+        self._match_id, self._balls = match.match_id, _balls(match)
 
     def _news(self, match: Match) -> News | None:
         balls = _balls(match)
-        if not balls and self._balls:
-            self.trouble = MatchFileError("holds no ball any more", path=self.source)
-        if not balls or balls == self._balls:
+        if not balls:
+            if self._balls:
+                self.trouble = MatchFileError("holds no ball any more", path=self.source)
+            return None
+        another = self._match_id not in (None, match.match_id)
+        if another:
+            self._balls = {}
+        if balls == self._balls:
             return None
         bowled = tuple(reference for reference in balls if reference not in self._balls)
         corrected = any(balls.get(one) != ball for one, ball in self._balls.items())
-        self._balls = balls
-        return News(match, bowled, corrected)
+        self._match_id, self._balls = match.match_id, balls
+        return News(match, bowled, corrected, another)
 
 
 def _balls(match: Match) -> dict[BallReference, Delivery]:

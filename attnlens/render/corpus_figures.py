@@ -114,7 +114,7 @@ def head_matrix(phase: str, rows: Sequence[Mapping[str, Any]]) -> str:
     height = TOP + ROW * len(rows) + 4
     drawn = [
         f'<svg class="matrix" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="How often as much as uniform attention each head pays each '
+        f'role="img" aria-label="How many times as much as uniform attention each head pays each '
         f'relation, {text(phase)}">'
     ]
     for column, relation in enumerate(relations):

@@ -105,8 +105,10 @@ def _fit(data: Mapping[str, Any]) -> str:
             "are of those."
         )
     if corpus["skipped"]:
-        left_out = counted(corpus["skipped"], "match", "matches")
-        cautions.append(f"{left_out} could not be read and left out.")
+        left_out = counted(corpus["skipped"], "file or match", "files and matches")
+        cautions.append(
+            f"{left_out} passed over: <code>skipped.jsonl</code> in the corpus says why."
+        )
     if cautions:
         items = "\n".join(f"<li>{words}</li>" for words in cautions)
         lines.append(f'<ul class="cautions">\n{items}\n</ul>')
@@ -168,7 +170,7 @@ def _attention(data: Mapping[str, Any]) -> str:
         "attention",
         "Where attention goes",
         _quiet(
-            "Each figure is how often as much of a head's past attention goes to balls of a "
+            "Each figure is how many times as much of a head's past attention goes to balls of a "
             "relation as uniform attention would give: 2.0 is twice as much, 0.5 half. Blue is "
             "more, orange less. Looking is not using: the next section says when it mattered."
         ),
@@ -194,7 +196,7 @@ def _claims(data: Mapping[str, Any]) -> str:
     for key, words in (("kind", "kind of claim"), ("phase", "phase"), ("head", "head")):
         few = claims[f"{key}_too_few"]
         left_out = (
-            f" {few} with fewer than {data['least']['claims']} claims are left out." if few else ""
+            f" Left out: {few} with fewer than {data['least']['claims']} claims." if few else ""
         )
         if not claims[key]:
             told.append(_quiet(f"By {words}: nothing to show.{left_out}"))
@@ -234,7 +236,9 @@ def _past_balls(data: Mapping[str, Any]) -> str:
             f"{past['effect_nats'] or 0:.5f} nats on average ({past['past']:,} balls before "
             f"{past['asked']:,}). A player's balls are compared with all balls as far back: 1.5 is "
             f"half as much again. Players with at least {least['past']} such balls before at least "
-            f"{least['asked']} sampled ones; with many players, some stand out by chance."
+            f"{least['asked']} sampled ones, of two matches or more: a larger "
+            "<code>--evidence</code> brings more of them. With many players, some stand out by "
+            "chance."
         )
     ]
     pair = []

@@ -37,7 +37,8 @@ def most_moved(data: Mapping[str, Any]) -> str:
 
 
 def percent(value: float) -> str:
-    return "<1%" if 0 < value < 0.005 else f"{value:.0%}"
+    shown = f"{value:.0%}"
+    return "<1%" if value > 0 and shown == "0%" else shown
 
 
 def add_prediction(page: Page, data: Mapping[str, Any], outcome: str) -> None:

@@ -104,10 +104,10 @@ def of(entries: list[Mapping[str, Any]], outcome: str) -> Mapping[str, Any]:
 
 def percent(value: float, digits: int = 0) -> str:
     """``17%``; what is there but rounds to nothing is told as less than the least."""
-    least = 10.0**-digits
-    if 0 < 100 * value < least / 2:
-        return f"<{least:.{digits}f}%"
-    return f"{value:.{digits}%}"
+    shown = f"{value:.{digits}%}"
+    if value > 0 and not float(shown[:-1]):
+        return f"<{10.0**-digits:.{digits}f}%"
+    return shown
 
 
 def signed(points: float) -> str:
