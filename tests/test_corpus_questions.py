@@ -134,7 +134,7 @@ def test_a_corpus_without_a_ball_and_a_damaged_one_are_one_line(
     shutil.copytree(corpus, "untold")
     Path("untold/manifest.json").write_text('{"kind": "attnlens corpus"}', "utf-8")
     for folder, said in (
-        ("none", "holds no ball to sum up"),
+        ("none", "holds no ball that was bowled"),
         ("lost", "lost: is damaged"),
         ("untold", "manifest.json: is damaged (it lacks 'schema_version')"),
     ):

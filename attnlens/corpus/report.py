@@ -117,8 +117,6 @@ def _figures(connection: DuckDBPyConnection) -> dict[str, Any]:
         "sum(entropy_bits) * ln(2) as expected, count(*) filter (top = actual) as hits from balls "
         "where actual is not null group by match_id order by match_id",
     )
-    if not rows:
-        raise InputError("holds no ball to sum up", remedy="explain matches that can be read")
     balls = np.array([row["balls"] for row in rows], np.float64)
 
     def mean(name: str) -> dict[str, float]:
