@@ -246,6 +246,14 @@ def test_cheap_questions_load_nothing_heavy(arguments: list[str] | None) -> None
     assert loaded & HEAVY == set()
 
 
+def test_asking_a_corpus_needs_no_torch() -> None:
+    loaded = run_python(
+        "import sys, attnlens.corpus.query\n"
+        "print([name for name in ('torch', 'pandas', 'pyarrow') if name in sys.modules])\n"
+    )
+    assert loaded.strip() == "[]"
+
+
 def test_the_front_door_holds_what_it_promises() -> None:
     assert attnlens.__all__ == sorted(attnlens.__all__)
     homes = {name: getattr(attnlens, name) for name in attnlens.__all__}

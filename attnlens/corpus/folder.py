@@ -23,19 +23,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from attnlens.corpus.plan import Part, Plan, Skipped
-from attnlens.corpus.schema import TABLES, YEAR
-from attnlens.corpus.shard import PartDone
 from attnlens.errors import InputError
 from attnlens.files import written_beside
+
+if TYPE_CHECKING:
+    from attnlens.corpus.shard import PartDone
 
 MANIFEST: Final = "manifest.json"
 SOURCES: Final = "sources.jsonl"
 SKIPPED: Final = "skipped.jsonl"
 PARTS: Final = "parts"
 LOCK: Final = ".lock"
+YEAR: Final = "year"
+"""The folder level of every table: the year of the match's first day, 0 where it has none."""
+
 KIND: Final = "attnlens corpus"
 TOLD: Final = ("schema_version", "model", "history", "evidence", "parts", "complete")
 """What every manifest tells."""
@@ -130,7 +134,7 @@ class Corpus:
                 path=self.folder,
                 remedy="choose another folder",
             )
-        for name in (PARTS, *TABLES):
+        for name in self._folders():
             if (self.folder / name).is_dir():
                 for left in (self.folder / name).rglob("*.part"):
                     left.unlink(missing_ok=True)
@@ -160,10 +164,17 @@ class Corpus:
             return
         assert self.manifest
         # The manifest goes last: what is left of a corpus that was half taken away is one.
-        for name in (PARTS, *TABLES):
+        for name in self._folders():
             shutil.rmtree(self.folder / name, ignore_errors=True)
         for name in (SOURCES, SKIPPED, MANIFEST):
             (self.folder / name).unlink(missing_ok=True)
+
+    @staticmethod
+    def _folders() -> tuple[str, ...]:
+        # What only asks a corpus needs no torch, which the tables' columns are told with.
+        from attnlens.corpus.schema import TABLES
+
+        return (PARTS, *TABLES)
 
     def put(self, done: PartDone) -> None:
         """Keep a finished part: its tables, and then the file that says so."""

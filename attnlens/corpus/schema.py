@@ -22,9 +22,6 @@ from attnlens.models.temporal import SCALES
 
 SCHEMA_VERSION: Final = "1.0"
 DIGITS: Final = 6
-YEAR: Final = "year"
-"""The folder level of every table: the year of the match's first day, 0 where it has none."""
-
 TEXT: Final = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
 COUNT: Final = pyarrow.int32()
 SHARE: Final = pyarrow.float32()
