@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attnlens.corpus.folder import Corpus
@@ -35,6 +36,9 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         InputError: DuckDB is not installed, no part is finished, or a file is damaged.
     """
     try:
+        # DuckDB aborts where Ctrl-C comes while it is imported, which only a main thread notices.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(import_module, "duckdb").result()
         import duckdb
     except ImportError:
         raise InputError(
