@@ -2,8 +2,8 @@
 
     python benchmarks/dashboard_screenshots.py docs/screenshots [PAGE...]
 
-Only the simulated sample match, a corpus of it alone and a recording of an untrained layer are
-shown. Names of pages after the folder: only those.
+Only the simulated sample match, a simulated season as a corpus and a recording of an untrained
+layer are shown. Names of pages after the folder: only those.
 """
 
 from __future__ import annotations
@@ -73,11 +73,14 @@ def heads_of_sample(folder: Path) -> Path:
     return folder / "heads.json"
 
 
-def corpus_of_sample(folder: Path) -> Path:
-    """The one sample match as a corpus, with the claims of some of its balls tested."""
-    options = ("--out", "corpus", "--evidence", "60")
-    answer = run_process(folder, "corpus", "explain", SAMPLE, *options)
-    assert answer.status == 0, answer.err
+def simulated_corpus(folder: Path) -> Path:
+    """A season of simulated matches as a corpus, with the claims of some of its balls tested."""
+    for words in (
+        ("simulate", "--matches", "60", "--seed", "1000", "--out", "season.zip"),
+        ("corpus", "explain", "season.zip", "--out", "corpus", "--evidence", "500"),
+    ):
+        answer = run_process(folder, *words)
+        assert answer.status == 0, answer.err
     return folder / "corpus"
 
 
@@ -136,7 +139,7 @@ def main() -> None:
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         recordings, heads = encoder_recordings(Path(name)), heads_of_sample(Path(name))
-        corpus = corpus_of_sample(Path(name))
+        corpus = simulated_corpus(Path(name))
         arguments = (SAMPLE, *recordings, "--heads", heads, "--corpus", corpus)
         with serving(Path(name), *arguments) as server, sync_playwright() as started:
             browser = started.chromium.launch(executable_path=browser_path(), args=list(SWITCHES))
