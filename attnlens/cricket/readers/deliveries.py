@@ -20,6 +20,9 @@ MOST_DELIVERIES = 4000
 MOST_INNINGS = 20
 """The most innings accepted in a match; eight, super overs included, have been seen."""
 
+LONGEST_BALL = 3
+"""Digits of a ball's number in its over: more are a decimal fraction, or damage."""
+
 MOST_RUNS = 99
 """The most runs accepted on one delivery, by the bat or in extras."""
 

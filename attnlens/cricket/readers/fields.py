@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attnlens.cricket.readers.deliveries import LAST_OVER, MOST_RUNS
+from attnlens.cricket.readers.deliveries import LAST_OVER, LONGEST_BALL, MOST_RUNS
 from attnlens.cricket.readers.text import shown
 from attnlens.errors import MatchFileError
 
@@ -36,7 +36,7 @@ def over_of(label: str, column: str, wrong: WrongHere) -> int:
         MatchFileError: it is no label.
     """
     over, dot, ball = label.partition(".")
-    if dot and over.isdigit() and ball.isdigit() and label.isascii() and len(ball) <= 2:
+    if dot and over.isdigit() and ball.isdigit() and label.isascii() and len(ball) <= LONGEST_BALL:
         number = int(over[:5])
         if number <= LAST_OVER:
             return number
