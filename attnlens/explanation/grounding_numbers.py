@@ -11,6 +11,7 @@ from attnlens.explanation.grounding_attention import EARLIER_PERCENT, shares_of_
 from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
 from attnlens.explanation.grounding_points import points_of
+from attnlens.explanation.grounding_rounded import fits
 from attnlens.explanation.grounding_text import COUNT, whole
 from attnlens.explanation.grounding_units import (
     NATS,
@@ -94,12 +95,6 @@ FRACTION: Final = re.compile(
 _INTERVAL: Final = re.compile(
     r"95[ -]?(?:%|per ?cent) (?:interval|confidence|CI)|95% ci", re.IGNORECASE
 )
-_ROUGH: Final = re.compile(
-    r"\b(?:about|around|roughly|nearly|almost|some|close to|approximately|just (?:over|under)"
-    r"|~) ?$",
-    re.IGNORECASE,
-)
-_LESS: Final = re.compile(r"(?:\b(?:less than|under|below)|<) ?$", re.IGNORECASE)
 
 
 _SURPRISE: Final = re.compile(r"\bsurpris|\binformation\b", re.IGNORECASE)
@@ -211,17 +206,10 @@ class Numbers:
             if number.sign or (reading.groups and not _SURPRISE.search(reading.text)):
                 known = []  # neither has a direction, and groups add points
             values = [one.value for one in known]
-        if (
-            number.unit == PERCENT
-            and _LESS.search(before)
-            and any(v < number.value for v in values)
-        ):
-            return
-        rough = bool(_ROUGH.search(before))
-        if any(number.fits(value, rough=rough, signed=signed) for value in values):
+        if any(fits(number, value, before, after, signed=signed) for value in values):
             return
         if number.unit == PERCENT and any(
-            number.fits(100 * one.value, rough=rough)
+            fits(number, 100 * one.value, before, after)
             for one in self._otherwise(number, reading, before, after)
         ):
             return

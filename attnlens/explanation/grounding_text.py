@@ -108,14 +108,18 @@ _CLAUSE: Final = re.compile(
     r":\s(?=[a-zA-Z\ue100-\uf8ff])"
 )
 
+_ASIDE: Final = re.compile(
+    r"(?P<host>(?:(?!\s-\s)[^;:])+)\s-\s(?P<aside>(?:(?!\s-\s)[^;:]){1,64})\s-\s"
+    r"(?P<goes>(?:(?!\s-\s)[^;:])+)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence, where it starts in it, and the words that part it from the last."""
+    """A part of a sentence; ``host`` is what comes before an aside between dashes, in its clause."""
 
     text: str
-    start: int
-    joined: str
+    host: str | None = None
 
 
 def plainly(text: str) -> str:
@@ -168,12 +172,20 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def clauses_of(sentence: str) -> list[Clause]:
-    """Parts at semicolons, colons, dashes, and where another statement begins."""
-    found, at, joined = [], 0, ""
+    """Parts at semicolons, colons, dashes, and where another statement begins.
+
+    An aside between two dashes is a clause of its own, after the one that goes on around it.
+    """
+    aside = _ASIDE.fullmatch(sentence)
+    if aside is not None and aside["goes"][:1] not in ("", ","):
+        around = Clause(f"{aside['host']} {aside['goes']}")
+        inner = [Clause(part.text, aside["host"]) for part in clauses_of(aside["aside"])]
+        return [*clauses_of(around.text), *inner]
+    found, at = [], 0
     for match in _CLAUSE.finditer(sentence):
-        found.append(Clause(sentence[at : match.start()], at, joined))
-        at, joined = match.end(), match.group()
-    found.append(Clause(sentence[at:], at, joined))
+        found.append(Clause(sentence[at : match.start()]))
+        at = match.end()
+    found.append(Clause(sentence[at:]))
     return [clause for clause in found if clause.text.strip()]
 
 
@@ -204,19 +216,19 @@ OUTCOMES: Final = tuple(
         ),
         (
             "2",
-            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)"
             r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))|\ba couple\b",
         ),
         (
             "3",
             r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?!"
-            r" top)|came(?! (?:about |around )?\d)"
+            r" top| \d)|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "5",
-            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)"
             r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
@@ -224,7 +236,7 @@ OUTCOMES: Final = tuple(
             "4",
             rf"\bfours\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck"
             rf"|off) four\b{_COUNTED}"
-            r"|\bfour runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)|came|scored)"
+            r"|\bfour runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)|came|scored)"
             r"| from (?!\d+(?:\.\d+)?%))|\bfour(?= (?:at|off) (?:ball )?\d)"
             r"|^four(?=$|[,:])",
         ),
