@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attnlens.explanation.grounding_balls import Balls
-from attnlens.explanation.grounding_claims import check_claims, verdicts_in
+from attnlens.explanation.grounding_claims import check_claims
 from attnlens.explanation.grounding_clause import Reading, read_clause
 from attnlens.explanation.grounding_counts import Counts
 from attnlens.explanation.grounding_directions import Directions
@@ -22,6 +22,7 @@ from attnlens.explanation.grounding_numbers import Numbers
 from attnlens.explanation.grounding_players import Players
 from attnlens.explanation.grounding_spelt import in_digits
 from attnlens.explanation.grounding_text import clauses_of, lines_of, sentences_of
+from attnlens.explanation.grounding_verdicts import verdicts_in
 
 __all__ = ["Checker", "Unsupported", "check_grounding"]
 
