@@ -20,7 +20,16 @@ HIDING: Final = re.compile(
     r" ball|this ball)|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
     r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|removal"
     r"|absence|exclud\w*"
-    r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+)\b",
+    r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+|conceal\w*|obscur\w+"
+    r"|(?:struck|strik(?:e|es|ing)) (?:[^;.%]{0,40} )?(?:from|off) the (?:record|book|card|list)"
+    r"|blind(?:ed|ing|s)?(?: the model| it)? to|blindfold\w*|censor\w*|redact\w*|screen(?:ed|ing)? off"
+    r"|shield(?:ed|ing)? from|shut(?:s|ting)? out|black(?:ed|ing|s)? out|cross(?:ed|ing|es)? out"
+    r"|rub(?:s|bed|bing)? out|(?:set|put|leav\w+|left|push\w*) aside|disregard\w*|discard\w*|ignor\w+"
+    r"|eliminat\w+|suppress(?:ing|es|ed)? (?:balls?|them|those|these|it)\b|unaware of|depriv\w+|den(?:y|ied|ying) (?:the model )?(?:sight|"
+    r"knowledge|access)|denied|unsee\w*|never (?:saw|seen|happened)|cut(?:s|ting)? out|edit(?:ed|ing)? out"
+    r"|scrub(?:bed|bing)?|kept (?:from|out of)|keep(?:s|ing)? back|held back|lack(?:s|ed|ing)"
+    r"|tak(?:e|es|ing) out|out of the (?:picture|reckoning|equation|way)|discount(?:ed|ing|s)"
+    r"|deduct\w*)\b",
     re.IGNORECASE,
 )
 

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES, SCALES
-from attnlens.explanation.grounding_attention import EARLIER_PERCENT, shares_of_attention
+from attnlens.explanation.grounding_attention import (
+    EARLIER_PERCENT,
+    EVEN,
+    of_prediction,
+    shares_of_attention,
+)
 from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
+from attnlens.explanation.grounding_lists import in_turn
 from attnlens.explanation.grounding_points import points_of
 from attnlens.explanation.grounding_rounded import fits
 from attnlens.explanation.grounding_text import COUNT, whole
@@ -46,7 +52,11 @@ _AFTER_BASE: Final = re.compile(
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran|are|were|came)"
-    r"|came true|of the time|calibrat\w+|where it said|on record|"
+    r"|(?:forecasts?|predictions?|calls?|estimates?|probabilities|figures|quotes) (?:in|within) (?:this"
+    r"|that|the same) (?:range|band|region|bracket|neighbourhood|bin|bucket|zone|class)"
+    r"|(?:forecasts?|predictions?|estimates?|figures) (?:like|such as) (?:this|that|these)"
+    r"|come[s]? true|comes? off|came off|come to pass|materialis\w+|prov(?:ed|en|es) (?:right|correct)"
+    r"|on (?:such|similar|comparable|like) occasions|of (?:cases|occasions)|reliab\w+|came true|of the time|calibrat\w+|where it said|on record|"
     r"track record|observed|in practice|forecasts? (?:of|at|near|like)|when (?:it|the model) "
     r"(?:says?|said|gives?|gave)|such (?:a )?(?:balls?|forecasts?|predictions?))\b",
     re.IGNORECASE,
@@ -80,7 +90,15 @@ _REMOVED: Final = re.compile(
 )
 _NOTICE: Final = re.compile(r"\b(?:attention|attend\w*|weights?|focus\w*|gaze)\b", re.IGNORECASE)
 _SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
-_OF_PREDICTION: Final = re.compile(r"\bprediction\b", re.IGNORECASE)
+_OF_TOP: Final = re.compile(
+    r"\b(?:favou?rite|leader|front-?runner|likeliest|top (?:outcome|call|pick))'s ?$", re.IGNORECASE
+)
+_ON_AVERAGE: Final = re.compile(r"\bon average|\bmean\b|\baverag", re.IGNORECASE)
+_OF_CHANCE: Final = re.compile(
+    r"^ ?(?:of|in) (?:(?:all|the|total|overall|whole) ){0,2}(?:probabilit|chances?\b|likelihood"
+    r"|distribution)",
+    re.IGNORECASE,
+)
 _OF_ATTENTION: Final = re.compile(
     r"^ ?(?:of|in) (?:(?:all|its|the|that|this|model's|total|overall) ){0,3}(?:attention|weight"
     r"|focus|gaze)\b",
@@ -108,15 +126,21 @@ _MOVED: Final = re.compile(
 _INSTEAD: Final = re.compile(
     r"\b(?:rather than|instead of|as opposed to|in place of|not|against|compared (?:with|to)|down"
     r" from|up from|from|than|"
-    r"(?<!% )with (?:it|them|those|that)(?: in)?,?)(?: the)? ?$",
+    r"(?:having|had) (?:earlier |previously )?(?:been|stood|sat)(?: on| at)?|previously|formerly"
+    r"|originally|beforehand|it (?:was|had been|stood at)|where (?:it|there) (?:was|had been)"
+    r"|(?<!% )with (?:it|them|those|that|which)(?: in)?,?)(?: the)? ?$",
     re.IGNORECASE,
 )
 _BECOMES: Final = re.compile(
-    r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that),?) ?$", re.IGNORECASE
+    r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that|which),?|(?:leaves?|left|leaving"
+    r"|put(?:s|ting)?)(?: \w+){1,8} (?:on|at)) ?$",
+    re.IGNORECASE,
 )
 _WITH: Final = re.compile(
     r"^ with (?:it|them|those|that)\b(?! (?:hidden|out|gone|remov|mask|taken|away|left|absent"
-    r"|cover))",
+    r"|cover))|^ with [^,;%]{3,60}? (?:in (?:the (?:picture|mix|frame|reckoning|equation)|view|play"
+    r"|sight|place)|included|known|visible|available|(?:taken )?into account|there|present|left in"
+    r"|kept(?: in)?|to go on)\b",
     re.IGNORECASE,
 )
 _WITHOUT: Final = re.compile(
@@ -234,12 +258,18 @@ class Numbers:
             for one in reading.outcomes
             if one.expected or _RATED.fullmatch(reading.text[one.end : number.start])
         )
-        if _SCALE.search(reading.text) and _OF_PREDICTION.search(reading.text):
+        if of_prediction(reading.text):
             return shares_of_attention(self._facts, reading, before, after, number)
-        if _CALLS.search(reading.text):
+        if _CALLS.search(reading.text) or (
+            _ON_AVERAGE.search(reading.text) and _CALLS.search(reading.sentence)
+        ):
             return self._calibration(outcome, reading, before, after)
-        if _ATTENTION.search(reading.text) and (
-            not near_chance or _OF_ATTENTION.search(reading.text[number.end :])
+        told_after = reading.text[number.end :]
+        goes_on = reading.relation is not None and EVEN.search(reading.text)
+        if (goes_on and not reading.outcomes) or (
+            _ATTENTION.search(reading.text)
+            and (not near_chance or _OF_ATTENTION.search(told_after))
+            and not _OF_CHANCE.match(told_after)
         ):
             return shares_of_attention(self._facts, reading, before, after, number)
         against = _AGAINST.search(before)
@@ -268,6 +298,10 @@ class Numbers:
         Where the sentence names the baseline by its name, no other number is that.
         """
         text = reading.text
+        if _OF_ATTENTION.match(text[number.end :]) or (
+            EVEN.search(reading.sentence) and reading.relation is not None
+        ):
+            return
         outcome = self._outcome_of(number, reading)
         several = len(EARLIER_PERCENT.findall(reading.sentence)) > 1
         if several and _ATTENTION.search(reading.sentence) and not reading.hiding:
@@ -300,10 +334,17 @@ class Numbers:
     def _outcome_of(self, number: Number, reading: Reading) -> str | None:
         """The outcome whose chance a percentage is: named right after it, else before it."""
         after = reading.text[number.end :]
+        if _OF_TOP.search(reading.text[: number.start]):
+            top: str = self._facts.data["prediction"]["top"]
+            return top
+        listed = in_turn(reading.text[: number.start], reading.text[number.start :], reading.sentence)
+        if listed is not None:
+            return listed
         for one in reading.outcomes:
             gap = reading.text[number.end : one.start] if one.start >= number.end else None
             if gap is not None and re.fullmatch(
-                r" ?(?:(?:chances?|probabilit(?:y|ies)|likelihood) ?)?(?:of|for|that it is|on"
+                r" ?(?:(?:chances?|probabilit(?:y|ies)|likelihood) ?)?(?:(?:quoted|given|assigned|allotted"
+                r"|offered|forecast|predicted|reserved|attached|awarded|set aside) )?(?:of|for|that it is|on"
                 r"|to)?(?: an?| the)? ?",
                 gap,
             ):

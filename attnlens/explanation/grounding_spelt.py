@@ -32,7 +32,7 @@ _SPELT: Final = re.compile(
     re.IGNORECASE,
 )
 _SHARED: Final = re.compile(
-    rf"\b(?P<number>{_SMALL})(?P<link> (?:to|and|or|against|versus|up to|down to) )"
+    rf"(?:(?<=from )|(?<=between ))(?P<number>{_SMALL})(?P<link> (?:to|and|or|up to|down to) )"
     rf"(?=\d+(?:\.\d+)? ?{_UNIT})",
     re.IGNORECASE,
 )

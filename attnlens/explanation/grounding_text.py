@@ -112,6 +112,7 @@ _ASIDE: Final = re.compile(
     r"(?P<host>(?:(?!\s-\s)[^;:])+)\s-\s(?P<aside>(?:(?!\s-\s)[^;:]){1,64})\s-\s"
     r"(?P<goes>(?:(?!\s-\s)[^;:])+)"
 )
+_ANEW: Final = re.compile(r",|(?:and|but|so|or|yet|then|for)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def clauses_of(sentence: str) -> list[Clause]:
     An aside between two dashes is a clause of its own, after the one that goes on around it.
     """
     aside = _ASIDE.fullmatch(sentence)
-    if aside is not None and aside["goes"][:1] not in ("", ","):
+    if aside is not None and not _ANEW.match(aside["goes"]):
         around = Clause(f"{aside['host']} {aside['goes']}")
         inner = [Clause(part.text, aside["host"]) for part in clauses_of(aside["aside"])]
         return [*clauses_of(around.text), *inner]

@@ -38,11 +38,13 @@ _HELD: Final = (
     r"|(?:thumbs|given) (?:the )?(?:green light|thumbs up)"
 )
 _FELL: Final = (
-    r"(?:would|could|might|will) do (?:just|every bit|exactly|quite)? ?(?:as (?:well|much)|the same)"
+    r"(?:would|could|might|will)(?: have)? (?:do|done) (?:just|every bit|exactly|quite)? ?(?:as (?:well|much)|the same)"
     r"|(?:is|are|was|were|be|looks?|seems?|perhaps|possibly|merely|just|only) (?:an? )?(?:fluke"
     r"|accident|noise|guesswork)"
     rf"|(?:unsafe|shaky|flimsy|doubtful|dubious|questionable|unreliable|unconvincing|unfounded"
     rf"|baseless|weak|thin) {_STORY}"
+    r"|(?:does|do|did|has|had|matters?|mattered|counts?|counted) (?:no|not|nothing|little|hardly) (?:do )?"
+    r"(?:more|better) (?:[\w ]{0,32})?than"
     r"|inconclusive|unsubstantiated|unverified|unestablished|unconvincing|unfounded"
     r"|no (?:better|different) (?:from|than|to)(?= (?:any|other|an|the|hiding|masking|random|balls"
     r"|those|picking|guess|a))"
