@@ -20,6 +20,9 @@ CAUSE: Final = re.compile(
 )
 
 
+# Points that groups of inputs add are how a sum is split, whatever word stands between.
+_SPLIT: Final = re.compile(r"\d(?: percentage| per cent)?[ -]?p(?:oints?|p)\b", re.IGNORECASE)
+
 
 def check_claims(
     reading: Reading, facts: Facts, verdicts: Sequence[tuple[str, str]], plain: str
@@ -37,6 +40,8 @@ def check_claims(
         if DENIED.search(reading.text[: match.start()]):
             continue
         claims = reading.claims
+        if reading.groups and not reading.named and _SPLIT.search(reading.text):
+            continue
         if reading.groups and not reading.named:
             claims = _claims_of_groups(reading, facts)
         if not any(claim.is_positive() for claim in claims):

@@ -63,6 +63,18 @@ _DENIED: Final = re.compile(
 )
 _THIS: Final = re.compile(r"\b(?:this|the|today's) (?:ball|one|time|delivery)\b", re.IGNORECASE)
 _ALIKE: Final = 0.005
+_ALTERNATIVE: Final = re.compile(
+    r"\b(?:alternatives?|rivals?|challengers?|competitors?|other than|apart from|aside from|besides"
+    r"|bar (?:an?|the)|setting aside|next[- ]best|next likeliest|next most likely|runner-?up"
+    r"|second[- ](?:likeliest|favou?rite|most|choice|best)|closest (?:to|challenger|rival))\b",
+    re.IGNORECASE,
+)
+_RIVAL: Final = re.compile(
+    r"\b(?:(?:alternative|rival|challenger|competitor|runner-?up|second|closest|next) (?:to|of|behind"
+    r"|after)|other than|apart from|aside from|besides|bar|setting aside|behind|after)(?: an?| the)?"
+    r" ?$",
+    re.IGNORECASE,
+)
 
 NOUNS: Final = {**OUTCOME_WORDS, BOUNDARY: "a boundary"}
 
@@ -80,7 +92,7 @@ class Happened:
             before, after = text[: one.start], text[one.end :]
             if _TOP_BEFORE.search(before) or _TOP_AFTER.match(after):
                 top = prediction["top"]
-                if not self._leads(one.outcome, text):
+                if not self._ranked(one.outcome, text, before):
                     yield Unsupported(
                         plain, text[one.start : one.end], "outcome", "is not the likeliest outcome",
                         NOUNS[top], "/prediction/top",
@@ -181,6 +193,15 @@ class Happened:
         place = next(iter(places))
         named = self._facts.history[place]["label"] in reading.sentence
         return named and self._facts.is_outcome(place, one.outcome)
+
+    def _ranked(self, outcome: str, text: str, before: str) -> bool:
+        """Whether an outcome has the rank it is given: "the likeliest alternative to a single"."""
+        if _RIVAL.search(before):
+            return self._leads(outcome, "")
+        if _ALTERNATIVE.search(text):
+            chances = sorted((self._facts.chance(one).value for one in OUTCOMES), reverse=True)
+            return abs(self._facts.chance(outcome).value - chances[1]) <= _ALIKE
+        return self._leads(outcome, text)
 
     def _leads(self, outcome: str, text: str) -> bool:
         """Whether an outcome is the likeliest, or whatever a sentence says it is among them.

@@ -264,6 +264,9 @@ class Numbers:
             _ON_AVERAGE.search(reading.text) and _CALLS.search(reading.sentence)
         ):
             return self._calibration(outcome, reading, before, after)
+        near_chance = near_chance or (
+            reading.hiding and any(one.expected for one in reading.outcomes)
+        )
         told_after = reading.text[number.end :]
         goes_on = reading.relation is not None and EVEN.search(reading.text)
         if (goes_on and not reading.outcomes) or (

@@ -8,7 +8,7 @@ from typing import Final
 
 from attnlens.explanation.grounding_facts import Facts, Unsupported
 from attnlens.explanation.grounding_names import TEAM, Vocabulary
-from attnlens.explanation.grounding_text import NAME
+from attnlens.explanation.grounding_text import LABEL, NAME
 
 _OWN: Final = r"(?:\w+ ){0,2}?(?:balls?|deliver(?:y|ies))"
 _TO: Final = re.compile(
@@ -20,7 +20,10 @@ _TO: Final = re.compile(
     rf"[^.;]{{0,24}}? to ({NAME})"
 )
 _FACES: Final = re.compile(
-    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike against|up against|"
+    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike (?:against|to|for)|up against|"
+    rf"(?:to|will|must|can) (?:face|receive|play|negotiate|meet)|(?:will be|is) the one to (?:deal with|face|receive)|"
+    rf"(?:to )?(?:deals?|dealing|contends?|contending) with|takes? on|taking on|confronts?|confronting|"
+    rf"squar(?:es?|ing) up to|"
     rf"batting against|taking guard (?:to|against)|t(?:akes|ook) guard (?:to|against))) ({NAME})"
     rf"|({NAME}) (?:saw|hit|took|struck|got|had|made|played)\b"
     rf"[^.;]{{0,24}}? (?:off|from|against) ({NAME})"
@@ -29,6 +32,17 @@ _HAS: Final = re.compile(
     rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting|at the crease)"
     rf"|\b[Ff]acing ({NAME}) (?:is|was|will be) ({NAME})"
     rf"|\bfor (?P<batter>{NAME}) (?:against|off) (?P<bowler>{NAME})"
+)
+_NEXT: Final = re.compile(
+    rf"({NAME})'s? (?:next|upcoming|latest|coming|forthcoming) (?:delivery|offering|effort)"
+)
+_AT_LABEL: Final = re.compile(
+    rf"({NAME}) (bowled|delivered|sent down|faced|played|received) (?:ball |delivery )?({LABEL})"
+)
+_BROUGHT_ON: Final = re.compile(
+    rf"({NAME}) (?:have |had |has )?(?:now |just )?(?:turn(?:ed)? to|br(?:ing|ought) (?:on|back)|call(?:ed)? (?:on|upon)"
+    rf"|throw(?:n)? the ball to|threw the ball to|hand(?:ed)? (?:the ball |it )?(?:over )?to|opt(?:ed)? for|entrust(?:ed)?"
+    rf"|gone (?:to|with)|go (?:to|with)|rel(?:y|ied) on) ({NAME})"
 )
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
@@ -120,6 +134,7 @@ class Players:
             self._sides,
             self._strangers,
             self._parts,
+            self._at_labels,
         ):
             yield from check(text, sentence, places)
 
@@ -249,7 +264,8 @@ class Players:
                 yield self._wrong(sentence, match.group(), f"is not the {match[1]}", roles[0])
         for match in _ACTS.finditer(text):
             role = "bowler" if "bowl" in match[2] or "has the ball" in match[2] else "batter"
-            if not self._is(match[1], ball[role]):
+            here = {ball[role], *(history[at][role] for at in places)}
+            if not self._is(match[1], *here):
                 yield self._wrong(sentence, match.group(), f"is not the {role} of this ball", role)
         for match in _OFF.finditer(text):
             if not self._is(match[1], ball["bowler"], *(one["bowler"] for one in history)):
@@ -280,6 +296,29 @@ class Players:
             if sign not in told:
                 problem = "has no part in this ball"
                 yield self._wrong(sentence, sign, problem, "bowler")
+
+    def _at_labels(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+        """Who bowled or faced a ball that is named by its label; who was brought on for this one."""
+        history = self._facts.history
+        for match in _AT_LABEL.finditer(text):
+            role = "bowler" if match[2] in ("bowled", "delivered", "sent down") else "batter"
+            told = self._facts.labels.get(match[3], [])
+            if told and not any(self._is(match[1], history[at][role]) for at in told):
+                yield Unsupported(
+                    sentence,
+                    self._vocabulary.plain(match.group()),
+                    "name",
+                    f"is not the {role} of that ball",
+                    history[told[0]][role],
+                    f"/history/{told[0]}/{role}",
+                )
+        for pattern, at in ((_NEXT, 1), (_BROUGHT_ON, 2)):
+            for match in pattern.finditer(text):
+                if self._vocabulary.players(match[1]) and at == 2:
+                    continue
+                if not self._is(match[at], self._facts.ball["bowler"]):
+                    problem = "is not the bowler of this ball"
+                    yield self._wrong(sentence, match.group(), problem, "bowler")
 
     def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         match_facts = self._facts.data["match"]
