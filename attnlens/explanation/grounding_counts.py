@@ -9,7 +9,7 @@ from typing import Final
 from attnlens.explanation.attention_types import SCALES
 from attnlens.explanation.grounding_clause import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
-from attnlens.explanation.grounding_numbers import FRACTION
+from attnlens.explanation.grounding_fractions import fractions_in
 from attnlens.explanation.grounding_text import COUNT, NUMBER_WORDS, ORDINAL_WORDS, whole
 from attnlens.explanation.grounding_units import numbers_in
 
@@ -82,8 +82,8 @@ class Counts:
             r"\b(?:T20I?s?|T10|[Hh]ead (?:number )?\d|P\s?\([^)]*\)|one of|at one)", text
         ):
             text = _blanked(text, match.start(), match.end())
-        for match in FRACTION.finditer(text):
-            text = _blanked(text, match.start(), match.end())
+        for fraction in fractions_in(text):
+            text = _blanked(text, fraction.start, fraction.end)
         for number in numbers_in(text):
             text = _blanked(text, number.start - len(number.sign), number.end)
         for match in re.finditer(

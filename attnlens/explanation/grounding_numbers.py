@@ -15,10 +15,10 @@ from attnlens.explanation.grounding_attention import (
 )
 from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
+from attnlens.explanation.grounding_fractions import Fraction, fractions_in
 from attnlens.explanation.grounding_lists import in_turn
 from attnlens.explanation.grounding_points import points_of
 from attnlens.explanation.grounding_rounded import fits
-from attnlens.explanation.grounding_text import COUNT, whole
 from attnlens.explanation.grounding_units import (
     NATS,
     NUMERAL,
@@ -104,12 +104,6 @@ _OF_ATTENTION: Final = re.compile(
     r"|focus|gaze)\b",
     re.IGNORECASE,
 )
-FRACTION: Final = re.compile(
-    rf"\b(?P<some>{COUNT}|once)(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?:"
-    rf" every)?[ -]"
-    rf"(?P<many>{COUNT}|a hundred)\b(?! (?:balls were|overs?|innings|attended|runs))",
-    re.IGNORECASE,
-)
 _INTERVAL: Final = re.compile(
     r"95[ -]?(?:%|per ?cent) (?:interval|confidence|CI)|95% ci", re.IGNORECASE
 )
@@ -163,10 +157,6 @@ def _role(number: Number, reading: Reading, against: bool) -> str:
     return _BEFORE if against else _EITHER
 
 
-def _counted(text: str) -> int:
-    return {"once": 1, "a hundred": 100}.get(text.lower()) or whole(text)
-
-
 class Numbers:
     """Checks one clause after another."""
 
@@ -185,29 +175,26 @@ class Numbers:
             yield from self._one(number, reading, before, after, plain)
         for match in _ODDS.finditer(text):
             yield from self._odds(match, reading, plain)
-        for match in FRACTION.finditer(text):
-            yield from self._fraction(match, reading, plain)
+        for fraction in fractions_in(text):
+            yield from self._fraction(fraction, reading, plain)
 
     def _fraction(
-        self, match: re.Match[str], reading: Reading, plain: str
+        self, fraction: Fraction, reading: Reading, plain: str
     ) -> Iterator[Unsupported]:
         """ "One in six": of a chance that has been named, and of the whole numbers the nearest."""
-        some, many = _counted(match["some"]), _counted(match["many"])
-        if not 0 < some < many <= 100 or reading.looked or reading.named:
+        if not 0 < fraction.some < fraction.many <= 100 or reading.looked or reading.named:
             return
-        told = number_of("0", PERCENT, "", match.start(), match.end())
+        told = number_of("0", PERCENT, "", fraction.start, fraction.end)
         outcome = self._outcome_of(told, reading)
         if outcome is None:
             return
-        key = "baseline" if _AGAINST.search(reading.text[: match.start()]) else "probability"
+        key = "baseline" if _AGAINST.search(reading.text[: fraction.start]) else "probability"
         known = [self._facts.chance(outcome, key)]
         if reading.pinned:
             known += self._hidden(outcome, reading, _EITHER)
-        near = 0.6 if some == 1 else 1.0
-        low, high = some / (many + near), some / max(many - near, 0.5)
-        if not any(low <= one.value <= high for one in known):
+        if not any(fraction.fits(one.value) for one in known):
             yield Unsupported(
-                plain, match.group().strip(), "number", "is not what this is",
+                plain, fraction.text, "number", "is not what this is",
                 f"{known[0].value:.0%}", known[0].pointer,
             )  # fmt: skip
 

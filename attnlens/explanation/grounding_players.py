@@ -8,6 +8,7 @@ from typing import Final
 
 from attnlens.explanation.grounding_facts import Facts, Unsupported
 from attnlens.explanation.grounding_names import TEAM, Vocabulary
+from attnlens.explanation.grounding_sides import check_sides
 from attnlens.explanation.grounding_text import LABEL, NAME
 
 _OWN: Final = r"(?:\w+ ){0,2}?(?:balls?|deliver(?:y|ies))"
@@ -331,11 +332,13 @@ class Players:
                 if sides and here and match_facts[key] not in sides:
                     problem = "is not of this side"
                     yield self._wrong(sentence, match.group(), problem, role)
+        said: set[str] = set()
         for match in _SIDE.finditer(text):
             held = self._vocabulary.entities.get(match[1] or match[4], [])
             names = {one.name for one in held if one.kind == TEAM}
             if not names:
                 continue
+            said.add(match[1] or match[4])
             key = "batting_team"
             if re.search(r"bowl|ball|defend|field|running in|turn|br", match[2] or ""):
                 key = "bowling_team"
@@ -348,6 +351,10 @@ class Players:
                     match_facts[key],
                     f"/match/{key}",
                 )
+
+        for found in check_sides(text, sentence, match_facts, self._vocabulary):
+            if not any(self._vocabulary.plain(sign) in found.text for sign in said):
+                yield found
 
     def _strangers(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         flags = self._facts.data["flags"]
