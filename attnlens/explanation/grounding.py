@@ -97,8 +97,6 @@ class Checker:
         kept: dict[tuple[str, str], Unsupported] = {}
         for one in found:
             said = plain(spelt.get(one.text, one.text))
-            shown = Unsupported(
-                one.sentence, said, one.kind, one.problem, one.nearest, one.pointer
-            )
+            shown = Unsupported(one.sentence, said, one.kind, one.problem, one.nearest, one.pointer)
             kept.setdefault((shown.text, shown.kind), shown)
         return list(kept.values())

@@ -52,7 +52,8 @@ _SUBJECT: Final = re.compile(
     re.IGNORECASE,
 )
 _PAST_BALLS: Final = re.compile(
-    r"\b(?:balls?|deliver\w+|heads?|over|boundar\w+|wickets?|attention|attends?|gaze)\b", re.IGNORECASE
+    r"\b(?:balls?|deliver\w+|heads?|over|boundar\w+|wickets?|attention|attends?|gaze)\b",
+    re.IGNORECASE,
 )
 
 

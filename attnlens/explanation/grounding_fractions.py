@@ -13,7 +13,14 @@ _NOUN: Final = (
     r"(?:times?|balls?|chances?|shots?|deliver(?:y|ies)|occasions?|goes|tries|attempts?|cases?"
     r"|such balls?|such deliveries)"
 )
-_TIMES: Final = {"once": 1, "twice": 2, "thrice": 3, "a hundred": 100, "a dozen": 12, "half a dozen": 6}
+_TIMES: Final = {
+    "once": 1,
+    "twice": 2,
+    "thrice": 3,
+    "a hundred": 100,
+    "a dozen": 12,
+    "half a dozen": 6,
+}
 _SOME: Final = rf"(?:{COUNT}|once|twice|thrice)"
 _MANY: Final = rf"(?:{COUNT}|a hundred|half a dozen|a dozen)"
 FRACTION: Final = re.compile(

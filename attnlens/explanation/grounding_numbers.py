@@ -178,9 +178,7 @@ class Numbers:
         for fraction in fractions_in(text):
             yield from self._fraction(fraction, reading, plain)
 
-    def _fraction(
-        self, fraction: Fraction, reading: Reading, plain: str
-    ) -> Iterator[Unsupported]:
+    def _fraction(self, fraction: Fraction, reading: Reading, plain: str) -> Iterator[Unsupported]:
         """ "One in six": of a chance that has been named, and of the whole numbers the nearest."""
         if not 0 < fraction.some < fraction.many <= 100 or reading.looked or reading.named:
             return
@@ -327,7 +325,9 @@ class Numbers:
         if _OF_TOP.search(reading.text[: number.start]):
             top: str = self._facts.data["prediction"]["top"]
             return top
-        listed = in_turn(reading.text[: number.start], reading.text[number.start :], reading.sentence)
+        listed = in_turn(
+            reading.text[: number.start], reading.text[number.start :], reading.sentence
+        )
         if listed is not None:
             return listed
         for one in reading.outcomes:

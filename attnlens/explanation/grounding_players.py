@@ -250,7 +250,7 @@ class Players:
             elif not self._is(match[2], *anyone):
                 yield self._wrong(sentence, match.group(), f"is no {role} of this innings", role)
 
-    def _roles(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+    def _roles(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
         ball, history = self._facts.ball, self._facts.history
         for match in _RECORD.finditer(text):
             sign = match[1] or match[2]

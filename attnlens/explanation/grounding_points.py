@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES
 from attnlens.explanation.grounding_clause import Reading, groups_in
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known
 from attnlens.explanation.grounding_units import Number
+
+_PARTS: Final = re.compile(
+    r"[,;] (?:and|but|with|while|whereas|although|though|yet|against)\b|;|\b(?:while|whereas|but)\b"
+    r"|,? and (?=(?:through|by|it|that|from|on account|because|thanks)\b)|, (?=(?:through|by|from)\b)",
+    re.IGNORECASE,
+)
 
 
 def points_of(facts: Facts, number: Number, reading: Reading) -> list[Known]:
@@ -43,9 +50,21 @@ def _points_outcome(number: Number, reading: Reading) -> str | None:
     return reading.outcomes[0].outcome if reading.outcomes else reading.outcome
 
 
+def groups_beside(facts: Facts, text: str, place: int) -> list[int]:
+    """Of several groups in a clause, those in the same part of it as a place."""
+    if len(groups_in(text, facts)) < 2:
+        return []
+    start = max((one.end() for one in _PARTS.finditer(text) if one.end() <= place), default=0)
+    end = min((one.start() for one in _PARTS.finditer(text) if one.start() >= place), default=None)
+    return groups_in(text[start:end], facts)
+
+
 def _groups_near(facts: Facts, number: Number, reading: Reading) -> Sequence[int]:
     if len(reading.groups) < 2:
         return reading.groups
+    beside = groups_beside(facts, reading.text, number.start)
+    if len(beside) == 1:
+        return beside
     # Of several groups that one goes with a number that stands right before it.
     parts = re.split(r"[;,)]| and ", reading.text[: number.start])
     for part in reversed(parts):

@@ -14,7 +14,9 @@ from attnlens.explanation.grounding_facts import Unsupported
 from attnlens.explanation.grounding_names import TEAM, Vocabulary
 from attnlens.explanation.grounding_text import COUNT, NAME
 
-_TOTAL: Final = rf"(?:\d{{1,3}}/\d{{1,2}}(?!\d)|\d{{1,3}} (?:for|without) (?:the loss of )?(?:no\b|{COUNT}))"
+_TOTAL: Final = (
+    rf"(?:\d{{1,3}}/\d{{1,2}}(?!\d)|\d{{1,3}} (?:for|without) (?:the loss of )?(?:no\b|{COUNT}))"
+)
 _RATE: Final = r"\d{1,2}(?:\.\d+)? (?:runs )?(?:an|per|every) over"
 _FILL: Final = r"(?:(?!\b(?:against|off|from|by|while|whereas|but|concede|conceding)\b)[^;%\ue100-\uf8ff]){0,44}?"
 _BATS_AFTER: Final = re.compile(
@@ -45,9 +47,9 @@ _BOWLS_AFTER: Final = re.compile(
     re.IGNORECASE,
 )
 _BATS_BEFORE: Final = re.compile(
-    rf"\b(?:(?:carried|carry|carries|taken|takes?|took|left|leaves|leaving|moved|moves|lifted|lifts"
-    rf"|brought|brings|got|gets|put|puts|has|had|have|propelled|guided|steered|hauled|dragged|seen"
-    rf"|sees|saw|kept|keeps|with|driven|helped) (?:the )?)$",
+    r"\b(?:(?:carried|carry|carries|taken|takes?|took|left|leaves|leaving|moved|moves|lifted|lifts"
+    r"|brought|brings|got|gets|put|puts|has|had|have|propelled|guided|steered|hauled|dragged|seen"
+    r"|sees|saw|kept|keeps|with|driven|helped) (?:the )?)$",
     re.IGNORECASE,
 )
 _TO_TOTAL: Final = re.compile(
@@ -62,8 +64,12 @@ _OWN_BEFORE: Final = re.compile(
     rf" (?:the )?$",
     re.IGNORECASE,
 )
-_AGAINST: Final = re.compile(r"\b(?:against|versus|vs\.?|v|facing|off|from|by|to|over) (?:the )?$", re.IGNORECASE)
-_OPPONENT: Final = re.compile(rf"^\W*(?:Against|Versus|Facing|Up against) (?:the )?({NAME}),? (?:the )?({NAME})(?P<rest>.*)$")
+_AGAINST: Final = re.compile(
+    r"\b(?:against|versus|vs\.?|v|facing|off|from|by|to|over) (?:the )?$", re.IGNORECASE
+)
+_OPPONENT: Final = re.compile(
+    rf"^\W*(?:Against|Versus|Facing|Up against) (?:the )?({NAME}),? (?:the )?({NAME})(?P<rest>.*)$"
+)
 _BATTING, _BOWLING = "batting_team", "bowling_team"
 
 

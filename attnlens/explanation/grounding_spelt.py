@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_ONES: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+from attnlens.explanation.grounding_text import NUMBER_WORDS
+
+_ONES: Final = tuple(NUMBER_WORDS)[:20]
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _VALUES: Final = {
     **{word: value for value, word in enumerate(_ONES)},
     **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
@@ -62,7 +61,9 @@ def in_digits(text: str) -> tuple[str, dict[str, str]]:
     def spelt(match: re.Match[str]) -> str:
         number = str(_value(match["number"]))
         if match["decimals"]:
-            number += "." + "".join(str(_VALUES[word.lower()]) for word in match["decimals"].split())
+            number += "." + "".join(
+                str(_VALUES[word.lower()]) for word in match["decimals"].split()
+            )
         elif match["half"]:
             number += ".5"
         return put(f"{number}{match['gap']}{match['unit']}", match.group())

@@ -46,7 +46,9 @@ _REST: Final = re.compile(
     re.IGNORECASE,
 )
 _THE_BALLS: Final = re.compile(
-    rf"\bthe ({COUNT}) (?:\w+ )?(?:balls|deliveries)(?: at|,|:| were| \()? ?(?P<list>{LABELS})",
+    rf"\b({COUNT}) (?:(?!of\b)\w+ ){{0,3}}(?:balls|deliveries)"
+    rf"(?:(?: (?!of\b|off\b|from\b|before\b|after\b|until\b|since\b|to\b|ago\b)[a-z']+){{0,6}}[,:(-]?"
+    rf" ?(?:\(|at |namely |were |are )?) ?\(?(?P<list>{LABELS})",
     re.IGNORECASE,
 )
 _ALL: Final = re.compile(rf"\ball ({COUNT})\b(?! (?:of|runs|wickets|heads|scales))", re.IGNORECASE)
