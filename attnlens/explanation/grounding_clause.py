@@ -25,8 +25,9 @@ HIDING: Final = re.compile(
     r"|blind(?:ed|ing|s)?(?: the model| it)? to|blindfold\w*|censor\w*|redact\w*|screen(?:ed|ing)? off"
     r"|shield(?:ed|ing)? from|shut(?:s|ting)? out|black(?:ed|ing|s)? out|cross(?:ed|ing|es)? out"
     r"|rub(?:s|bed|bing)? out|(?:set|put|leav\w+|left|push\w*) aside|disregard\w*|discard\w*|ignor\w+"
-    r"|eliminat\w+|suppress(?:ing|es|ed)? (?:balls?|them|those|these|it)\b|unaware of|depriv\w+|den(?:y|ied|ying) (?:the model )?(?:sight|"
-    r"knowledge|access)|denied|unsee\w*|never (?:saw|seen|happened)|cut(?:s|ting)? out|edit(?:ed|ing)? out"
+    r"|eliminat\w+|suppress(?:ing|es|ed)? (?:balls?|them|those|these|it)\b|unaware of|depriv\w+|den(?:y|ied|ying) (?:it|them|(?:the model )?(?:sight|"
+    r"knowledge|access))|denied|(?:los[et]|losing) sight of|tak(?:e|es|ing|en) (?:the )?(?:balls?|deliver\w+)"
+    r" [\d., and]+ (?:away|out)|unsee\w*|never (?:saw|seen|happened)|cut(?:s|ting)? out|edit(?:ed|ing)? out"
     r"|scrub(?:bed|bing)?|kept (?:from|out of)|keep(?:s|ing)? back|held back|lack(?:s|ed|ing)"
     r"|tak(?:e|es|ing) out|out of the (?:picture|reckoning|equation|way)|discount(?:ed|ing|s)"
     r"|deduct\w*)\b",
@@ -49,6 +50,8 @@ ONE_HEAD: Final = re.compile(
     r"alone|from (?:that|the|its|one) head)\b",
     re.IGNORECASE,
 )
+
+_IT: Final = re.compile(r"\W*(?:and )?(?:it|this|that|they|these|which)\b", re.IGNORECASE)
 
 _ALONE: Final = re.compile(
     r"head alone|(?:from|in) (?:that|the|its|one|this) (?:one )?head\b|^one head|that head only|"
@@ -205,6 +208,8 @@ def read_clause(text: str, sentence: str, facts: Facts, last: Reading | None) ->
     reading.looked = bool(LOOKED.search(text))
     reading.hiding = bool(HIDING.search(text))
     reading.groups = groups_in(text, facts)
+    if not reading.groups and last is not None and last.sentence is sentence and _IT.match(text):
+        reading.groups = last.groups
     claims, pinned = claims_in(text, reading, facts)
     if not pinned and last is not None and not reading.groups:
         claims, pinned = last.claims, last.pinned

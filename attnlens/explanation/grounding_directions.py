@@ -39,7 +39,7 @@ _DOWN: Final = re.compile(
     r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into"
     r"|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
     r"|(?:loss|los(?:es?|ing)|lost|sheds?|shedding|forfeits?|surrenders?)(?= (?:of )?(?:about |around"
-    r" |some )?\d+(?:\.\d+)?[ -]?(?:%|p))|cool(?:s|ed|ing)? (?:on|towards)"
+    r" |some )?\d+(?:\.\d+)?[ -]?(?:%|p))|cool(?:s|ed|ing)? (?:on|towards)|rob(?:s|bed)?(?= (?:\w+ ){1,3}of)"
     r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:taken|knocked|shaved|lopped|trimmed"
     r"|cut|docked|chopped|subtracted|deducted|removed|clipped|sliced|stripped|lost|shed) (?:off|from"
     r"|away)|(?:takes?|taking|knocks?|lops?|docks?|chops?|subtracts?|deducts?|clips?|slices?|strips?"
@@ -101,7 +101,7 @@ _IDLE: Final = re.compile(
 _TAKEN: Final = re.compile(
     r"^(?:takes?|took|drop(?:s|ped|ping)?|cuts?|cutting) (?:\w+ )?(?:away |out )?(?:the |those "
     r"|these )?"
-    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%])|$)",
+    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%]| (?:percentage )?points?)|$)",
     re.IGNORECASE,
 )
 _SPAN: Final = re.compile(r"^up from [\d.]+ ?(?:%|per ?cent)? to\b", re.IGNORECASE)
@@ -216,7 +216,10 @@ class Directions:
         self, reading: Reading, outcome: str, text: str, match: re.Match[str]
     ) -> list[Known]:
         """The changes that are meant, in points; none where nothing tells which."""
-        if reading.hiding and HIDING.search(text) and (reading.pinned or reading.named):
+        hidden = HIDING.search(text) or (
+            HIDING.search(reading.sentence) and not reading.groups and reading.pinned
+        )
+        if reading.hiding and hidden and (reading.pinned or reading.named):
             known = [
                 Known(claim.change(outcome), f"{claim.pointer}/changes") for claim in reading.claims
             ]

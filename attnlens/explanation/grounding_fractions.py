@@ -47,6 +47,17 @@ _AGAINST: Final = re.compile(
     rf"\b(?P<lost>{COUNT})(?:-to-| to |-|/)(?P<won>one|1)\b(?: (?P<side>against|on|shot|chance|outsider))?",
     re.IGNORECASE,
 )
+_PARTS: Final = {
+    "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10,
+}  # fmt: skip
+# "A quarter of such balls", "a one-third chance": not "half of these balls", which were bowled.
+_PART: Final = re.compile(
+    rf"(?<!over )(?<!than )(?<!under )\b(?:(?P<some>an?|one|two|three)[ -])?(?P<part>(?:{'|'.join(_PARTS)})s?)"
+    r"(?:[ -](?:chance|probability|likelihood|shot)\b| of (?:the time|(?:all )?such|(?:these|those|the)"
+    r" (?:balls|deliveries) (?:would|should|ought))\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +69,12 @@ class Fraction:
     start: int
     end: int
     text: str
+    part: bool = False
 
     def fits(self, value: float) -> bool:
         """Whether a probability is nearer to it than to its neighbours."""
+        if self.part:
+            return abs(value - self.some / self.many) <= 0.12 * self.some / self.many + 0.005
         near = 0.6 if self.some == 1 else 1.0
         low = self.some / (self.many + near)
         high = self.some / max(self.many - near, 0.5)
@@ -82,6 +96,11 @@ def fractions_in(text: str) -> Iterator[Fraction]:
         word = match["nth"].lower()
         many = ORDINAL_WORDS.get(word) or int(re.sub(r"\D", "", word))
         yield Fraction(1, many, *match.span(), match.group())
+    for match in _PART.finditer(text):
+        many = _PARTS[match["part"].lower().rstrip("s")]
+        some = 3 if match["some"] and match["some"].lower() == "three" else 1
+        some = 2 if match["some"] and match["some"].lower() == "two" else some
+        yield Fraction(some, many, *match.span(), match.group(), part=True)
     for match in _AGAINST.finditer(text):
         if match["side"] is not None and match["side"].lower() != "on":
             yield Fraction(1, whole(match["lost"]) + 1, *match.span(), match.group())

@@ -254,10 +254,15 @@ class Numbers:
         )
         told_after = reading.text[number.end :]
         goes_on = reading.relation is not None and EVEN.search(reading.text)
-        if (goes_on and not reading.outcomes) or (
-            _ATTENTION.search(reading.text)
-            and (not near_chance or _OF_ATTENTION.search(told_after))
-            and not _OF_CHANCE.match(told_after)
+        even = EVEN.search(before[-48:]) or EVEN.search(after)
+        if (
+            (goes_on and not reading.outcomes)
+            or (even and _NOTICE.search(reading.text))
+            or (
+                _ATTENTION.search(reading.text)
+                and (not near_chance or _OF_ATTENTION.search(told_after))
+                and not _OF_CHANCE.match(told_after)
+            )
         ):
             return shares_of_attention(self._facts, reading, before, after, number)
         against = _AGAINST.search(before)
@@ -291,6 +296,7 @@ class Numbers:
         ):
             return
         outcome = self._outcome_of(number, reading)
+        yield from self._in_order(number, reading)
         several = len(EARLIER_PERCENT.findall(reading.sentence)) > 1
         if several and _ATTENTION.search(reading.sentence) and not reading.hiding:
             shares = shares_of_attention(self._facts, reading, before, after, number)
@@ -354,6 +360,16 @@ class Numbers:
         if later and not re.match(r"[^.;]*\b(?:and|,)", after[: later[0].start - number.end]):
             return later[0].outcome
         return reading.outcome
+
+    def _in_order(self, number: Number, reading: Reading) -> Iterator[Known]:
+        """Of two outcomes and, after both, two chances: the one that stands in the same place."""
+        told = list(dict.fromkeys(one.outcome for one in reading.outcomes))
+        percents = [one for one in numbers_in(reading.text) if one.unit == PERCENT]
+        if len(told) != 2 or len(percents) != 2 or reading.hiding:
+            return
+        if all(one.end <= percents[0].start for one in reading.outcomes):
+            rank = [one.start for one in percents].index(number.start)
+            yield self._facts.chance(told[rank])
 
     def _chances(self, outcome: str | None, key: str) -> list[Known]:
         wanted = OUTCOMES if outcome is None else (outcome,)

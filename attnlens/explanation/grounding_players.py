@@ -45,6 +45,14 @@ _BROUGHT_ON: Final = re.compile(
     rf"|throw(?:n)? the ball to|threw the ball to|hand(?:ed)? (?:the ball |it )?(?:over )?to|opt(?:ed)? for|entrust(?:ed)?"
     rf"|gone (?:to|with)|go (?:to|with)|rel(?:y|ied) on) ({NAME})"
 )
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:before|after|since|until|following|earlier than|replac\w+|partner\w*)\b", re.IGNORECASE
+)
+_DID: Final = (
+    r"(?:hit|struck|took|tak(?:es|ing)|remov(?:ed|es)|dismiss(?:ed|es)|bowl(?:ed|s)|fac(?:ed|es)|fell|out"
+    r"|mad[ea]|scored|drove|pulled|cut|swept|edged|smashed|blocked|defended|left|missed|cleared|conceded"
+    r"|delivered|account(?:ed|s) for|trapped|castled|sent|got)\b"
+)
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
 _OWNED: Final = re.compile(rf"({NAME})'s? (?!balls? to ){_OWN}(?! to {NAME})")
@@ -298,7 +306,7 @@ class Players:
                 problem = "has no part in this ball"
                 yield self._wrong(sentence, sign, problem, "bowler")
 
-    def _at_labels(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+    def _at_labels(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
         """Who bowled or faced a ball that is named by its label; who was brought on for this one."""
         history = self._facts.history
         for match in _AT_LABEL.finditer(text):
@@ -313,6 +321,7 @@ class Players:
                     history[told[0]][role],
                     f"/history/{told[0]}/{role}",
                 )
+        yield from self._beside(text, sentence, places)
         for pattern, at in ((_NEXT, 1), (_BROUGHT_ON, 2)):
             for match in pattern.finditer(text):
                 if self._vocabulary.players(match[1]) and at == 2:
@@ -320,6 +329,39 @@ class Players:
                 if not self._is(match[at], self._facts.ball["bowler"]):
                     problem = "is not the bowler of this ball"
                     yield self._wrong(sentence, match.group(), problem, "bowler")
+
+    def _beside(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        """Who is named beside one past ball, and had no part in it, nor has one in this."""
+        if len(set(places)) != 1 or _ELSEWHERE.search(text):
+            return
+        ball, past = self._facts.ball, self._facts.history[places[0]]
+        parts = {
+            ball["bowler"],
+            ball["batter"],
+            ball["non_striker"],
+            past["bowler"],
+            past["batter"],
+        }
+        for match in re.finditer(rf"({NAME}) (?:was |had |have |got |is )*{_DID}", text):
+            sign = match[1]
+            if self._vocabulary.players(sign) and not self._is(sign, *parts):
+                problem = "has no part in that ball"
+                at = f"/history/{places[0]}/bowler"
+                said = self._vocabulary.plain(sign)
+                yield Unsupported(sentence, said, "name", problem, past["bowler"], at)
+        for match in re.finditer(
+            rf"\b(?:account(?:ed|s) for|remov(?:ed|es)|dismiss(?:ed|es)|got rid of|wicket of|bowled|trapped"
+            rf"|castled|victim was|the end of|(?:hit|struck|taken|smashed) (?:off|by)) ({NAME})",
+            text,
+        ):
+            sign = match[1]
+            if self._vocabulary.players(sign) and not self._is(
+                sign, past["bowler"], past["batter"]
+            ):
+                problem = "has no part in that ball"
+                at = f"/history/{places[0]}/batter"
+                said = self._vocabulary.plain(sign)
+                yield Unsupported(sentence, said, "name", problem, past["batter"], at)
 
     def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         match_facts = self._facts.data["match"]

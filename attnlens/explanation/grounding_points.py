@@ -16,10 +16,23 @@ _PARTS: Final = re.compile(
     r"|,? and (?=(?:through|by|it|that|from|on account|because|thanks)\b)|, (?=(?:through|by|from)\b)",
     re.IGNORECASE,
 )
+_ONTO: Final = re.compile(
+    r"(?: of (?:them|those|it))? ?(?:to|on|onto|on to|off|from|for|of|in|away from|out of)"
+    r"(?: an?| the)?(?: (?:chances?|probability|likelihood|prospects?) of)?(?: an?| the)? ?",
+    re.IGNORECASE,
+)
+_GAP: Final = re.compile(
+    r"\b(?:gap|difference|margin|distance|lead|leads|between|separat\w+|apart|behind|ahead of|clear of"
+    r"|adrift|advantage)\b",
+    re.IGNORECASE,
+)
 
 
 def points_of(facts: Facts, number: Number, reading: Reading) -> list[Known]:
     outcome = _points_outcome(number, reading)
+    between = _between(facts, reading)
+    if between:
+        return between
     groups = _groups_near(facts, number, reading)
     wanted = [outcome] if outcome else [facts.moved, facts.data["prediction"]["top"]]
     known: list[Known] = []
@@ -43,7 +56,24 @@ def points_of(facts: Facts, number: Number, reading: Reading) -> list[Known]:
     return known
 
 
+def _between(facts: Facts, reading: Reading) -> list[Known]:
+    """How far two outcomes are apart, where a clause says that this is what its points are."""
+    told = list(dict.fromkeys(one.outcome for one in reading.outcomes))
+    if len(told) != 2 or reading.groups or reading.hiding or not _GAP.search(reading.text):
+        return []
+    first, second = (facts.chance(one) for one in told)
+    base = facts.chance(told[0], "baseline")
+    return [
+        Known(100 * (first.value - second.value), first.pointer),
+        Known(100 * (first.value - base.value), first.pointer),
+    ]
+
+
 def _points_outcome(number: Number, reading: Reading) -> str | None:
+    for one in reading.outcomes:
+        gap = reading.text[number.end : one.start] if one.start >= number.end else None
+        if gap is not None and _ONTO.fullmatch(gap):
+            return one.outcome
     before = [one for one in reading.outcomes if one.end <= number.start]
     if before:
         return before[-1].outcome

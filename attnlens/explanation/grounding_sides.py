@@ -19,7 +19,11 @@ _TOTAL: Final = (
 )
 _RATE: Final = r"\d{1,2}(?:\.\d+)? (?:runs )?(?:an|per|every) over"
 _FILL: Final = r"(?:(?!\b(?:against|off|from|by|while|whereas|but|concede|conceding)\b)[^;%\ue100-\uf8ff]){0,44}?"
+_HELD: Final = (
+    r"(?!(?:them\b|their|reduc|restrict|held|kept|pegged|conced|against|bowl|who have)\w*\b)"
+)
 _BATS_AFTER: Final = re.compile(
+    rf"^,?(?: {_HELD}[a-z']+){{0,5}}? {_TOTAL}|"
     rf"^(?:,|'s?| who| are| is| were| was| have| has| had| having| now| been| currently| already)*"
     rf" (?:(?:at|on|standing at|sitting (?:at|on)|placed at|poised at) )?(?:{_TOTAL}"
     rf"|(?:made|making|mov(?:ed?|ing)|got|gone|going|crawl(?:ed|ing)?|rac(?:ed?|ing)|rattl(?:ed|ing)"

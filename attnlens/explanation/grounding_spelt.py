@@ -35,6 +35,15 @@ _SHARED: Final = re.compile(
     rf"(?=\d+(?:\.\d+)? ?{_UNIT})",
     re.IGNORECASE,
 )
+_COMPOUND: Final = re.compile(
+    rf"\b(?:(?:{'|'.join(_TENS)})[- ](?:{'|'.join(_ONES[1:10])})"
+    rf"|(?:{'|'.join(_TENS[1:])})(?= (?:for|off|from|balls?|deliver\w+|runs?|without)\b))\b",
+    re.IGNORECASE,
+)
+_EACH: Final = re.compile(r"\b(?:respectively|in that order|in turn)\b", re.IGNORECASE)
+_LISTED: Final = re.compile(
+    r"(?<![\d.])(\d+(?:\.\d+)?)(,? and (?:\d+(?:\.\d+)?) ?(?:%|per ?cent))", re.IGNORECASE
+)
 _HALF: Final = re.compile(r"\bhalf an? (?P<unit>per ?cent|percentage[ -]point|point)\b", re.I)
 _POINTS: Final = re.compile(r"\d (?:percentage )?points?\b|\dpp\b", re.IGNORECASE)
 _BARE: Final = re.compile(
@@ -78,6 +87,9 @@ def in_digits(text: str) -> tuple[str, dict[str, str]]:
         return match["verb"] + put(f"{match['number']} points", match["number"])
 
     text = _SHARED.sub(shared, _HALF.sub(half, _SPELT.sub(spelt, text)))
+    text = _COMPOUND.sub(lambda match: put(str(_value(match.group())), match.group()), text)
+    if _EACH.search(text):
+        text = _LISTED.sub(r"\1%\2", text)
     first = _POINTS.search(text)
     if first is not None:
         head, rest = text[: first.end()], text[first.end() :]

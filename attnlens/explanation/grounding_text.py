@@ -210,7 +210,10 @@ OUTCOMES: Final = tuple(
         ("nb", r"\bno-balls?\b|\ba no ball\b"),
         ("bye", r"\b(?:byes? or )?leg[- ]byes?\b|\bbyes?\b"),
         ("wd", r"\bwides\b|\b(?:a|an|the|another|one|that|called) wide\b(?! (?:of|range|margin))"),
-        ("0", r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless) ball\b|\bno run\b"),
+        (
+            "0",
+            r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless|blank) (?:ball|delivery)\b|\bno run\b",
+        ),
         (
             "1",
             r"\bsingles?\b|\b(?:a|exactly) one(?: run)?\b(?! of)|\bone run\b(?! (?:in|off|from))",
@@ -239,15 +242,21 @@ OUTCOMES: Final = tuple(
             rf"|off) four\b{_COUNTED}"
             r"|\bfour runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)|came|scored)"
             r"| from (?!\d+(?:\.\d+)?%))|\bfour(?= (?:at|off) (?:ball )?\d)"
-            r"|^four(?=$|[,:])",
+            r"|^four(?=$|[,:.!])|\bfour(?= (?:at |on |has |is )?\d+(?:\.\d+)? ?(?:%|per ?cent))",
         ),
         (
             "6",
             rf"\bsixes\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck|off) six\b{_COUNTED}"
-            r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:])",
+            r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:.!])"
+            r"|\bsix(?= (?:at |on |has |is )?\d+(?:\.\d+)? ?(?:%|per ?cent))"
+            r"|\b(?:a|the|another) maximum\b(?! of| \w+ of)|\bmaximums\b"
+            r"|(?:\bclear(?:s|ed|ing) |(?<!or )(?<!to )\bover )the (?:ropes?|fence|boundary)\b|\binto the (?:stands?|crowd)\b",
         ),
         ("boundary", r"\bboundar(?:y|ies)\b|(?<=the )(?:ropes?|fence)\b"),
-        ("W", r"\bwickets?\b|\bdismissals?\b|\bdismissed\b"),
+        (
+            "W",
+            r"\bwickets?\b|\bdismissals?\b|\bdismissed\b|\b(?:a|the|another|his|her) (?:scalp|breakthrough)\b",
+        ),
     )
 )
 _NOTATION: Final = re.compile(r"\bP\s?\(\s?(bye|byes|wd|nb|wide|no-ball|wicket|W|[0-6])\s?\)")

@@ -26,6 +26,11 @@ _HELD: Final = (
     r"|substantiat(?:es|ed)|corroborat(?:es|ed)|endors(?:es|ed)|justif(?:ies|ied)|agrees?|agreed)"
     rf"|(?:sound|solid|safe|robust|credible|reliable|convincing|trustworthy|well-founded|genuine"
     rf"|verified|proper) {_STORY}"
+    r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:firm|strong|solid|clear|good|convincing|sound|plain)"
+    r"|(?:there is|there's|we have|has|have|gives?|offers?) (?:\w+ )?evidence (?:that|for|of)"
+    r"|(?:vouch(?:es|ed)?|speaks?|spoke) for (?:it|this|that|them)"
+    r"|(?:luck|chance|coincidence) (?:alone )?(?:cannot|can't|could not|does not|doesn't|won't) (?:explain|account|manage|do)"
+    r"|(?:rules?|ruled|ruling) out (?:luck|chance|coincidence)"
     r"|holds? (?:good|water|true)|held (?:good|water|true)|checks? out|checked out|passes muster"
     r"|(?:withstands?|withstood) (?:\w+ )?(?:test\w*|scrutiny|check\w*)"
     r"|(?:does|did|matters?|mattered|counts?|counted|do) more (?:[\w ]{0,32})?than (?:hiding|masking"
@@ -38,7 +43,10 @@ _HELD: Final = (
     r"|(?:thumbs|given) (?:the )?(?:green light|thumbs up)"
 )
 _FELL: Final = (
-    r"(?:would|could|might|will)(?: have)? (?:do|done) (?:just|every bit|exactly|quite)? ?(?:as (?:well|much)|the same)"
+    r"(?:no|little|scant|insufficient|not enough|precious little|hardly any|without) (?:\w+ )?evidence"
+    r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:thin|weak|scant|lacking|missing|wanting|flimsy|slim)"
+    r"|(?:cannot|can't|could not|does not|doesn't) (?:rule out|exclude) (?:luck|chance|coincidence)"
+    r"|(?:would|could|might|will)(?: have)? (?:do|done) (?:just|every bit|exactly|quite)? ?(?:as (?:well|much)|the same)"
     r"|(?:is|are|was|were|be|looks?|seems?|perhaps|possibly|merely|just|only) (?:an? )?(?:fluke"
     r"|accident|noise|guesswork)"
     rf"|(?:unsafe|shaky|flimsy|doubtful|dubious|questionable|unreliable|unconvincing|unfounded"
