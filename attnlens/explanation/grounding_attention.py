@@ -45,7 +45,7 @@ _FUSED: Final = re.compile(
     re.IGNORECASE,
 )
 _SUBJECT: Final = re.compile(
-    r"\b(?:micro|short|medium|long)(?:[- ](?:scale|range|term|memory))*(?:'s)? (?:has|had|gets?|got|holds?"
+    r"\b(?:micro|short|medium|long)(?:[- ](?:scale|range|term|memory|one))*(?:'s)? (?:has|had|gets?|got|holds?"
     r"|carries|carried|contributes?|contributed|suppl(?:y|ies|ied)|accounts? for|provides?|provided"
     r"|receives?|received|commands?|claims?|enjoys?|takes?|took|is given|was given|has been given"
     r"|weighs? in|share|weight|makes? up|made up)\b",

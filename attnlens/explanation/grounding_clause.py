@@ -208,14 +208,14 @@ def read_clause(text: str, sentence: str, facts: Facts, last: Reading | None) ->
     reading.looked = bool(LOOKED.search(text))
     reading.hiding = bool(HIDING.search(text))
     reading.groups = groups_in(text, facts)
-    if not reading.groups and last is not None and last.sentence is sentence and _IT.match(text):
-        reading.groups = last.groups
     claims, pinned = claims_in(text, reading, facts)
     if not pinned and last is not None and not reading.groups:
         claims, pinned = last.claims, last.pinned
         goes_on = last.sentence is sentence or REFERS.search(text)
         reading.hiding = reading.hiding or (last.hiding and bool(goes_on))
     reading.claims, reading.pinned = claims, pinned
+    if not reading.groups and last is not None and last.sentence is sentence and _IT.match(text):
+        reading.groups = last.groups
     reading.outcome = _topic(reading, last)
     reading.story = [] if last is None else list(last.story)
     reading.relation = None if last is None else last.relation
