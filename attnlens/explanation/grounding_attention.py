@@ -57,6 +57,15 @@ _PAST_BALLS: Final = re.compile(
 )
 
 
+def relation_in(text: str) -> bool:
+    """Whether a clause names a kind of past ball as something attention goes to."""
+    return any(
+        re.search(rf"\b(?:{pattern})", text, re.IGNORECASE)
+        for relation, pattern in RELATIONS
+        if relation != "boundary"
+    )
+
+
 def of_prediction(text: str) -> bool:
     """Whether a clause tells what share of the prediction comes from a scale."""
     if not _SCALE.search(text):

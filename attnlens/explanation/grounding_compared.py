@@ -48,6 +48,15 @@ _LIKELIER: Final = re.compile(
     r"|(?P<less>less (?:likely|probable|expected|inclined|prone|apt)))\b",
     re.IGNORECASE,
 )
+_OTHER: Final = re.compile(
+    r" (?:(?:that|the (?:chance|probability)) (?:of|for) )?(?:an?|the)? ?", re.IGNORECASE
+)
+_RANKS: Final = re.compile(
+    r"^(?:s|'s)?,?(?: [\d.]+ ?(?:%|per ?cent),?| \([^)]*\))?(?: [a-z]+){0,4}?"
+    r" (?:(?:is|are|was|were|ranks?|rates?|sits?|stands?|comes?|being|looks?|seems?|rated|has|have)\b[^;%]*"
+    r"|\w+ than|outranks|beats|tops|trails|exceeds)$",
+    re.IGNORECASE,
+)
 _OPPOSED: Final = re.compile(
     r"^,? ?(?:as (?:opposed|against) to|as against|against|versus|vs\.?|compared (?:with|to)|rather"
     r" than|instead of|not|where|up from|down from|from|in place of|to)\b[^.;%\d]{0,32}$",
@@ -70,6 +79,7 @@ def check_compared(reading: Reading, facts: Facts, plain: str) -> Iterator[Unsup
                 yield _wrong(plain, match.group(), up)
         elif not (reading.hiding or reading.groups) and _USUAL.match(text[match.end() :]):
             yield from _usual(reading, facts, plain, match, up)
+    yield from _of_two(reading, facts, plain)
     told = list(_LIKELIER.finditer(text))
     outcomes = {one.outcome for one in reading.outcomes}
     if len(told) == 1 and len(percents) == 2 and len(outcomes) < 2:
@@ -80,6 +90,26 @@ def check_compared(reading: Reading, facts: Facts, plain: str) -> Iterator[Unsup
         up = told[0]["more"] is not None
         if _OPPOSED.match(between) and _differ(first, second, up):
             yield _wrong(plain, told[0].group(), up)
+
+
+def _of_two(reading: Reading, facts: Facts, plain: str) -> Iterator[Unsupported]:
+    """ "A dot ball is likelier than a single": two outcomes, one above the other."""
+    text = reading.text
+    if reading.hiding or reading.groups:
+        return
+    for match in _COMPARED.finditer(text):
+        before = [one for one in reading.outcomes if one.end <= match.start()]
+        after = [one for one in reading.outcomes if one.start >= match.end()]
+        if not (before and after) or _NOT.search(text[: match.start()]):
+            continue
+        beside = _OTHER.fullmatch(text[match.end() : after[0].start])
+        if not beside or not _RANKS.search(text[before[-1].end : match.end()]):
+            continue
+        first, second = (facts.chance(one.outcome) for one in (before[-1], after[0]))
+        gap = first.value - second.value
+        if abs(gap) >= 0.005 and (gap > 0) != (match["more"] is not None):
+            told = f"{100 * gap:+.1f} points"
+            yield _wrong(plain, match.group(), match["more"] is not None, told, first.pointer)
 
 
 def _is_comparison(text: str, match: re.Match[str], second: Number) -> bool:

@@ -233,6 +233,8 @@ class Counts:
             known = [Known(20, "/match/match_type"), Known(self._ball["over"], "/ball/over")]
             known += [Known(len({row["over"] for row in self._facts.history}), "/history")]
         elif noun.startswith("run"):
+            if any(one.start == match.start() for one in reading.outcomes):
+                return  # an outcome, and no count
             if re.search(
                 r"\bof (?:the|those|these)\b|^ (?:off|in|from) ",
                 text[match.end() : match.end() + 12],

@@ -23,7 +23,7 @@ _UP: Final = re.compile(
     r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:put|added|piled|heaped|tacked|stuck"
     r"|loaded) (?:on|onto|to)|(?:puts?|putting|piles?|heaps?|tacks?|sticks?|loads?) (?:another |an extra"
     r" |some |about )?[\d.]+ (?:percentage )?points? (?:on|onto|to)|enlarg(?:es?|ed)|widens|advances?"
-    r"|improv(?:es?|ed|ing)|soar(?:s|ed)?|surg(?:es?|ed)|leap(?:s|t|ed)?|buoy(?:s|ed)|enhanc(?:es?|ed)"
+    r"|points? (?:towards?|onto) (?=an? |the )|shorten(?:s|ed)|improv(?:es?|ed|ing)|soar(?:s|ed)?|surg(?:es?|ed)|leap(?:s|t|ed)?|buoy(?:s|ed)|enhanc(?:es?|ed)"
     r"|(?:bump|nudge|jolt|uptick|upswing|swell|fillip|premium|surplus)(?= of \d)|augment(?:s|ed)"
     r"|up)\b",
     re.IGNORECASE,
@@ -44,7 +44,8 @@ _DOWN: Final = re.compile(
     r"|cut|docked|chopped|subtracted|deducted|removed|clipped|sliced|stripped|lost|shed) (?:off|from"
     r"|away)|(?:takes?|taking|knocks?|lops?|docks?|chops?|subtracts?|deducts?|clips?|slices?|strips?"
     r"|saps?) (?:another |an extra |some |about )?[\d.]+ (?:percentage )?points? (?:off|from|away|out"
-    r" of)|declin(?:es?|ed|ing)|tumbl(?:es?|ed)|plung(?:es?|ed)|plummet(?:s|ed)?|slid(?:es?)?|reced(?:es?"
+    r" of)|points? (?:away from|off|out of)(?! (?:the |its )?(?:norm|baseline|usual|average|pace|target|lead))"
+    r"|drift(?:s|ed)?(?: out)?(?= to| from)|declin(?:es?|ed|ing)|tumbl(?:es?|ed)|plung(?:es?|ed)|plummet(?:s|ed)?|slid(?:es?)?|reced(?:es?"
     r"|ed)|dwindl(?:es?|ed)|deflat(?:es?|ed)|squeez(?:es?|ed)|subdu(?:es?|ed)|wan(?:es|ed)|ebb(?:s|ed)"
     r"|(?:slide|slump|shortfall|deficit|discount|hit)(?= of \d)|lessens?|lessened"
     r"|down)\b",
@@ -66,7 +67,8 @@ _SPOKE: Final = re.compile(
     re.IGNORECASE,
 )
 _LIKELIER: Final = re.compile(
-    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent)\b"
+    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent|bullish"
+    r"|optimistic|confident|hopeful|keen)\b"
     r"|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
     r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in"
     r" excess of"
@@ -86,7 +88,7 @@ _UP_WORDS: Final = frozenset(
     ]
 )
 _THAN_USUAL: Final = re.compile(
-    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|stands? out"
+    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|historical|customary|than most|stands? out"
     r"|otherwise)\b",
     re.IGNORECASE,
 )

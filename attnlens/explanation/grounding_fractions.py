@@ -47,6 +47,15 @@ _AGAINST: Final = re.compile(
     rf"\b(?P<lost>{COUNT})(?:-to-| to |-|/)(?P<won>one|1)\b(?: (?P<side>against|on|shot|chance|outsider))?",
     re.IGNORECASE,
 )
+_LESS: Final = re.compile(
+    r"\b(?:less|fewer|rarer|lower|worse) than(?: an?)? ?$|\b(?:under|not even|not quite|barely) (?:an? )?$",
+    re.IGNORECASE,
+)
+_MORE: Final = re.compile(
+    r"\b(?:more|better|higher) than(?: an?)? ?$|\b(?:over|at least|upwards of|above) (?:an? )?$",
+    re.IGNORECASE,
+)
+HEDGE: Final = re.compile(rf"(?:{_LESS.pattern}|{_MORE.pattern})", re.IGNORECASE)
 _PARTS: Final = {
     "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
     "ninth": 9, "tenth": 10,
@@ -71,8 +80,13 @@ class Fraction:
     text: str
     part: bool = False
 
-    def fits(self, value: float) -> bool:
-        """Whether a probability is nearer to it than to its neighbours."""
+    def fits(self, value: float, before: str = "") -> bool:
+        """Whether a probability is nearer to it than to its neighbours, or where a hedge puts it."""
+        share = self.some / self.many
+        if _LESS.search(before):
+            return 0.5 * share <= value <= 1.02 * share
+        if _MORE.search(before):
+            return 0.98 * share <= value <= 2 * share
         if self.part:
             return abs(value - self.some / self.many) <= 0.12 * self.some / self.many + 0.005
         near = 0.6 if self.some == 1 else 1.0

@@ -35,7 +35,7 @@ _TOP_BEFORE: Final = re.compile(
     r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top|(?:nothing|no other "
     r"outcome|no outcome|none)(?: \w+){0,3} (?:likelier|more (?:likely|probable))|best bet|safest"
     r" bet"
-    r"|first choice|front-?runner|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
+    r"|first choice|money (?:is|goes) on|nod goes to|vote goes to|plumps? for|front-?runner|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
     r"|candidate))\b[^.;,()]{0,40}$",
     re.IGNORECASE,
 )

@@ -228,6 +228,8 @@ def _short_forms(name: str) -> Iterator[str]:
     if len(last) > 1:
         yield last
         yield f"{words[0][0]} {last}"
+        if last[0].islower():  # at the beginning of a sentence
+            yield last[0].upper() + last[1:]
     if start < len(words) - 1 and len(words[-1]) > 3:
         yield words[-1]
     if len(words[0]) > 2 and not _are_initials(words[0]) and words[0][0].isalpha():

@@ -11,11 +11,12 @@ from attnlens.explanation.grounding_attention import (
     EARLIER_PERCENT,
     EVEN,
     of_prediction,
+    relation_in,
     shares_of_attention,
 )
 from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
-from attnlens.explanation.grounding_fractions import Fraction, fractions_in
+from attnlens.explanation.grounding_fractions import HEDGE, Fraction, fractions_in
 from attnlens.explanation.grounding_lists import in_turn
 from attnlens.explanation.grounding_points import points_of
 from attnlens.explanation.grounding_rounded import fits
@@ -37,6 +38,8 @@ _ODDS: Final = re.compile(
     rf"|:)? ?(?P<sign>[=<≤~]?) ?(?P<number>{NUMERAL})(?![%\d])"
 )
 _BASE_WORDS: Final = (
+    r"start(?:ed|s) (?:out )?(?:at|from|on)|open(?:ed|ing) (?:at|price)|historical(?:ly)?|customar(?:y|ily)|going rate"
+    r"|long-run|background rate|stock (?:figure|price)|as a rule|"
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
     r"par|starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
     r"nothing known|known nothing|told nothing|no knowledge|blank|prior|would have (?:said|given"
@@ -92,6 +95,11 @@ _NOTICE: Final = re.compile(r"\b(?:attention|attend\w*|weights?|focus\w*|gaze)\b
 _SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
 _OF_TOP: Final = re.compile(
     r"\b(?:favou?rite|leader|front-?runner|likeliest|top (?:outcome|call|pick))'s ?$", re.IGNORECASE
+)
+_TOGETHER: Final = re.compile(
+    r"\b(?:between them|together|combined|jointly|in total|put together|add(?:s|ed|ing)? up|the two of them"
+    r"|the pair|taken as one)\b",
+    re.IGNORECASE,
 )
 _ON_AVERAGE: Final = re.compile(r"\bon average|\bmean\b|\baverag", re.IGNORECASE)
 _OF_CHANCE: Final = re.compile(
@@ -186,11 +194,12 @@ class Numbers:
         outcome = self._outcome_of(told, reading)
         if outcome is None:
             return
-        key = "baseline" if _AGAINST.search(reading.text[: fraction.start]) else "probability"
-        known = [self._facts.chance(outcome, key)]
+        hedged = reading.text[: fraction.start]
+        against = _AGAINST.search(HEDGE.sub("", hedged))
+        known = [self._facts.chance(outcome, "baseline" if against else "probability")]
         if reading.pinned:
             known += self._hidden(outcome, reading, _EITHER)
-        if not any(fraction.fits(one.value) for one in known):
+        if not any(fraction.fits(one.value, hedged) for one in known):
             yield Unsupported(
                 plain, fraction.text, "number", "is not what this is",
                 f"{known[0].value:.0%}", known[0].pointer,
@@ -243,6 +252,10 @@ class Numbers:
             for one in reading.outcomes
             if one.expected or _RATED.fullmatch(reading.text[one.end : number.start])
         )
+        told = list(dict.fromkeys(one.outcome for one in reading.outcomes))
+        if len(told) > 1 and _TOGETHER.search(reading.text) and not reading.hiding:
+            both = sum(self._facts.chance(one).value for one in told)
+            return [Known(both, "/prediction/outcomes"), *self._chances(outcome, "probability")]
         if of_prediction(reading.text):
             return shares_of_attention(self._facts, reading, before, after, number)
         if _CALLS.search(reading.text) or (
@@ -255,9 +268,16 @@ class Numbers:
         told_after = reading.text[number.end :]
         goes_on = reading.relation is not None and EVEN.search(reading.text)
         even = EVEN.search(before[-48:]) or EVEN.search(after)
+        kind = relation_in(reading.text)
+        goes_on = goes_on or (
+            reading.relation is not None
+            and _NOTICE.search(reading.sentence)
+            and not (reading.hiding or _CHANCE_WORDS.search(reading.text))
+        )
         if (
             (goes_on and not reading.outcomes)
-            or (even and _NOTICE.search(reading.text))
+            or (even and (kind or _NOTICE.search(reading.text)))
+            or (kind and EVEN.search(reading.sentence))
             or (
                 _ATTENTION.search(reading.text)
                 and (not near_chance or _OF_ATTENTION.search(told_after))

@@ -48,6 +48,10 @@ _BROUGHT_ON: Final = re.compile(
 _ELSEWHERE: Final = re.compile(
     r"\b(?:before|after|since|until|following|earlier than|replac\w+|partner\w*)\b", re.IGNORECASE
 )
+_OUT: Final = re.compile(
+    rf"({NAME}) (?:had|removed|dismissed|bowled|trapped|castled|got rid of|accounted for|got) ({NAME})"
+    rf"|({NAME}) (?:the man out|the victim|departing|the one to go|its victim)"
+)
 _DID: Final = (
     r"(?:hit|struck|took|tak(?:es|ing)|remov(?:ed|es)|dismiss(?:ed|es)|bowl(?:ed|s)|fac(?:ed|es)|fell|out"
     r"|mad[ea]|scored|drove|pulled|cut|swept|edged|smashed|blocked|defended|left|missed|cleared|conceded"
@@ -342,6 +346,13 @@ class Players:
             past["bowler"],
             past["batter"],
         }
+        for match in _OUT.finditer(text):
+            for sign, role in ((match[1], "bowler"), (match[2] or match[3], "batter")):
+                if sign and self._vocabulary.players(sign) and not self._is(sign, past[role]):
+                    problem = f"is not the {role} of that ball"
+                    at = f"/history/{places[0]}/{role}"
+                    said = self._vocabulary.plain(match.group())
+                    yield Unsupported(sentence, said, "name", problem, past[role], at)
         for match in re.finditer(rf"({NAME}) (?:was |had |have |got |is )*{_DID}", text):
             sign = match[1]
             if self._vocabulary.players(sign) and not self._is(sign, *parts):

@@ -49,7 +49,7 @@ _POINTS: Final = re.compile(r"\d (?:percentage )?points?\b|\dpp\b", re.IGNORECAS
 _BARE: Final = re.compile(
     r"(?P<verb>\b(?:los(?:es?|ing)|gain(?:s|ed|ing)?|lost|adds?|added|adding|subtracts?|subtracted"
     r"|tak(?:es?|ing)|took|costs?|cost|giv(?:es?|ing)|gave|lifts?|cuts?|trims?|sheds?|put(?:s|ting)?"
-    r"|contribut\w+|accounts? for|accounting for|responsible for|worth|(?:raised|lifted|lowered|cut"
+    r"|contribut\w+|accounts? for|accounting for|responsible for|behind|worth|(?:raised|lifted|lowered|cut"
     r"|trimmed|reduced|boosted|rais\w+|lower\w+|reduc\w+|boost\w*|push\w*|pull\w*|drag\w*|nudg\w*"
     r"|mov\w+)(?: it| that| them)?(?: up| down| back)? by"
     r"|(?:up|down|back) by|(?:a further|another|an extra|by only|by just|only|just)) )"

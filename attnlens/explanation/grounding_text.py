@@ -262,7 +262,8 @@ OUTCOMES: Final = tuple(
 _NOTATION: Final = re.compile(r"\bP\s?\(\s?(bye|byes|wd|nb|wide|no-ball|wicket|W|[0-6])\s?\)")
 _NOTED: Final = {"byes": "bye", "wide": "wd", "no-ball": "nb", "wicket": "W"}
 _EXPECTED: Final = re.compile(
-    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation) "
+    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation|that|those|figure"
+    r"|price|rating) "
     r"(?:of|for|at)(?: \w+){0,2} ?$|(?:likelier|likely|likeliest|expects?|expecting|leans? to|"
     r"backs?|favou?rs?|predicts?|towards?) ?(?:\w+ )?$",
     re.IGNORECASE,

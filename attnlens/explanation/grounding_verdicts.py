@@ -26,6 +26,7 @@ _HELD: Final = (
     r"|substantiat(?:es|ed)|corroborat(?:es|ed)|endors(?:es|ed)|justif(?:ies|ied)|agrees?|agreed)"
     rf"|(?:sound|solid|safe|robust|credible|reliable|convincing|trustworthy|well-founded|genuine"
     rf"|verified|proper) {_STORY}"
+    r"|mov(?:ed|es) the needle|left (?:its|their|a) mark|had (?:a|some|any) (?:real )?bearing"
     r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:firm|strong|solid|clear|good|convincing|sound|plain)"
     r"|(?:there is|there's|we have|has|have|gives?|offers?) (?:\w+ )?evidence (?:that|for|of)"
     r"|(?:vouch(?:es|ed)?|speaks?|spoke) for (?:it|this|that|them)"
@@ -115,6 +116,7 @@ DENIED: Final = re.compile(
     rf" of) ?$",
     re.IGNORECASE,
 )
+_MATTERED: Final = re.compile(r"difference|needle|mark$|bearing")
 _CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
 _SUPPOSED: Final = re.compile(
     r"\b(?:ideas?|claims?|suggest\w*|whether|notion|hypothes[ie]s|thought|believ\w+|did|do|does|if"
@@ -143,11 +145,11 @@ def verdicts_in(text: str) -> list[tuple[str, str]]:
                 continue  # what the ball proved to be
             if re.search(
                 r"\b(?:whether|if|would be|only if|unless)(?: \w+){0,3} ?$", text[: match.start()]
-            ) or ("difference" in match.group() and _SUPPOSED.search(text[: match.start()])):
+            ) or (_MATTERED.search(match.group()) and _SUPPOSED.search(text[: match.start()])):
                 continue
             if verdict == SUPPORTED and (
                 DENIED.search(text[: match.start()])
-                or ("difference" in match.group() and _CANNOT.search(text[: match.start()]))
+                or (_MATTERED.search(match.group()) and _CANNOT.search(text[: match.start()]))
             ):
                 found.append((match.start(), NOT, match.group()))
                 continue
