@@ -40,12 +40,14 @@ _AGGREGATES: Final = {
 
 _SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
 _FUSED: Final = re.compile(
-    r"\b(?:prediction|fus\w+|combin\w+|blend\w*|merg\w+|mix(?:es|ed|ture)?|pool(?:s|ed|ing)?|weigh\w+ up"
+    r"\b(?:prediction|fus\w+|combin\w+|blend\w*|merg\w+|mix(?:es|ed|ture)?|pool(?:s|ed|ing)?"
+    r"|weigh\w+ up"
     r"|final (?:answer|figure|forecast|word|say|verdict)|of the (?:forecast|answer|output))\b",
     re.IGNORECASE,
 )
 _SUBJECT: Final = re.compile(
-    r"\b(?:micro|short|medium|long)(?:[- ](?:scale|range|term|memory|one))*(?:'s)? (?:has|had|gets?|got|holds?"
+    r"\b(?:micro|short|medium|long)(?:[- ](?:scale|range|term|memory|one))*(?:'s)? (?:has|had"
+    r"|gets?|got|holds?"
     r"|carries|carried|contributes?|contributed|suppl(?:y|ies|ied)|accounts? for|provides?|provided"
     r"|receives?|received|commands?|claims?|enjoys?|takes?|took|is given|was given|has been given"
     r"|weighs? in|share|weight|makes? up|made up)\b",

@@ -13,8 +13,10 @@ from attnlens.explanation.grounding_units import PERCENT, Number, numbers_in
 _MORE: Final = (
     r"above|over|higher than|more than|greater than|larger than|bigger than|better than|ahead of"
     r"|north of|clear of|in excess of|beyond|up on|exceed(?:s|ed|ing)?|tops|topping|beats|beating"
-    r"|outstrip(?:s|ping)?|surpass(?:es|ing)|outdo(?:es|ing)|on top of|dwarf(?:s|ing)|eclips(?:es|ing)"
+    r"|outstrip(?:s|ping)?|surpass(?:es|ing)|outdo(?:es|ing)|on top of|dwarf(?:s|ing)|eclips(?:es"
+    r"|ing)"
     r"|to the good of|overshoot(?:s|ing)?|likelier than|more likely than|more probable than"
+    r"|edg(?:es|ing) out|pips|shades"
 )
 _LESS: Final = (
     r"below|under|beneath|lower than|less than|smaller than|worse than|short of|shy of|south of"
@@ -29,7 +31,8 @@ _NOT: Final = re.compile(
 # A hedge ("just under 45%", "at more than 40%") compares with nothing.
 _STANDS: Final = re.compile(
     r"(?:\b(?:sits?|sat|sitting|stands?|stood|standing|l(?:ies|ay|ying)|comes? (?:in|out)|coming in"
-    r"|ranks?|rates?|well|far|comfortably|clearly|markedly|considerably|much|way|runs?|running|lands?"
+    r"|ranks?|rates?|well|far|comfortably|clearly|markedly|considerably|much|way|runs?|running"
+    r"|lands?"
     r"|points?|pp|places|remains|finishes|ends up)(?: (?:well|far|clearly|just|comfortably|slightly"
     r"|a (?:little|touch|shade|fraction|bit)))?|[,)%]) ?$",
     re.IGNORECASE,
@@ -39,7 +42,8 @@ _ARTICLE: Final = re.compile(
 )
 _USUAL: Final = re.compile(
     r"^(?: [\w'-]+){0,6}? (?:typical|ordinary|average|usual|normal|norm|baseline|par|default|most"
-    r"|(?:ball|delivery) (?:with no|without|about which nothing)|unknown (?:ball|delivery)|anonymous"
+    r"|(?:ball|delivery) (?:with no|without|about which nothing)|unknown (?:ball|delivery)"
+    r"|anonymous"
     r"|generic|standard|blank)\b",
     re.IGNORECASE,
 )
@@ -53,7 +57,8 @@ _OTHER: Final = re.compile(
 )
 _RANKS: Final = re.compile(
     r"^(?:s|'s)?,?(?: [\d.]+ ?(?:%|per ?cent),?| \([^)]*\))?(?: [a-z]+){0,4}?"
-    r" (?:(?:is|are|was|were|ranks?|rates?|sits?|stands?|comes?|being|looks?|seems?|rated|has|have)\b[^;%]*"
+    r" (?:(?:is|are|was|were|ranks?|rates?|sits?|stands?|comes?|being|looks?|seems?|rated|has"
+    r"|have)\b[^;%]*"
     r"|\w+ than|outranks|beats|tops|trails|exceeds)$",
     re.IGNORECASE,
 )
@@ -115,6 +120,7 @@ def _of_two(reading: Reading, facts: Facts, plain: str) -> Iterator[Unsupported]
 def _is_comparison(text: str, match: re.Match[str], second: Number) -> bool:
     """Whether a word compares what was said before with the number after it."""
     between = text[match.end() : second.start]
+    between = re.sub(r", ?$", "", between)
     if re.search(r"[.;,]", between) or len(between) > 52:
         return False
     if between.strip() == "":

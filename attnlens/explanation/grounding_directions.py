@@ -20,10 +20,15 @@ _UP: Final = re.compile(
     r"adds?|added|adding|helps?|bolster(?:s|ed)?|inflat(?:es?|ed)|swells?|strengthens?|nudg(?:es?"
     r"|ed)"
     r" up|gain(?:s|ed|ing)?(?= (?:of )?(?:about |around |some )?\d)|warm(?:s|ed|ing)? to(?:wards)?"
-    r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:put|added|piled|heaped|tacked|stuck"
-    r"|loaded) (?:on|onto|to)|(?:puts?|putting|piles?|heaps?|tacks?|sticks?|loads?) (?:another |an extra"
-    r" |some |about )?[\d.]+ (?:percentage )?points? (?:on|onto|to)|enlarg(?:es?|ed)|widens|advances?"
-    r"|points? (?:towards?|onto) (?=an? |the )|shorten(?:s|ed)|improv(?:es?|ed|ing)|soar(?:s|ed)?|surg(?:es?|ed)|leap(?:s|t|ed)?|buoy(?:s|ed)|enhanc(?:es?|ed)"
+    r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:put|added|piled|heaped|tacked"
+    r"|stuck"
+    r"|loaded) (?:on|onto|to)|(?:puts?|putting|piles?|heaps?|tacks?|sticks?|loads?) (?:another "
+    r"|an extra"
+    r" |some |about )?[\d.]+ (?:percentage )?points? (?:on|onto|to)|enlarg(?:es?|ed)|widens"
+    r"|advances?"
+    r"|points? (?:towards?|onto) (?=an? |the )|shorten(?:s|ed)|contribut(?:es?|ed)(?= \d)"
+    r"|improv(?:es?|ed|ing)|soar(?:s|ed)?|surg(?:es?|ed)|leap(?:s|t|ed)?|buoy(?:s|ed)|enhanc(?:es?"
+    r"|ed)"
     r"|(?:bump|nudge|jolt|uptick|upswing|swell|fillip|premium|surplus)(?= of \d)|augment(?:s|ed)"
     r"|up)\b",
     re.IGNORECASE,
@@ -38,15 +43,24 @@ _DOWN: Final = re.compile(
     r"drag(?:s|ged)?(?: \w+){0,3} down|dent(?:s|ed)?|erod(?:es?|ed)|depress(?:es|ed)?|suppress(?:es"
     r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into"
     r"|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
-    r"|(?:loss|los(?:es?|ing)|lost|sheds?|shedding|forfeits?|surrenders?)(?= (?:of )?(?:about |around"
-    r" |some )?\d+(?:\.\d+)?[ -]?(?:%|p))|cool(?:s|ed|ing)? (?:on|towards)|rob(?:s|bed)?(?= (?:\w+ ){1,3}of)"
-    r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:taken|knocked|shaved|lopped|trimmed"
-    r"|cut|docked|chopped|subtracted|deducted|removed|clipped|sliced|stripped|lost|shed) (?:off|from"
-    r"|away)|(?:takes?|taking|knocks?|lops?|docks?|chops?|subtracts?|deducts?|clips?|slices?|strips?"
-    r"|saps?) (?:another |an extra |some |about )?[\d.]+ (?:percentage )?points? (?:off|from|away|out"
-    r" of)|points? (?:away from|off|out of)(?! (?:the |its )?(?:norm|baseline|usual|average|pace|target|lead))"
-    r"|drift(?:s|ed)?(?: out)?(?= to| from)|declin(?:es?|ed|ing)|tumbl(?:es?|ed)|plung(?:es?|ed)|plummet(?:s|ed)?|slid(?:es?)?|reced(?:es?"
-    r"|ed)|dwindl(?:es?|ed)|deflat(?:es?|ed)|squeez(?:es?|ed)|subdu(?:es?|ed)|wan(?:es|ed)|ebb(?:s|ed)"
+    r"|(?:loss|los(?:es?|ing)|lost|sheds?|shedding|forfeits?|surrenders?)(?= (?:of )?(?:about "
+    r"|around"
+    r" |some )?\d+(?:\.\d+)?[ -]?(?:%|p))|cool(?:s|ed|ing)? (?:on|towards)|rob(?:s"
+    r"|bed)?(?= (?:\w+ ){1,3}of)"
+    r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:taken|knocked|shaved|lopped"
+    r"|trimmed"
+    r"|cut|docked|chopped|subtracted|deducted|removed|clipped|sliced|stripped|lost|shed) (?:off"
+    r"|from"
+    r"|away)|(?:takes?|taking|knocks?|lops?|docks?|chops?|subtracts?|deducts?|clips?|slices?"
+    r"|strips?"
+    r"|saps?) (?:another |an extra |some |about )?[\d.]+ (?:percentage )?points? (?:off|from|away"
+    r"|out"
+    r" of)|points? (?:away from|off|out of)(?! (?:the |its )?(?:norm|baseline|usual|average|pace"
+    r"|target|lead))"
+    r"|drift(?:s|ed)?(?: out)?(?= to| from)|declin(?:es?|ed|ing)|tumbl(?:es?|ed)|plung(?:es?|ed)"
+    r"|plummet(?:s|ed)?|slid(?:es?)?|reced(?:es?"
+    r"|ed)|dwindl(?:es?|ed)|deflat(?:es?|ed)|squeez(?:es?|ed)|subdu(?:es?|ed)|wan(?:es|ed)|ebb(?:s"
+    r"|ed)"
     r"|(?:slide|slump|shortfall|deficit|discount|hit)(?= of \d)|lessens?|lessened"
     r"|down)\b",
     re.IGNORECASE,
@@ -57,7 +71,8 @@ _OTHER_WAY: Final = re.compile(
     re.IGNORECASE,
 )
 _BY_ITSELF: Final = re.compile(
-    r"^ (?:of |by )?(?:about |around |some )?\d+(?:\.\d+)? ?(?:%|per ?cent|(?:percentage )?points?\b)(?! (?:on"
+    r"^ (?:of |by )?(?:about |around |some )?\d+(?:\.\d+)? ?(?:%|per ?cent"
+    r"|(?:percentage )?points?\b)(?! (?:on"
     r"|onto|to|off|from|for)\b)",
     re.IGNORECASE,
 )
@@ -69,7 +84,7 @@ _SPOKE: Final = re.compile(
 _LIKELIER: Final = re.compile(
     r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent|bullish"
     r"|optimistic|confident|hopeful|keen)\b"
-    r"|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
+    r"|\b(likelier|commoner|scarcer|rarer)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
     r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in"
     r" excess of"
     r"|beyond|clear of) (?:the |its |their |that |what (?:is|was) )?(?:baseline|usual|average|norm"
@@ -82,13 +97,25 @@ _LIKELIER: Final = re.compile(
 )
 _UP_WORDS: Final = frozenset(
     [
-        *("more", "likelier", "high", "higher", "raised", "above", "over", "greater", "up on"),
+        *(
+            "more",
+            "likelier",
+            "commoner",
+            "high",
+            "higher",
+            "raised",
+            "above",
+            "over",
+            "greater",
+            "up on",
+        ),
         *("ahead of", "north of", "in excess of", "beyond", "clear of", "over-represented"),
         *("outstrips", "exceeds", "tops", "beats", "surpasses"),
     ]
 )
 _THAN_USUAL: Final = re.compile(
-    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|historical|customary|than most|stands? out"
+    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|historical"
+    r"|customary|than most|stands? out"
     r"|otherwise)\b",
     re.IGNORECASE,
 )

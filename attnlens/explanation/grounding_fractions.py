@@ -44,11 +44,13 @@ _EVERY: Final = re.compile(
     re.IGNORECASE,
 )
 _AGAINST: Final = re.compile(
-    rf"\b(?P<lost>{COUNT})(?:-to-| to |-|/)(?P<won>one|1)\b(?: (?P<side>against|on|shot|chance|outsider))?",
+    rf"\b(?P<lost>{COUNT})(?:-to-| to |-|/)(?P<won>one|1)\b(?: (?P<side>against|on|shot|chance"
+    rf"|outsider))?",
     re.IGNORECASE,
 )
 _LESS: Final = re.compile(
-    r"\b(?:less|fewer|rarer|lower|worse) than(?: an?)? ?$|\b(?:under|not even|not quite|barely) (?:an? )?$",
+    r"\b(?:less|fewer|rarer|lower|worse) than(?: an?)? ?$|\b(?:under|not even|not quite"
+    r"|barely) (?:an? )?$",
     re.IGNORECASE,
 )
 _MORE: Final = re.compile(
@@ -62,8 +64,10 @@ _PARTS: Final = {
 }  # fmt: skip
 # "A quarter of such balls", "a one-third chance": not "half of these balls", which were bowled.
 _PART: Final = re.compile(
-    rf"(?<!over )(?<!than )(?<!under )\b(?:(?P<some>an?|one|two|three)[ -])?(?P<part>(?:{'|'.join(_PARTS)})s?)"
-    r"(?:[ -](?:chance|probability|likelihood|shot)\b| of (?:the time|(?:all )?such|(?:these|those|the)"
+    rf"(?<!over )(?<!than )(?<!under )\b(?:(?P<some>an?|one|two"
+    rf"|three)[ -])?(?P<part>(?:{'|'.join(_PARTS)})s?)"
+    r"(?:[ -](?:chance|probability|likelihood|shot)\b| of (?:the time|(?:all )?such|(?:these|those"
+    r"|the)"
     r" (?:balls|deliveries) (?:would|should|ought))\b)",
     re.IGNORECASE,
 )
@@ -81,7 +85,7 @@ class Fraction:
     part: bool = False
 
     def fits(self, value: float, before: str = "") -> bool:
-        """Whether a probability is nearer to it than to its neighbours, or where a hedge puts it."""
+        """Whether a probability is nearer to it than to those beside, or as hedged."""
         share = self.some / self.many
         if _LESS.search(before):
             return 0.5 * share <= value <= 1.02 * share
@@ -89,7 +93,7 @@ class Fraction:
             return 0.98 * share <= value <= 2 * share
         if self.part:
             return abs(value - self.some / self.many) <= 0.12 * self.some / self.many + 0.005
-        near = 0.6 if self.some == 1 else 1.0
+        near = max(0.6 if self.some == 1 else 1.0, 0.06 * self.many)
         low = self.some / (self.many + near)
         high = self.some / max(self.many - near, 0.5)
         return low <= value <= high

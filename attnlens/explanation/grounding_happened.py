@@ -14,12 +14,14 @@ from attnlens.explanation.grounding_text import LABEL, NAME, Outcome
 
 _BROUGHT: Final = re.compile(
     r"(?:(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|"
-    r"what (?:came|happened|followed)|reality|history|fate|real life|the (?:scorer|scorebook|book|truth"
+    r"what (?:came|happened|followed)|reality|history|fate|real life|the (?:scorer|scorebook|book"
+    r"|truth"
     r"|upshot|next ball|game|match|umpire)|"
     rf"the (?:result|outcome|answer))|{NAME})(?: in the end| in fact| actually| then| duly"
     rf"| itself)? "
     r"(?:brought|was|went|delivered|served up|threw up|handed over|recorded|entered|noted|showed"
-    r"|finished (?:as|in)|fetched|cost|turned out(?: to be)?|ended (?:in|as|up as|with)|resulted in|went for"
+    r"|finished (?:as|in)|fetched|cost|turned out(?: to be)?|ended (?:in|as|up as|with)"
+    r"|resulted in|went for"
     r"|produced|"
     r"yielded|came(?: out)? as|proved(?: to be)?|became|gave|hit|struck|took|got|made|played out)"
     r"|\bin (?:the event|fact|reality),?|\bwhat happened (?:was|:)|\bactually(?:,| was)?|"
@@ -35,7 +37,8 @@ _TOP_BEFORE: Final = re.compile(
     r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top|(?:nothing|no other "
     r"outcome|no outcome|none)(?: \w+){0,3} (?:likelier|more (?:likely|probable))|best bet|safest"
     r" bet"
-    r"|first choice|money (?:is|goes) on|nod goes to|vote goes to|plumps? for|front-?runner|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
+    r"|first choice|money (?:is|goes) on|nod goes to|vote goes to|plumps? for|front-?runner"
+    r"|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
     r"|candidate))\b[^.;,()]{0,40}$",
     re.IGNORECASE,
 )
@@ -59,20 +62,25 @@ EVERY: Final = re.compile(
 )
 AMONG: Final = re.compile(r"^ (?:among|amongst|in) (?:them|these|those|it)\b", re.IGNORECASE)
 _ALONE_AFTER: Final = re.compile(
-    r"\b(?:in the (?:event|end)|as it (?:turned out|happened|was)|what (?:came|happened|followed)|the"
+    r"\b(?:in the (?:event|end)|as it (?:turned out|happened|was)|what (?:came|happened|followed)"
+    r"|the"
     r" (?:result|outcome|upshot|answer)|came next|sure enough|duly|in (?:fact|reality)|actually)\b",
     re.IGNORECASE,
 )
 _ONLY_IT: Final = re.compile(r"\b(?:only|nothing but|none but)(?: an?| the)? ?$", re.IGNORECASE)
 _IS_ABOVE: Final = re.compile(
-    r"^ (?:is|was|gets?|ranks?|rates?|has|stands|sits|comes?|being|rated)\b[^.;,]{0,24}\b(?:likelier|more"
+    r"^ (?:is|was|gets?|ranks?|rates?|has|stands|sits|comes?|being"
+    r"|rated)\b[^.;,]{0,24}\b(?:likelier|more"
     r" (?:likely|probable)|higher|ahead|above|better|bigger|larger)\b",
     re.IGNORECASE,
 )
 _BUT_ONE: Final = re.compile(
-    r"^ (?:outranks|beats|heads|leads|tops|is ahead of|is likelier than|outstrips) (?:everything|all|the"
-    r" (?:rest|field)|every(?: other)? \w+|the others) (?:but|except|bar|save)\b|^ (?:trails?|follows?|is behind"
-    r"|ranks? behind|sits behind) (?:only|just)\b|^ (?:comes (?:in )?(?:a \w+ )?|is |ranks )second\b",
+    r"^ (?:outranks|beats|heads|leads|tops|is ahead of|is likelier than|outstrips) (?:everything"
+    r"|all|the"
+    r" (?:rest|field)|every(?: other)? \w+|the others) (?:but|except|bar|save)\b|^ (?:trails?"
+    r"|follows?|is behind"
+    r"|ranks? behind|sits behind) (?:only|just)\b|^ (?:comes (?:in )?(?:a \w+ )?|is "
+    r"|ranks )second\b",
     re.IGNORECASE,
 )
 _ONLY: Final = re.compile(r"\W*(?:an?|the|just|only)?\s*", re.IGNORECASE)
@@ -89,8 +97,10 @@ _ALTERNATIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _RIVAL: Final = re.compile(
-    r"\b(?:(?:alternative|rival|challenger|competitor|runner-?up|second|closest|next) (?:to|of|behind"
-    r"|after)|other than|apart from|aside from|besides|bar|setting aside|behind|after)(?: an?| the)?"
+    r"\b(?:(?:alternative|rival|challenger|competitor|runner-?up|second|closest|next) (?:to|of"
+    r"|behind"
+    r"|after)|other than|apart from|aside from|besides|bar|setting aside|behind|after)(?: an?"
+    r"| the)?"
     r" ?$",
     re.IGNORECASE,
 )

@@ -38,7 +38,8 @@ _ODDS: Final = re.compile(
     rf"|:)? ?(?P<sign>[=<≤~]?) ?(?P<number>{NUMERAL})(?![%\d])"
 )
 _BASE_WORDS: Final = (
-    r"start(?:ed|s) (?:out )?(?:at|from|on)|open(?:ed|ing) (?:at|price)|historical(?:ly)?|customar(?:y|ily)|going rate"
+    r"start(?:ed|s) (?:out )?(?:at|from|on)|open(?:ed|ing) (?:at|price)|historical(?:ly)?"
+    r"|customar(?:y|ily)|going rate"
     r"|long-run|background rate|stock (?:figure|price)|as a rule|"
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
     r"par|starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
@@ -55,11 +56,14 @@ _AFTER_BASE: Final = re.compile(
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran|are|were|came)"
-    r"|(?:forecasts?|predictions?|calls?|estimates?|probabilities|figures|quotes) (?:in|within) (?:this"
+    r"|(?:forecasts?|predictions?|calls?|estimates?|probabilities|figures|quotes) (?:in"
+    r"|within) (?:this"
     r"|that|the same) (?:range|band|region|bracket|neighbourhood|bin|bucket|zone|class)"
     r"|(?:forecasts?|predictions?|estimates?|figures) (?:like|such as) (?:this|that|these)"
-    r"|come[s]? true|comes? off|came off|come to pass|materialis\w+|prov(?:ed|en|es) (?:right|correct)"
-    r"|on (?:such|similar|comparable|like) occasions|of (?:cases|occasions)|reliab\w+|came true|of the time|calibrat\w+|where it said|on record|"
+    r"|come[s]? true|comes? off|came off|come to pass|materialis\w+|prov(?:ed|en|es) (?:right"
+    r"|correct)"
+    r"|on (?:such|similar|comparable|like) occasions|of (?:cases|occasions)|reliab\w+|came true"
+    r"|of the time|calibrat\w+|where it said|on record|"
     r"track record|observed|in practice|forecasts? (?:of|at|near|like)|when (?:it|the model) "
     r"(?:says?|said|gives?|gave)|such (?:a )?(?:balls?|forecasts?|predictions?))\b",
     re.IGNORECASE,
@@ -97,7 +101,8 @@ _OF_TOP: Final = re.compile(
     r"\b(?:favou?rite|leader|front-?runner|likeliest|top (?:outcome|call|pick))'s ?$", re.IGNORECASE
 )
 _TOGETHER: Final = re.compile(
-    r"\b(?:between them|together|combined|jointly|in total|put together|add(?:s|ed|ing)? up|the two of them"
+    r"\b(?:between them|together|combined|jointly|in total|put together|add(?:s|ed|ing)? up"
+    r"|the two of them"
     r"|the pair|taken as one)\b",
     re.IGNORECASE,
 )
@@ -134,7 +139,8 @@ _INSTEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _BECOMES: Final = re.compile(
-    r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that|which),?|(?:leaves?|left|leaving"
+    r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that|which),?|(?:leaves?|left"
+    r"|leaving"
     r"|put(?:s|ting)?)(?: \w+){1,8} (?:on|at)) ?$",
     re.IGNORECASE,
 )
@@ -266,14 +272,11 @@ class Numbers:
             reading.hiding and any(one.expected for one in reading.outcomes)
         )
         told_after = reading.text[number.end :]
-        goes_on = reading.relation is not None and EVEN.search(reading.text)
+        goes_on = reading.relation is not None and bool(EVEN.search(reading.text))
         even = EVEN.search(before[-48:]) or EVEN.search(after)
         kind = relation_in(reading.text)
-        goes_on = goes_on or (
-            reading.relation is not None
-            and _NOTICE.search(reading.sentence)
-            and not (reading.hiding or _CHANCE_WORDS.search(reading.text))
-        )
+        if reading.relation is not None and _NOTICE.search(reading.sentence):
+            goes_on = goes_on or not (reading.hiding or _CHANCE_WORDS.search(reading.text))
         if (
             (goes_on and not reading.outcomes)
             or (even and (kind or _NOTICE.search(reading.text)))
@@ -359,8 +362,10 @@ class Numbers:
         for one in reading.outcomes:
             gap = reading.text[number.end : one.start] if one.start >= number.end else None
             if gap is not None and re.fullmatch(
-                r" ?(?:(?:chances?|probabilit(?:y|ies)|likelihood) ?)?(?:(?:quoted|given|assigned|allotted"
-                r"|offered|forecast|predicted|reserved|attached|awarded|set aside) )?(?:of|for|that it is|on"
+                r" ?(?:(?:chances?|probabilit(?:y|ies)|likelihood) ?)?(?:(?:quoted|given|assigned"
+                r"|allotted"
+                r"|offered|forecast|predicted|reserved|attached|awarded|set aside) )?(?:of|for"
+                r"|that it is|on"
                 r"|to)?(?: an?| the)? ?",
                 gap,
             ):

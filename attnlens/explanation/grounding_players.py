@@ -21,9 +21,12 @@ _TO: Final = re.compile(
     rf"[^.;]{{0,24}}? to ({NAME})"
 )
 _FACES: Final = re.compile(
-    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike (?:against|to|for)|up against|"
-    rf"(?:to|will|must|can) (?:face|receive|play|negotiate|meet)|(?:will be|is) the one to (?:deal with|face|receive)|"
-    rf"(?:to )?(?:deals?|dealing|contends?|contending) with|takes? on|taking on|confronts?|confronting|"
+    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike (?:against|to|for)"
+    rf"|up against|"
+    rf"(?:to|will|must|can) (?:face|receive|play|negotiate|meet)|(?:will be"
+    rf"|is) the one to (?:deal with|face|receive)|"
+    rf"(?:to )?(?:deals?|dealing|contends?|contending) with|takes? on|taking on|confronts?"
+    rf"|confronting|"
     rf"squar(?:es?|ing) up to|"
     rf"batting against|taking guard (?:to|against)|t(?:akes|ook) guard (?:to|against))) ({NAME})"
     rf"|({NAME}) (?:saw|hit|took|struck|got|had|made|played)\b"
@@ -41,20 +44,25 @@ _AT_LABEL: Final = re.compile(
     rf"({NAME}) (bowled|delivered|sent down|faced|played|received) (?:ball |delivery )?({LABEL})"
 )
 _BROUGHT_ON: Final = re.compile(
-    rf"({NAME}) (?:have |had |has )?(?:now |just )?(?:turn(?:ed)? to|br(?:ing|ought) (?:on|back)|call(?:ed)? (?:on|upon)"
-    rf"|throw(?:n)? the ball to|threw the ball to|hand(?:ed)? (?:the ball |it )?(?:over )?to|opt(?:ed)? for|entrust(?:ed)?"
+    rf"({NAME}) (?:have |had |has )?(?:now |just )?(?:turn(?:ed)? to|br(?:ing|ought) (?:on|back)"
+    rf"|call(?:ed)? (?:on|upon)"
+    rf"|throw(?:n)? the ball to|threw the ball to|hand(?:ed)? (?:the ball |it )?(?:over )?to"
+    rf"|opt(?:ed)? for|entrust(?:ed)?"
     rf"|gone (?:to|with)|go (?:to|with)|rel(?:y|ied) on) ({NAME})"
 )
 _ELSEWHERE: Final = re.compile(
     r"\b(?:before|after|since|until|following|earlier than|replac\w+|partner\w*)\b", re.IGNORECASE
 )
 _OUT: Final = re.compile(
-    rf"({NAME}) (?:had|removed|dismissed|bowled|trapped|castled|got rid of|accounted for|got) ({NAME})"
+    rf"({NAME}) (?:had|removed|dismissed|bowled|trapped|castled|got rid of|accounted for"
+    rf"|got) ({NAME})"
     rf"|({NAME}) (?:the man out|the victim|departing|the one to go|its victim)"
 )
 _DID: Final = (
-    r"(?:hit|struck|took|tak(?:es|ing)|remov(?:ed|es)|dismiss(?:ed|es)|bowl(?:ed|s)|fac(?:ed|es)|fell|out"
-    r"|mad[ea]|scored|drove|pulled|cut|swept|edged|smashed|blocked|defended|left|missed|cleared|conceded"
+    r"(?:hit|struck|took|tak(?:es|ing)|remov(?:ed|es)|dismiss(?:ed|es)|bowl(?:ed|s)|fac(?:ed|es)"
+    r"|fell|out"
+    r"|mad[ea]|scored|drove|pulled|cut|swept|edged|smashed|blocked|defended|left|missed|cleared"
+    r"|conceded"
     r"|delivered|account(?:ed|s) for|trapped|castled|sent|got)\b"
 )
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
@@ -311,7 +319,7 @@ class Players:
                 yield self._wrong(sentence, sign, problem, "bowler")
 
     def _at_labels(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
-        """Who bowled or faced a ball that is named by its label; who was brought on for this one."""
+        """Who bowled or faced a ball that is named by its label; who is brought on now."""
         history = self._facts.history
         for match in _AT_LABEL.finditer(text):
             role = "bowler" if match[2] in ("bowled", "delivered", "sent down") else "batter"
@@ -361,7 +369,8 @@ class Players:
                 said = self._vocabulary.plain(sign)
                 yield Unsupported(sentence, said, "name", problem, past["bowler"], at)
         for match in re.finditer(
-            rf"\b(?:account(?:ed|s) for|remov(?:ed|es)|dismiss(?:ed|es)|got rid of|wicket of|bowled|trapped"
+            rf"\b(?:account(?:ed|s) for|remov(?:ed|es)|dismiss(?:ed|es)|got rid of|wicket of"
+            rf"|bowled|trapped"
             rf"|castled|victim was|the end of|(?:hit|struck|taken|smashed) (?:off|by)) ({NAME})",
             text,
         ):

@@ -13,7 +13,8 @@ from attnlens.explanation.grounding_units import Number
 
 _PARTS: Final = re.compile(
     r"[,;] (?:and|but|with|while|whereas|although|though|yet|against)\b|;|\b(?:while|whereas|but)\b"
-    r"|,? and (?=(?:through|by|it|that|from|on account|because|thanks)\b)|, (?=(?:through|by|from)\b)",
+    r"|,? and (?=(?:through|by|it|that|from|on account|because|thanks)\b)|, (?=(?:through|by"
+    r"|from)\b)",
     re.IGNORECASE,
 )
 _ONTO: Final = re.compile(
@@ -22,7 +23,8 @@ _ONTO: Final = re.compile(
     re.IGNORECASE,
 )
 _GAP: Final = re.compile(
-    r"\b(?:gap|difference|margin|distance|lead|leads|between|separat\w+|apart|behind|ahead of|clear of"
+    r"\b(?:gap|difference|margin|distance|lead|leads|between|separat\w+|apart|behind|ahead of"
+    r"|clear of"
     r"|adrift|advantage)\b",
     re.IGNORECASE,
 )

@@ -18,7 +18,10 @@ _TOTAL: Final = (
     rf"(?:\d{{1,3}}/\d{{1,2}}(?!\d)|\d{{1,3}} (?:for|without) (?:the loss of )?(?:no\b|{COUNT}))"
 )
 _RATE: Final = r"\d{1,2}(?:\.\d+)? (?:runs )?(?:an|per|every) over"
-_FILL: Final = r"(?:(?!\b(?:against|off|from|by|while|whereas|but|concede|conceding)\b)[^;%\ue100-\uf8ff]){0,44}?"
+_FILL: Final = (
+    r"(?:(?!\b(?:against|off|from|by|while|whereas|but|concede|conceding)\b)"
+    r"[^;%\ue100-\uf8ff]){0,44}?"
+)
 _HELD: Final = (
     r"(?!(?:them\b|their|reduc|restrict|held|kept|pegged|conced|against|bowl|who have)\w*\b)"
 )
@@ -26,12 +29,15 @@ _BATS_AFTER: Final = re.compile(
     rf"^,?(?: {_HELD}[a-z']+){{0,5}}? {_TOTAL}|"
     rf"^(?:,|'s?| who| are| is| were| was| have| has| had| having| now| been| currently| already)*"
     rf" (?:(?:at|on|standing at|sitting (?:at|on)|placed at|poised at) )?(?:{_TOTAL}"
-    rf"|(?:made|making|mov(?:ed?|ing)|got|gone|going|crawl(?:ed|ing)?|rac(?:ed?|ing)|rattl(?:ed|ing)"
+    rf"|(?:made|making|mov(?:ed?|ing)|got|gone|going|crawl(?:ed|ing)?|rac(?:ed?|ing)|rattl(?:ed"
+    rf"|ing)"
     rf"|reach(?:ed|ing)?|progress(?:ed|ing)?|advanc(?:ed|ing)|climb(?:ed|ing)?|motor(?:ed|ing)?"
     rf"|cruis(?:ed?|ing)|scor(?:ed|ing)|post(?:ed|ing)?|compil(?:ed|ing)|amass(?:ed|ing)?|put on"
-    rf"|trundl(?:ed|ing)|travel(?:led|ling)|ticking|rolling|carried|stumbl(?:ed|ing)|slump(?:ed|ing)?"
+    rf"|trundl(?:ed|ing)|travel(?:led|ling)|ticking|rolling|carried|stumbl(?:ed|ing)|slump(?:ed"
+    rf"|ing)?"
     rf"|limp(?:ed|ing)?){_FILL} (?:{_TOTAL}|{_RATE})"
-    rf"|(?:los[et]|losing) (?:{COUNT}|a|another|both|early|their) (?:\w+ )?(?:wickets?|batters?|batsmen)"
+    rf"|(?:los[et]|losing) (?:{COUNT}|a|another|both|early|their) (?:\w+ )?(?:wickets?|batters?"
+    rf"|batsmen)"
     rf"|(?:batting|at the crease|in the chase|chasing|chase|in reply|replying|on the chase|pursuing"
     rf"|need(?:ing|s)?|requir(?:e|es|ing)|want(?:ing)? \d|still (?:need|require|want))\b"
     rf"|(?:score|scoring|progress|run) at {_RATE}"
@@ -41,12 +47,15 @@ _BATS_AFTER: Final = re.compile(
 )
 _BOWLS_AFTER: Final = re.compile(
     rf"^(?:,|'s?| who| are| is| were| was| have| has| had| having| now| been| currently| already)*"
-    rf" (?:conced(?:e|es|ed|ing)|leak(?:s|ed|ing)?|g(?:iving|iven) (?:up|away)|g[ai]ves? (?:up|away)|ship(?:ped|ping)"
+    rf" (?:conced(?:e|es|ed|ing)|leak(?:s|ed|ing)?|g(?:iving|iven) (?:up|away)|g[ai]ves? (?:up"
+    rf"|away)|ship(?:ped|ping)"
     rf"|bowling|in the field|fielding|defend(?:ing|s)?|with the ball|bowl(?:s)?\b"
     rf"|(?:turn(?:ed|ing)? to|br(?:ing|ings|ought|inging) (?:on|back)|call(?:ed|ing)? (?:on|upon)"
     rf"|thrown? the ball to|threw the ball to|hand(?:ed|ing)? (?:the ball |it )?(?:over )?to"
-    rf"|opt(?:ed|ing)? for|entrust(?:ed|ing)?|go(?:ing|ne)? (?:to|with)|rel(?:y|ying|ied) on) {NAME}"
-    rf"|(?:restrict|contain|keep|kept|hold|held|peg|reduc)\w* |t(?:aken|ook|aking) (?:{COUNT}|a|another)"
+    rf"|opt(?:ed|ing)? for|entrust(?:ed|ing)?|go(?:ing|ne)? (?:to|with)|rel(?:y|ying"
+    rf"|ied) on) {NAME}"
+    rf"|(?:restrict|contain|keep|kept|hold|held|peg|reduc)\w* |t(?:aken|ook|aking) (?:{COUNT}|a"
+    rf"|another)"
     rf" (?:\w+ )?wickets?|(?:bowling )?attack|bowlers?|fielders|defence|bowling)\b",
     re.IGNORECASE,
 )
@@ -57,14 +66,17 @@ _BATS_BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 _TO_TOTAL: Final = re.compile(
-    rf"^(?: side| team| innings)?(?: up| along| on)?,? (?:to|at|on|through to|as far as|reach|standing"
+    rf"^(?: side| team| innings)?(?: up| along| on)?,? (?:to|at|on|through to|as far as|reach"
+    rf"|standing"
     rf" at|sitting at) (?:a score of |the score of )?{_TOTAL}",
     re.IGNORECASE,
 )
 _OWN_BEFORE: Final = re.compile(
-    rf"\b(?:(?P<bats>(?:innings|score|total|chase|reply|run rate|scoring rate|batters?|batsmen) (?:of|for|by|from)"
+    rf"\b(?:(?P<bats>(?:innings|score|total|chase|reply|run rate|scoring rate|batters?"
+    rf"|batsmen) (?:of|for|by|from)"
     rf"|(?:made|scored|posted|compiled) by|(?:{_RATE}|{_TOTAL})(?: so far| now)?,? (?:for|by))"
-    rf"|(?P<bowls>(?:bowling|attack|bowlers?|fielders) (?:of|for|by|from)|(?:conceded|bowled|leaked|sent down) by))"
+    rf"|(?P<bowls>(?:bowling|attack|bowlers?|fielders) (?:of|for|by|from)|(?:conceded|bowled"
+    rf"|leaked|sent down) by))"
     rf" (?:the )?$",
     re.IGNORECASE,
 )

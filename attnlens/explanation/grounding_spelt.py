@@ -20,7 +20,10 @@ _VALUES: Final = {
     "fourty": 40,
 }
 _DIGIT: Final = rf"(?:{'|'.join(_ONES[:10])}|nought)"
-_SMALL: Final = rf"(?:(?:{'|'.join(_TENS)}|fourty)(?:[- ](?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES))}|nought)"
+_TEN: Final = rf"(?:{'|'.join(_TENS)}|fourty)"
+_SMALL: Final = (
+    rf"(?:{_TEN}(?:[- ](?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES))}|nought)"
+)
 _UNIT: Final = (
     r"(?:percentage[ -]points?|per ?cent(?:age[ -]points?)?|%|points?|bits?|nats?"
     r"|(?:runs )?(?:an|per) over)(?!\w)"
@@ -48,8 +51,10 @@ _HALF: Final = re.compile(r"\bhalf an? (?P<unit>per ?cent|percentage[ -]point|po
 _POINTS: Final = re.compile(r"\d (?:percentage )?points?\b|\dpp\b", re.IGNORECASE)
 _BARE: Final = re.compile(
     r"(?P<verb>\b(?:los(?:es?|ing)|gain(?:s|ed|ing)?|lost|adds?|added|adding|subtracts?|subtracted"
-    r"|tak(?:es?|ing)|took|costs?|cost|giv(?:es?|ing)|gave|lifts?|cuts?|trims?|sheds?|put(?:s|ting)?"
-    r"|contribut\w+|accounts? for|accounting for|responsible for|behind|worth|(?:raised|lifted|lowered|cut"
+    r"|tak(?:es?|ing)|took|costs?|cost|giv(?:es?|ing)|gave|lifts?|cuts?|trims?|sheds?|put(?:s"
+    r"|ting)?"
+    r"|contribut\w+|accounts? for|accounting for|responsible for|behind|worth|(?:raised|lifted"
+    r"|lowered|cut"
     r"|trimmed|reduced|boosted|rais\w+|lower\w+|reduc\w+|boost\w*|push\w*|pull\w*|drag\w*|nudg\w*"
     r"|mov\w+)(?: it| that| them)?(?: up| down| back)? by"
     r"|(?:up|down|back) by|(?:a further|another|an extra|by only|by just|only|just)) )"

@@ -46,8 +46,10 @@ _REST: Final = re.compile(
     re.IGNORECASE,
 )
 _THE_BALLS: Final = re.compile(
-    rf"\b(?!one\b|1\b)({COUNT}) (?:(?!of\b|heads?\b|claims?\b|scales?\b)\w+ ){{0,3}}(?:balls|deliveries)"
-    rf"(?:(?: (?!of\b|off\b|from\b|before\b|after\b|until\b|since\b|to\b|ago\b)[a-z']+){{0,6}}[,:(-]?"
+    rf"\b(?!one\b|1\b)({COUNT}) (?:(?!of\b|heads?\b|claims?\b|scales?\b)\w+ ){{0,3}}(?:balls"
+    rf"|deliveries)"
+    rf"(?:(?: (?!of\b|off\b|from\b|before\b|after\b|until\b|since\b|to\b"
+    rf"|ago\b)[a-z']+){{0,6}}[,:(-]?"
     rf" ?(?:\(|at |namely |were |are )?) ?\(?(?P<list>{LABELS})",
     re.IGNORECASE,
 )

@@ -117,7 +117,7 @@ _ANEW: Final = re.compile(r",|(?:and|but|so|or|yet|then|for)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence; ``host`` is what comes before an aside between dashes, in its clause."""
+    """A part of a sentence; ``host`` is what comes before it, where it is an aside."""
 
     text: str
     host: str | None = None
@@ -212,7 +212,8 @@ OUTCOMES: Final = tuple(
         ("wd", r"\bwides\b|\b(?:a|an|the|another|one|that|called) wide\b(?! (?:of|range|margin))"),
         (
             "0",
-            r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless|blank) (?:ball|delivery)\b|\bno run\b",
+            r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless|blank) (?:ball"
+            r"|delivery)\b|\bno run\b",
         ),
         (
             "1",
@@ -232,7 +233,8 @@ OUTCOMES: Final = tuple(
         ),
         (
             "5",
-            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)"
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top"
+            r"| \d)"
             r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
@@ -250,19 +252,22 @@ OUTCOMES: Final = tuple(
             r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:.!])"
             r"|\bsix(?= (?:at |on |has |is )?\d+(?:\.\d+)? ?(?:%|per ?cent))"
             r"|\b(?:a|the|another) maximum\b(?! of| \w+ of)|\bmaximums\b"
-            r"|(?:\bclear(?:s|ed|ing) |(?<!or )(?<!to )\bover )the (?:ropes?|fence|boundary)\b|\binto the (?:stands?|crowd)\b",
+            r"|(?:\bclear(?:s|ed|ing) |(?<!or )(?<!to )\bover )the (?:ropes?|fence|boundary)\b"
+            r"|\binto the (?:stands?|crowd)\b",
         ),
         ("boundary", r"\bboundar(?:y|ies)\b|(?<=the )(?:ropes?|fence)\b"),
         (
             "W",
-            r"\bwickets?\b|\bdismissals?\b|\bdismissed\b|\b(?:a|the|another|his|her) (?:scalp|breakthrough)\b",
+            r"\bwickets?\b|\bdismissals?\b|\bdismissed\b|\b(?:a|the|another|his|her) (?:scalp"
+            r"|breakthrough)\b",
         ),
     )
 )
 _NOTATION: Final = re.compile(r"\bP\s?\(\s?(bye|byes|wd|nb|wide|no-ball|wicket|W|[0-6])\s?\)")
 _NOTED: Final = {"byes": "bye", "wide": "wd", "no-ball": "nb", "wicket": "W"}
 _EXPECTED: Final = re.compile(
-    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation|that|those|figure"
+    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation|that|those"
+    r"|figure"
     r"|price|rating) "
     r"(?:of|for|at)(?: \w+){0,2} ?$|(?:likelier|likely|likeliest|expects?|expecting|leans? to|"
     r"backs?|favou?rs?|predicts?|towards?) ?(?:\w+ )?$",

@@ -27,14 +27,17 @@ _HELD: Final = (
     rf"|(?:sound|solid|safe|robust|credible|reliable|convincing|trustworthy|well-founded|genuine"
     rf"|verified|proper) {_STORY}"
     r"|mov(?:ed|es) the needle|left (?:its|their|a) mark|had (?:a|some|any) (?:real )?bearing"
-    r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:firm|strong|solid|clear|good|convincing|sound|plain)"
+    r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:firm|strong|solid|clear|good|convincing|sound"
+    r"|plain)"
     r"|(?:there is|there's|we have|has|have|gives?|offers?) (?:\w+ )?evidence (?:that|for|of)"
     r"|(?:vouch(?:es|ed)?|speaks?|spoke) for (?:it|this|that|them)"
-    r"|(?:luck|chance|coincidence) (?:alone )?(?:cannot|can't|could not|does not|doesn't|won't) (?:explain|account|manage|do)"
+    r"|(?:luck|chance|coincidence) (?:alone )?(?:cannot|can't|could not|does not|doesn't"
+    r"|won't) (?:explain|account|manage|do)"
     r"|(?:rules?|ruled|ruling) out (?:luck|chance|coincidence)"
     r"|holds? (?:good|water|true)|held (?:good|water|true)|checks? out|checked out|passes muster"
     r"|(?:withstands?|withstood) (?:\w+ )?(?:test\w*|scrutiny|check\w*)"
-    r"|(?:does|did|matters?|mattered|counts?|counted|do) more (?:[\w ]{0,32})?than (?:hiding|masking"
+    r"|(?:does|did|matters?|mattered|counts?|counted|do) more (?:[\w ]{0,32})?than (?:hiding"
+    r"|masking"
     r"|removing|covering)?(?: ?(?:an?|any|the))? ?(?:arbitrary|random\w*|other|equal|similar|chance"
     r"|control)(?: \w+)?"
     r"|(?:outdo(?:es)?|outdid|outperform(?:s|ed)?|beats?|exceeds?|exceeded|surpass(?:es|ed)?"
@@ -44,20 +47,25 @@ _HELD: Final = (
     r"|(?:thumbs|given) (?:the )?(?:green light|thumbs up)"
 )
 _FELL: Final = (
-    r"(?:no|little|scant|insufficient|not enough|precious little|hardly any|without) (?:\w+ )?evidence"
-    r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:thin|weak|scant|lacking|missing|wanting|flimsy|slim)"
+    r"(?:no|little|scant|insufficient|not enough|precious little|hardly any"
+    r"|without) (?:\w+ )?evidence"
+    r"|evidence (?:is|was|looks|seems) (?:\w+ )?(?:thin|weak|scant|lacking|missing|wanting|flimsy"
+    r"|slim)"
     r"|(?:cannot|can't|could not|does not|doesn't) (?:rule out|exclude) (?:luck|chance|coincidence)"
-    r"|(?:would|could|might|will)(?: have)? (?:do|done) (?:just|every bit|exactly|quite)? ?(?:as (?:well|much)|the same)"
+    r"|(?:would|could|might|will)(?: have)? (?:do|done) (?:just|every bit|exactly"
+    r"|quite)? ?(?:as (?:well|much)|the same)"
     r"|(?:is|are|was|were|be|looks?|seems?|perhaps|possibly|merely|just|only) (?:an? )?(?:fluke"
     r"|accident|noise|guesswork)"
     rf"|(?:unsafe|shaky|flimsy|doubtful|dubious|questionable|unreliable|unconvincing|unfounded"
     rf"|baseless|weak|thin) {_STORY}"
-    r"|(?:does|do|did|has|had|matters?|mattered|counts?|counted) (?:no|not|nothing|little|hardly) (?:do )?"
+    r"|(?:does|do|did|has|had|matters?|mattered|counts?|counted) (?:no|not|nothing|little"
+    r"|hardly) (?:do )?"
     r"(?:more|better) (?:[\w ]{0,32})?than"
     r"|inconclusive|unsubstantiated|unverified|unestablished|unconvincing|unfounded"
     r"|no (?:better|different) (?:from|than|to)(?= (?:any|other|an|the|hiding|masking|random|balls"
     r"|those|picking|guess|a))"
-    r"|falls? short of (?:the bar|significance|proof|the mark)|fell short of (?:the bar|significance"
+    r"|falls? short of (?:the bar|significance|proof|the mark)|fell short of (?:the bar"
+    r"|significance"
     r"|proof|the mark)"
     r"|(?:came|comes) (?:back|up) (?:empty|negative|blank|short)|(?:comes|came|amounts?|amounted)"
     r" to nothing|fails? to (?:clear|convince|hold|stand|bear|establish|show|match)"
@@ -91,7 +99,8 @@ _VERDICTS: Final = (
         PICTURE,
         r"\b(?:a|only a|just a|no more than a) picture\b|\b(?:was|were|is|are)? ?(?:not|never"
         r"|un)[ -]?tested\b|\b(?:was|were|is|are) (?:never|not) put to (?:the|a|any) test\b"
-        r"|\b(?:no|without an?y?) (?:test|check) (?:was|were|has been|is|ran|could be) ?(?:run|made|done"
+        r"|\b(?:no|without an?y?) (?:test|check) (?:was|were|has been|is|ran|could be) ?(?:run"
+        r"|made|done"
         r"|carried out|possible)?\b|\bfor illustration\b|\billustrati(?:on|ve) only\b"
         r"|\bwent untested\b|\bunchecked\b",
     ),
@@ -112,7 +121,8 @@ _VERDICTS: Final = (
     ),
 )
 DENIED: Final = re.compile(
-    rf"\b{_NO}(?: \w+){{0,2}} ?$|\b(?:lacks?|lacking|fails? to|failed to) (?:\w+ ){{0,2}}$|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead"
+    rf"\b{_NO}(?: \w+){{0,2}} ?$|\b(?:lacks?|lacking|fails? to|failed to) (?:\w+ ){{0,2}}$"
+    rf"|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead"
     rf" of) ?$",
     re.IGNORECASE,
 )
