@@ -31,7 +31,8 @@ FRACTION: Final = re.compile(
 )
 _REPEATED: Final = re.compile(
     rf"\b(?:bowled|repeated|played(?: out)?|faced|replayed|run|happened|sent down|delivered|tried"
-    rf"|rerun|re-run)(?: again)? (?P<many>{_MANY}) times\b[^.;]{{0,60}}?\b(?<!a )(?P<some>{_SOME})\b"
+    rf"|rerun|re-run)(?: again)? (?P<many>{_MANY}) times\b[^.;]{{0,60}}?\b(?<!a"
+    rf" )(?P<some>{_SOME})\b"
     rf"(?: of (?:them|those|these))?(?! times| runs?| balls?)"
     rf"|\b(?:of|out of|in|from|for) (?:every|each) (?P<many2>{_MANY}) {_NOUN}[^.;]{{0,60}}?"
     rf"\b(?<!a )(?P<some2>{_SOME})\b(?! runs?)"
