@@ -95,6 +95,13 @@ PAIRS = (
     ("When Harrowgate bowled 6.6, it went for six.", "When Mbekwane bowled 6.6, it went for six."),
     ("Ball 6.5 was a four, with Wetherspring on strike to Harrowgate.",
      "Ball 6.5 was a four, with Wetherspring on strike to Mbekwane."),
+    ("A single has a probability of 0.42.", "A single has a probability of 0.43."),
+    ("A dot ball is expected less than half the time.",
+     "A dot ball is expected just over half the time."),
+    ("The attention to 4.5, 4.3, 3.6 and 3.1 had a measurable influence.",
+     "The attention to 4.5, 4.3, 3.6 and 3.1 had no measurable influence."),
+    ("Neither 7.1, 6.6, 6.5 and 6.4 nor anything like them passed the test.",
+     "Surely 7.1, 6.6, 6.5 and 6.4 passed the test."),
     # How often such calls come true.
     ("Forecasts in this range - 42% on average for a single - have come true 42% of the time.",
      "Forecasts in this range - 42% on average for a single - have come true 52% of the time."),

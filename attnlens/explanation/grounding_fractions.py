@@ -65,9 +65,10 @@ _PARTS: Final = {
 }  # fmt: skip
 # "A quarter of such balls", "a one-third chance": not "half of these balls", which were bowled.
 _PART: Final = re.compile(
-    rf"(?<!over )(?<!than )(?<!under )\b(?:(?P<some>an?|one|two"
+    rf"\b(?:(?P<some>an?|one|two"
     rf"|three)[ -])?(?P<part>(?:{'|'.join(_PARTS)})s?)"
-    r"(?:[ -](?:chance|probability|likelihood|shot)\b| of (?:the time|(?:all )?such|(?:these|those"
+    r"(?:[ -](?:chance|probability|likelihood|shot)\b| (?:of )?the time\b| of (?:(?:all )?such"
+    r"|(?:these|those"
     r"|the)"
     r" (?:balls|deliveries) (?:would|should|ought))\b)",
     re.IGNORECASE,

@@ -75,6 +75,9 @@ _RECORD: Final = re.compile(
 _NOUN: Final = re.compile(
     rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,|:| here)? ({NAME})", re.IGNORECASE
 )
+_IS_NOUN: Final = re.compile(
+    rf"({NAME}),? (?:is|was|,|as) (?:the )?(bowler|non-striker|striker|batter|batsman)\b(?!'s)"
+)
 _ACTS: Final = re.compile(
     rf"({NAME}) (?:\w+ly )?(bowls\b|is bowling\b|has the ball|is (?:batting|facing|on strike)|on "
     rf"strike|bats\b|faces\b)"
@@ -283,6 +286,11 @@ class Players:
                 names += [one["bowler" if roles == ("bowler",) else "batter"] for one in history]
             if not self._is(match[2], *names):
                 yield self._wrong(sentence, match.group(), f"is not the {match[1]}", roles[0])
+        for match in _IS_NOUN.finditer(text):
+            roles = _ROLES[match[2].lower()]
+            names = [ball[role] for role in roles]
+            if not (places or _PAST.search(text)) and not self._is(match[1], *names):
+                yield self._wrong(sentence, match.group(), f"is not the {match[2]}", roles[0])
         for match in _ACTS.finditer(text):
             role = "bowler" if "bowl" in match[2] or "has the ball" in match[2] else "batter"
             here = {ball[role], *(history[at][role] for at in places)}

@@ -47,6 +47,13 @@ _EACH: Final = re.compile(r"\b(?:respectively|in that order|in turn)\b", re.IGNO
 _LISTED: Final = re.compile(
     r"(?<![\d.])(\d+(?:\.\d+)?)(,? and (?:\d+(?:\.\d+)?) ?(?:%|per ?cent))", re.IGNORECASE
 )
+# "A probability of 0.51"; a label has one digit after its point.
+_CHANCE: Final = re.compile(r"\b(?:probabilit|chance|likelihood|odds)", re.IGNORECASE)
+_DECIMAL: Final = re.compile(
+    r"(?P<said>\b(?:of|is|at|to|from|was|be|by|than|against|versus|as|=|:) )"
+    r"(?P<number>0\.(?P<digits>\d{2,3}))(?![\d%]|\.\d| ?(?:per|points?|nats?|bits?))",
+    re.IGNORECASE,
+)
 _HALF: Final = re.compile(r"\bhalf an? (?P<unit>per ?cent|percentage[ -]point|point)\b", re.I)
 _POINTS: Final = re.compile(r"\d (?:percentage )?points?\b|\dpp\b", re.IGNORECASE)
 _BARE: Final = re.compile(
@@ -88,6 +95,11 @@ def in_digits(text: str) -> tuple[str, dict[str, str]]:
     def shared(match: re.Match[str]) -> str:
         return f"{_value(match['number'])}{match['link']}"
 
+    def decimal(match: re.Match[str]) -> str:
+        digits = match["digits"]
+        told = f"{int(digits[:2])}.{digits[2:]}%" if digits[2:] else f"{int(digits)}%"
+        return match["said"] + put(told, match["number"])
+
     def bare(match: re.Match[str]) -> str:
         return match["verb"] + put(f"{match['number']} points", match["number"])
 
@@ -95,6 +107,8 @@ def in_digits(text: str) -> tuple[str, dict[str, str]]:
     text = _COMPOUND.sub(lambda match: put(str(_value(match.group())), match.group()), text)
     if _EACH.search(text):
         text = _LISTED.sub(r"\1%\2", text)
+    if _CHANCE.search(text):
+        text = _DECIMAL.sub(decimal, text)
     first = _POINTS.search(text)
     if first is not None:
         head, rest = text[: first.end()], text[first.end() :]

@@ -42,7 +42,9 @@ _HELD: Final = (
     r"|control)(?: \w+)?"
     r"|(?:outdo(?:es)?|outdid|outperform(?:s|ed)?|beats?|exceeds?|exceeded|surpass(?:es|ed)?"
     r"|outweigh(?:s|ed)?) (?:[\w ]{0,24}\b)?(?:random|arbitrary|control|other) \w+"
-    r"|(?:a )?real (?:effect|influence|difference)|more than (?:a )?(?:fluke|accident|noise|luck)"
+    r"|(?:an? )?(?:real|demonstrable|measurable|genuine|clear|definite|proven) (?:effect|influence"
+    r"|difference|impact)|exceed(?:s|ed|ing)? (?:what )?(?:chance|luck)|more than (?:a )?(?:fluke"
+    r"|accident|noise|luck)"
     r"|(?:is|are|was|were) (?:no|not an?|hardly an?) (?:fluke|accident|coincidence)"
     r"|(?:thumbs|given) (?:the )?(?:green light|thumbs up)"
 )
@@ -126,6 +128,7 @@ DENIED: Final = re.compile(
     rf" of) ?$",
     re.IGNORECASE,
 )
+_NONE_OF: Final = re.compile(r"\W*(?:neither|none|nothing|not one|not a single)\b", re.I)
 _MATTERED: Final = re.compile(r"difference|needle|mark$|bearing")
 _CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
 _SUPPOSED: Final = re.compile(
@@ -159,6 +162,7 @@ def verdicts_in(text: str) -> list[tuple[str, str]]:
                 continue
             if verdict == SUPPORTED and (
                 DENIED.search(text[: match.start()])
+                or _NONE_OF.match(text)
                 or (_MATTERED.search(match.group()) and _CANNOT.search(text[: match.start()]))
             ):
                 found.append((match.start(), NOT, match.group()))
