@@ -8,11 +8,11 @@ tells how often.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attnlens.explanation.grounding_balls import Balls
-from attnlens.explanation.grounding_claims import check_claims, verdicts_in
+from attnlens.explanation.grounding_claims import check_claims
 from attnlens.explanation.grounding_clause import Reading, read_clause
 from attnlens.explanation.grounding_counts import Counts
 from attnlens.explanation.grounding_directions import Directions
@@ -20,7 +20,9 @@ from attnlens.explanation.grounding_facts import Facts, Unsupported, as_data
 from attnlens.explanation.grounding_names import Vocabulary, check_names, vocabulary_of
 from attnlens.explanation.grounding_numbers import Numbers
 from attnlens.explanation.grounding_players import Players
+from attnlens.explanation.grounding_spelt import in_digits
 from attnlens.explanation.grounding_text import clauses_of, lines_of, sentences_of
+from attnlens.explanation.grounding_verdicts import verdicts_in
 
 __all__ = ["Checker", "Unsupported", "check_grounding"]
 
@@ -67,14 +69,19 @@ class Checker:
         """Each sentence of a text, with what is unsupported in it."""
         last: Reading | None = None
         for line in lines_of(self._vocabulary.named(text), self._vocabulary.marked):
-            for sentence in sentences_of(line):
-                plain = self._vocabulary.plain(sentence)
+            for told in sentences_of(line):
+                plain = self._vocabulary.plain(told)
+                sentence, spelt = in_digits(told)
                 found: list[Unsupported] = []
                 for rank, clause in enumerate(clauses_of(sentence)):
-                    last = read_clause(clause.text, sentence, self._facts, last)
-                    found += self._clause(last, plain)
+                    if clause.host is None:
+                        reading = last = read_clause(clause.text, sentence, self._facts, last)
+                    else:
+                        host = read_clause(clause.host, sentence, self._facts, last)
+                        reading = read_clause(clause.text, sentence, self._facts, host)
+                    found += self._clause(reading, plain)
                     found += check_names(clause, self._facts, self._vocabulary, plain, rank == 0)
-                yield plain, self._shown(found)
+                yield plain, self._shown(found, spelt)
 
     def _clause(self, reading: Reading, plain: str) -> Iterator[Unsupported]:
         yield from self._players.check(reading.text, plain, reading.places if reading.named else ())
@@ -84,13 +91,12 @@ class Checker:
         yield from check_claims(reading, self._facts, verdicts_in(reading.text), plain)
         yield from self._directions.check(reading, plain)
 
-    def _shown(self, found: Iterable[Unsupported]) -> list[Unsupported]:
-        """Each once, names as they were written."""
+    def _shown(self, found: Iterable[Unsupported], spelt: Mapping[str, str]) -> list[Unsupported]:
+        """Each once, names and numbers as they were written."""
         plain = self._vocabulary.plain
         kept: dict[tuple[str, str], Unsupported] = {}
         for one in found:
-            shown = Unsupported(
-                one.sentence, plain(one.text), one.kind, one.problem, one.nearest, one.pointer
-            )
+            said = plain(spelt.get(one.text, one.text))
+            shown = Unsupported(one.sentence, said, one.kind, one.problem, one.nearest, one.pointer)
             kept.setdefault((shown.text, shown.kind), shown)
         return list(kept.values())

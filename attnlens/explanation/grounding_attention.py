@@ -12,9 +12,12 @@ from attnlens.explanation.grounding_facts import Facts, Known
 from attnlens.explanation.grounding_units import Number
 
 EARLIER_PERCENT: Final = re.compile(r"\d ?(?:%|per ?cent)", re.IGNORECASE)
-_EVEN: Final = re.compile(
+EVEN: Final = re.compile(
     r"\b(?:even (?:attention|share|spread|split|look)|uniform\w*|(?:spread )?evenly|equal(?:ly)?|"
-    r"flat|by chance|no preference|fair share|proportion\w*)\b",
+    r"flat|by chance|no preference|fair share|proportion\w*|alike|indifferent\w*|impartial\w*"
+    r"|unbiased|neutral\w*|no favou?rites?|(?:the )?same (?:weight|attention|share|amount)|pro rata"
+    r"|by numbers alone|on numbers alone|by headcount|even-handed\w*|at random|random\w* (?:gaze"
+    r"|attention)|their number|even split|without favou?r|democratic\w*|no (?:bias|leaning))\b",
     re.IGNORECASE,
 )
 RELATIONS: Final = (
@@ -35,13 +38,52 @@ _AGGREGATES: Final = {
 }
 
 
+_SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
+_FUSED: Final = re.compile(
+    r"\b(?:prediction|fus\w+|combin\w+|blend\w*|merg\w+|mix(?:es|ed|ture)?|pool(?:s|ed|ing)?"
+    r"|weigh\w+ up"
+    r"|final (?:answer|figure|forecast|word|say|verdict)|of the (?:forecast|answer|output))\b",
+    re.IGNORECASE,
+)
+_SUBJECT: Final = re.compile(
+    r"\b(?:micro|short|medium|long)(?:[- ](?:scale|range|term|memory|one))*(?:'s)? (?:has|had"
+    r"|gets?|got|holds?"
+    r"|carries|carried|contributes?|contributed|suppl(?:y|ies|ied)|accounts? for|provides?|provided"
+    r"|receives?|received|commands?|claims?|enjoys?|takes?|took|is given|was given|has been given"
+    r"|weighs? in|share|weight|makes? up|made up)\b",
+    re.IGNORECASE,
+)
+_PAST_BALLS: Final = re.compile(
+    r"\b(?:balls?|deliver\w+|heads?|over|boundar\w+|wickets?|attention|attends?|gaze)\b",
+    re.IGNORECASE,
+)
+
+
+def relation_in(text: str) -> bool:
+    """Whether a clause names a kind of past ball as something attention goes to."""
+    return any(
+        re.search(rf"\b(?:{pattern})", text, re.IGNORECASE)
+        for relation, pattern in RELATIONS
+        if relation != "boundary"
+    )
+
+
+def of_prediction(text: str) -> bool:
+    """Whether a clause tells what share of the prediction comes from a scale."""
+    if not _SCALE.search(text):
+        return False
+    if _FUSED.search(text):
+        return True
+    return bool(_SUBJECT.search(text)) and not _PAST_BALLS.search(text)
+
+
 def shares_of_attention(
     facts: Facts, reading: Reading, before: str, after: str, number: Number
 ) -> list[Known]:
     """Shares of attention: of the relation that is named, of the balls, or of the "
     "prediction."""
     data, text = facts.data, reading.text
-    if re.search(r"\b(?:prediction|fusion|ball itself|carries)\b", text):
+    if of_prediction(text) or re.search(r"\b(?:prediction|fusion|ball itself|carries)\b", text):
         weights = data["fusion_weights"].items()
         told = {name for name, _ in weights if re.search(rf"\b{name}\b", text)}
         return [
@@ -53,7 +95,7 @@ def shares_of_attention(
     named = _relation(text, number) or reading.relation
     reading.relation = named
     last = not EARLIER_PERCENT.search(text[number.end :])
-    if _EVEN.search(before) or (last and _EVEN.search(after)):
+    if EVEN.search(before) or (last and EVEN.search(after)):
         keys = ["uniform"]
     else:
         keys = ["share"]

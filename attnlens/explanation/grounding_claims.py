@@ -8,52 +8,8 @@ from typing import Final
 
 from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import Claim, Facts, Unsupported
+from attnlens.explanation.grounding_verdicts import DENIED, NOT, PICTURE, SUPPORTED
 
-SUPPORTED, CHANCE, CONTRADICTED = "supported", "not better than chance", "contradicted"
-NOT, PICTURE = "not supported", "a picture"
-_NO: Final = r"(?:not|never|n't|no|nor|neither|hardly|without|cannot)"
-_VERDICTS: Final = (
-    (
-        CHANCE,
-        rf"\b(?:{_NO}|nothing)(?: \w+){{0,3}}? (?:better|more|greater|clearer|further|beyond|above)"
-        r"(?: \w+)?(?: than)?(?: \w+)? (?:chance|random|luck)\b|\b(?:could|may|might"
-        r"|can) (?:\w+ )?be "
-        r"(?:\w+ )?(?:chance|luck|noise)\b|\bwithin (?:chance|noise)\b|\bat chance\b|"
-        r"\b(?:in|no )?distinguish\w* from (?:chance|luck|noise|random)\b|"
-        r"\b(?:down to|put down to|as good as) (?:chance|luck|noise)\b"
-        r"|(?<!more than )(?<!better than )\bchance (?:alone )?(?:does|would|could)\b"
-        rf"|\b(?:fail(?:s|ed)?|{_NO}(?: \w+)?) (?:to )?beat (?:chance|luck)"
-        r"|\b(?:possibly|mere|just|pure|perhaps|probably|likely)(?: a)? coincidence\b",
-    ),
-    (
-        NOT,
-        rf"\b(?:{_NO})(?: \w+){{0,2}}? (?:supported|support|borne out|backed|upheld|confirm\w*"
-        rf"|prove[dn]?|"
-        r"held up|hold up|holds up|stand up|stood up|survive|pass|bear it out|significant)\b|"
-        r"\bunsupported\b|\bunproven\b|\bfail(?:s|ed)?(?: the| its| that)? (?:test|check)\b"
-        r"|\bno proof\b",
-    ),
-    (CONTRADICTED, r"\bcontradict\w*\b|\bthe opposite of what\b"),
-    (
-        PICTURE,
-        r"\b(?:a|only a|just a|no more than a) picture\b|\b(?:was|were|is|are)? ?(?:not|never"
-        r"|un)[ -]?tested\b",
-    ),
-    (
-        SUPPORTED,
-        r"\bsupported\b|\bsupports?\b(?! act)|\bborne out\b|\bbacked (?:up|by (?:the )?(?:test"
-        r"|evidence))\b|"
-        r"\bback(?:s|ed)? (?:that|it|this|them) up\b|\bmore than (?:a )?coincidence\b|"
-        r"\bupheld\b|\b(?:holds?|held|stands?|stood) up\b|\bsurvive[sd]?\b|"
-        r"\bpass(?:es|ed)(?: the| its)? (?:test|check)\b|\b(?:better|more) than (?:chance|luck"
-        r"|random)\b|"
-        r"\b(?:beats?|beyond|above) (?:chance|luck)\b|\bconfirm(?:s|ed)?\b|\bprove[sdn]?\b"
-        r"|\bproof\b|"
-        r"\b(?:statistically )?significant\b|\bclearly matter(?:s|ed)?\b|\breally matter(?:s"
-        r"|ed)?\b|"
-        r"\bundoubtedly\b|\bwithout (?:a )?doubt\b|\bmade (?:a|any|the) (?:\w+ )?difference\b",
-    ),
-)
 CAUSE: Final = re.compile(
     r"\b(?:because|due to|thanks to|owing to|caused by|causes?|as a result of|driven by|drove"
     r"|drives|"
@@ -62,22 +18,10 @@ CAUSE: Final = re.compile(
     r"informing|informs?|informed|makes the model|made the model|on account of)\b",
     re.IGNORECASE,
 )
-_DENIED: Final = re.compile(
-    rf"\b{_NO}(?: \w+){{0,2}} ?$|\bwhether(?: \w+){{0,3}} ?$|\b(?:far from|rather than|instead"
-    rf" of) ?$",
-    re.IGNORECASE,
-)
-_CANNOT: Final = re.compile(rf"\b{_NO} (?:say|tell|claim|conclude|be sure)\b", re.IGNORECASE)
-_SUPPOSED: Final = re.compile(
-    r"\b(?:ideas?|claims?|suggest\w*|whether|notion|hypothes[ie]s|thought|believ\w+|did|do|does|if"
-    r"|evidence)\b",
-    re.IGNORECASE,
-)
-_CALLS: Final = re.compile(
-    r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran)"
-    r"|where it said|came true|calibrat\w+)\b",
-    re.IGNORECASE,
-)
+
+
+# Points that groups of inputs add are how a sum is split, whatever word stands between.
+_SPLIT: Final = re.compile(r"\d(?: percentage| per cent)?[ -]?p(?:oints?|p)\b", re.IGNORECASE)
 
 
 def check_claims(
@@ -93,9 +37,11 @@ def check_claims(
         ):
             yield _wrong_verdict(reading, words, plain, "verdict")
     for match in CAUSE.finditer(reading.text):
-        if _DENIED.search(reading.text[: match.start()]):
+        if DENIED.search(reading.text[: match.start()]):
             continue
         claims = reading.claims
+        if reading.groups and not reading.named and _SPLIT.search(reading.text):
+            continue
         if reading.groups and not reading.named:
             claims = _claims_of_groups(reading, facts)
         if not any(claim.is_positive() for claim in claims):
@@ -136,30 +82,3 @@ def _wrong_verdict(
         if kind == "cause":
             problem = "tells a cause where no claim is supported"
     return Unsupported(plain, words, kind, problem, nearest, pointer)
-
-
-def verdicts_in(text: str) -> list[tuple[str, str]]:
-    """Verdicts that a clause gives, each with its words."""
-    if _CALLS.search(text):
-        return []
-    found: list[tuple[int, str, str]] = []
-    taken: list[tuple[int, int]] = []
-    for verdict, pattern in _VERDICTS:
-        for match in re.finditer(pattern, text, re.IGNORECASE):
-            if any(match.start() < end and start < match.end() for start, end in taken):
-                continue
-            taken.append((match.start(), match.end()))
-            if re.search(r"\b(?:it|that|this) prove[sd]$", text[: match.end()]):
-                continue  # what the ball proved to be
-            if re.search(
-                r"\b(?:whether|if|would be|only if|unless)(?: \w+){0,3} ?$", text[: match.start()]
-            ) or ("difference" in match.group() and _SUPPOSED.search(text[: match.start()])):
-                continue
-            if verdict == SUPPORTED and (
-                _DENIED.search(text[: match.start()])
-                or ("difference" in match.group() and _CANNOT.search(text[: match.start()]))
-            ):
-                found.append((match.start(), NOT, match.group()))
-                continue
-            found.append((match.start(), verdict, match.group()))
-    return [(verdict, words) for _, verdict, words in sorted(found)]

@@ -18,9 +18,26 @@ HIDING: Final = re.compile(
     r"those|these|away|out)|took (?:it|them)|mask(?:s|ed|ing)?|knock(?:ed|ing)? out|delet\w+|"
     r"strip(?:ped|ping)?|knowing nothing|kn(?:ows?|ew) nothing (?:of|about) (?!it\b|a ball|the"
     r" ball|this ball)|forget\w*|blank(?:ed|ing)?|dropp?(?:ing|ed) (?:it|them|"
-    r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|removal"
+    r"those|these|ball)|absent|gone(?! up| down| for| to)|cover(?:s|ed|ing)? (?:\w+ )?up|cover(?:s"
+    r"|ed|ing)? (?:balls?|deliver\w+|them"
+    r"|those|these|it|\d+\.\d)|removal"
     r"|absence|exclud\w*"
-    r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+)\b",
+    r"|omit\w*|(?:left|leav\w+) (?:\w+ )?out|lose them|losing them|withh\w+|conceal\w*|obscur\w+"
+    r"|(?:struck|strik(?:e|es|ing)) (?:[^;.%]{0,40} )?(?:from|off) the (?:record|book|card|list)"
+    r"|blind(?:ed|ing|s)?(?: the model| it)? to|blindfold\w*|censor\w*|redact\w*|screen(?:ed"
+    r"|ing)? off"
+    r"|shield(?:ed|ing)? from|shut(?:s|ting)? out|black(?:ed|ing|s)? out|cross(?:ed|ing|es)? out"
+    r"|rub(?:s|bed|bing)? out|(?:set|put|leav\w+|left|push\w*) aside|disregard\w*|discard\w*"
+    r"|ignor\w+"
+    r"|eliminat\w+|suppress(?:ing|es|ed)? (?:balls?|them|those|these|it)\b|unaware of|depriv\w+"
+    r"|den(?:y|ied|ying) (?:it|them|(?:the model )?(?:sight|"
+    r"knowledge|access))|denied|(?:los[et]|losing) sight of|tak(?:e|es|ing|en) (?:the )?(?:balls?"
+    r"|deliver\w+)"
+    r" [\d., and]+ (?:away|out)|unsee\w*|never (?:saw|seen|happened)|cut(?:s|ting)? out|edit(?:ed"
+    r"|ing)? out"
+    r"|scrub(?:bed|bing)?|kept (?:from|out of)|keep(?:s|ing)? back|held back|lack(?:s|ed|ing)"
+    r"|tak(?:e|es|ing) out|out of the (?:picture|reckoning|equation|way)|discount(?:ed|ing|s)"
+    r"|deduct\w*)\b",
     re.IGNORECASE,
 )
 
@@ -40,6 +57,8 @@ ONE_HEAD: Final = re.compile(
     r"alone|from (?:that|the|its|one) head)\b",
     re.IGNORECASE,
 )
+
+_IT: Final = re.compile(r"\W*(?:and )?(?:it|this|that|they|these|which)\b", re.IGNORECASE)
 
 _ALONE: Final = re.compile(
     r"head alone|(?:from|in) (?:that|the|its|one|this) (?:one )?head\b|^one head|that head only|"
@@ -202,6 +221,8 @@ def read_clause(text: str, sentence: str, facts: Facts, last: Reading | None) ->
         goes_on = last.sentence is sentence or REFERS.search(text)
         reading.hiding = reading.hiding or (last.hiding and bool(goes_on))
     reading.claims, reading.pinned = claims, pinned
+    if not reading.groups and last is not None and last.sentence is sentence and _IT.match(text):
+        reading.groups = last.groups
     reading.outcome = _topic(reading, last)
     reading.story = [] if last is None else list(last.story)
     reading.relation = None if last is None else last.relation

@@ -9,7 +9,7 @@ from typing import Final
 from attnlens.explanation.attention_types import SCALES
 from attnlens.explanation.grounding_clause import Reading, labels_in
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
-from attnlens.explanation.grounding_numbers import FRACTION
+from attnlens.explanation.grounding_fractions import fractions_in
 from attnlens.explanation.grounding_text import COUNT, NUMBER_WORDS, ORDINAL_WORDS, whole
 from attnlens.explanation.grounding_units import numbers_in
 
@@ -45,12 +45,14 @@ _NEED: Final = re.compile(
     r"(?:off|from|in) (?:the last )?(\d{1,3})\b(?: balls?| deliver\w+)?",
     re.IGNORECASE,
 )
+_OVERS: Final = re.compile(r"(?<![\d.])(\d{1,2})\.([0-6]) overs?\b", re.IGNORECASE)
 _ORDINAL: Final = re.compile(
     rf"\b(\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)})\b", re.IGNORECASE
 )
 _RATE: Final = re.compile(
     r"\b(required|asking|needed|run|scoring|current)?[- ]?(?:run )?rate(?: required)?(?: of| is"
-    r"| was| at| now|:| stands| sits| has been| currently| remains| running| about| around)*"
+    r"| was| at| now|:| stands| sits| has been| currently| remains| running"
+    r"| up| down| about| around| just| climbing to)*"
     r" ?(\d{1,2}(?:\.\d+)?)|(\d{1,2}(?:\.\d+)?) (?:runs )?(?:an|per) over",
     re.IGNORECASE,
 )
@@ -82,8 +84,8 @@ class Counts:
             r"\b(?:T20I?s?|T10|[Hh]ead (?:number )?\d|P\s?\([^)]*\)|one of|at one)", text
         ):
             text = _blanked(text, match.start(), match.end())
-        for match in FRACTION.finditer(text):
-            text = _blanked(text, match.start(), match.end())
+        for fraction in fractions_in(text):
+            text = _blanked(text, fraction.start, fraction.end)
         for number in numbers_in(text):
             text = _blanked(text, number.start - len(number.sign), number.end)
         for match in re.finditer(
@@ -95,6 +97,7 @@ class Counts:
             (_RATE, self._rate),
             (_NEED, self._need),
             (_SCORE, self._score),
+            (_OVERS, self._overs),
         ):
             for match in list(pattern.finditer(text)):
                 if _BLANK not in match.group():
@@ -156,6 +159,16 @@ class Counts:
                 yield self._wrong(
                     plain, match.group(), known, None, f"is not the {key}".replace("_", " ")
                 )
+
+    def _overs(self, match: re.Match[str], plain: str) -> Iterator[Unsupported]:
+        """Overs and balls that have gone, with this ball or without it."""
+        legal = self._ball["legal_number"]
+        if legal is None:
+            return
+        gone = 6 * int(match[1]) + int(match[2])
+        if gone not in (legal - 1, legal):
+            known = [Known(0.0, "/ball/legal_number", f"{(legal - 1) // 6}.{(legal - 1) % 6}")]
+            yield self._wrong(plain, match.group(), known, None, "is not how many overs have gone")
 
     def _score(self, match: re.Match[str], plain: str) -> Iterator[Unsupported]:
         score, wickets = self._ball["score"], self._ball["wickets"]
@@ -220,6 +233,8 @@ class Counts:
             known = [Known(20, "/match/match_type"), Known(self._ball["over"], "/ball/over")]
             known += [Known(len({row["over"] for row in self._facts.history}), "/history")]
         elif noun.startswith("run"):
+            if any(one.start == match.start() for one in reading.outcomes):
+                return  # an outcome, and no count
             if re.search(
                 r"\bof (?:the|those|these)\b|^ (?:off|in|from) ",
                 text[match.end() : match.end() + 12],

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.grounding_clause import HIDING, Reading, groups_in
+from attnlens.explanation.grounding_compared import check_compared
 from attnlens.explanation.grounding_facts import Facts, Known, Unsupported
+from attnlens.explanation.grounding_points import groups_beside
 from attnlens.explanation.grounding_units import numbers_in
 
 _UP: Final = re.compile(
@@ -17,7 +19,18 @@ _UP: Final = re.compile(
     r"|ing)? up|"
     r"adds?|added|adding|helps?|bolster(?:s|ed)?|inflat(?:es?|ed)|swells?|strengthens?|nudg(?:es?"
     r"|ed)"
-    r" up|up)\b",
+    r" up|gain(?:s|ed|ing)?(?= (?:of )?(?:about |around |some )?\d)|warm(?:s|ed|ing)? to(?:wards)?"
+    r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:put|added|piled|heaped|tacked"
+    r"|stuck"
+    r"|loaded) (?:on|onto|to)|(?:puts?|putting|piles?|heaps?|tacks?|sticks?|loads?) (?:another "
+    r"|an extra"
+    r" |some |about )?[\d.]+ (?:percentage )?points? (?:on|onto|to)|enlarg(?:es?|ed)|widens"
+    r"|advances?"
+    r"|points? (?:towards?|onto) (?=an? |the )|shorten(?:s|ed)|contribut(?:es?|ed)(?= \d)"
+    r"|improv(?:es?|ed|ing)|soar(?:s|ed)?|surg(?:es?|ed)|leap(?:s|t|ed)?|buoy(?:s|ed)|enhanc(?:es?"
+    r"|ed)"
+    r"|(?:bump|nudge|jolt|uptick|upswing|swell|fillip|premium|surplus)(?= of \d)|augment(?:s|ed)"
+    r"|up)\b",
     re.IGNORECASE,
 )
 _DOWN: Final = re.compile(
@@ -30,16 +43,48 @@ _DOWN: Final = re.compile(
     r"drag(?:s|ged)?(?: \w+){0,3} down|dent(?:s|ed)?|erod(?:es?|ed)|depress(?:es|ed)?|suppress(?:es"
     r"|ed)?|damp(?:s|ens|ened)|hurts?|curbs?|weakens?|diminish(?:es|ed)?|eats? into|ate into"
     r"|shav(?:es?|ed)|goes down|went down|slip(?:s|ped)?|sinks?|dips?|costs?"
+    r"|(?:loss|los(?:es?|ing)|lost|sheds?|shedding|forfeits?|surrenders?)(?= (?:of )?(?:about "
+    r"|around"
+    r" |some )?\d+(?:\.\d+)?[ -]?(?:%|p))|cool(?:s|ed|ing)? (?:on|towards)|rob(?:s"
+    r"|bed)?(?= (?:\w+ ){1,3}of)"
+    r"|points? (?:are|is|were|was|have been|has been|get|gets) (?:taken|knocked|shaved|lopped"
+    r"|trimmed"
+    r"|cut|docked|chopped|subtracted|deducted|removed|clipped|sliced|stripped|lost|shed) (?:off"
+    r"|from"
+    r"|away)|(?:takes?|taking|knocks?|lops?|docks?|chops?|subtracts?|deducts?|clips?|slices?"
+    r"|strips?"
+    r"|saps?) (?:another |an extra |some |about )?[\d.]+ (?:percentage )?points? (?:off|from|away"
+    r"|out"
+    r" of)|points? (?:away from|off|out of)(?! (?:the |its )?(?:norm|baseline|usual|average|pace"
+    r"|target|lead))"
+    r"|drift(?:s|ed)?(?: out)?(?= to| from)|declin(?:es?|ed|ing)|tumbl(?:es?|ed)|plung(?:es?|ed)"
+    r"|plummet(?:s|ed)?|slid(?:es?)?|reced(?:es?"
+    r"|ed)|dwindl(?:es?|ed)|deflat(?:es?|ed)|squeez(?:es?|ed)|subdu(?:es?|ed)|wan(?:es|ed)|ebb(?:s"
+    r"|ed)"
+    r"|(?:slide|slump|shortfall|deficit|discount|hit)(?= of \d)|lessens?|lessened"
     r"|down)\b",
     re.IGNORECASE,
 )
+_OTHER_WAY: Final = re.compile(
+    r"\b(?:the other way|the opposite way|in the (?:opposite|other) direction|in reverse|to the"
+    r" contrary|the opposite direction)\b",
+    re.IGNORECASE,
+)
+_BY_ITSELF: Final = re.compile(
+    r"^ (?:of |by )?(?:about |around |some )?\d+(?:\.\d+)? ?(?:%|per ?cent"
+    r"|(?:percentage )?points?\b)(?! (?:on"
+    r"|onto|to|off|from|for)\b)",
+    re.IGNORECASE,
+)
+_BEFORE_IT: Final = re.compile(r"(?P<number>[\d.]+) (?:percentage )?points? $", re.IGNORECASE)
 _SPOKE: Final = re.compile(
     r"\b(?:spoke|speaks?|argued?|argues|pointed|(?<!\d )points) (for|against|towards?)\b",
     re.IGNORECASE,
 )
 _LIKELIER: Final = re.compile(
-    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent)\b"
-    r"|\b(likelier)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
+    r"\b(more|less) (?:likely|probable|prone|inclined|apt|expected|common|frequent|bullish"
+    r"|optimistic|confident|hopeful|keen)\b"
+    r"|\b(likelier|commoner|scarcer|rarer)\b|\b(high|higher|raised|low|lower|reduced) chance\b|"
     r"\b(above|below|over|under|up on|down on|ahead of|short of|shy of|north of|south of|in"
     r" excess of"
     r"|beyond|clear of) (?:the |its |their |that |what (?:is|was) )?(?:baseline|usual|average|norm"
@@ -52,13 +97,25 @@ _LIKELIER: Final = re.compile(
 )
 _UP_WORDS: Final = frozenset(
     [
-        *("more", "likelier", "high", "higher", "raised", "above", "over", "greater", "up on"),
+        *(
+            "more",
+            "likelier",
+            "commoner",
+            "high",
+            "higher",
+            "raised",
+            "above",
+            "over",
+            "greater",
+            "up on",
+        ),
         *("ahead of", "north of", "in excess of", "beyond", "clear of", "over-represented"),
         *("outstrips", "exceeds", "tops", "beats", "surpasses"),
     ]
 )
 _THAN_USUAL: Final = re.compile(
-    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|stands? out"
+    r"\b(?:usual(?:ly)?|baseline|average|normal(?:ly)?|norm|default|knows nothing|historical"
+    r"|customary|than most|stands? out"
     r"|otherwise)\b",
     re.IGNORECASE,
 )
@@ -73,7 +130,7 @@ _IDLE: Final = re.compile(
 _TAKEN: Final = re.compile(
     r"^(?:takes?|took|drop(?:s|ped|ping)?|cuts?|cutting) (?:\w+ )?(?:away |out )?(?:the |those "
     r"|these )?"
-    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%])|$)",
+    r"(?:balls?\b|deliver\w+|them\b|it\b|that\b|\d+\.\d(?![\d%]| (?:percentage )?points?)|$)",
     re.IGNORECASE,
 )
 _SPAN: Final = re.compile(r"^up from [\d.]+ ?(?:%|per ?cent)? to\b", re.IGNORECASE)
@@ -112,6 +169,7 @@ class Directions:
             yield from self._one(reading, up, match, plain)
         yield from self._likelier(reading, plain)
         yield from self._spoken(reading, plain)
+        yield from check_compared(reading, self._facts, plain)
 
     def _directions(self, text: str) -> list[tuple[bool, re.Match[str]]]:
         found = [(True, match) for match in _UP.finditer(text)]
@@ -141,6 +199,10 @@ class Directions:
             if kept and match.start() < kept[-1][1].end():
                 continue
             kept.append((up, match))
+        for match in _OTHER_WAY.finditer(text):
+            earlier = [one for one in kept if one[1].end() <= match.start()]
+            if earlier:
+                kept.append((not earlier[-1][0], match))
         return kept
 
     def _one(
@@ -169,6 +231,10 @@ class Directions:
         """The outcome that is moved: named after the word, else before it, else before that."""
         after = [one for one in reading.outcomes if one.start >= match.start()]
         before = [one for one in reading.outcomes if one.end <= match.start()]
+        if before and (
+            _BY_ITSELF.match(reading.text[match.end() :]) or _OTHER_WAY.fullmatch(match.group())
+        ):
+            return before[-1].outcome
         expected = [one for one in (*after, *reversed(before)) if one.expected]
         chosen = (after or list(reversed(before)))[:1] or expected
         if chosen:
@@ -179,7 +245,10 @@ class Directions:
         self, reading: Reading, outcome: str, text: str, match: re.Match[str]
     ) -> list[Known]:
         """The changes that are meant, in points; none where nothing tells which."""
-        if reading.hiding and HIDING.search(text) and (reading.pinned or reading.named):
+        hidden = HIDING.search(text) or (
+            HIDING.search(reading.sentence) and not reading.groups and reading.pinned
+        )
+        if reading.hiding and hidden and (reading.pinned or reading.named):
             known = [
                 Known(claim.change(outcome), f"{claim.pointer}/changes") for claim in reading.claims
             ]
@@ -195,7 +264,8 @@ class Directions:
             return known
         groups = groups_in(text[: match.start()], self._facts)
         after = groups_in(text[match.start() :], self._facts)
-        groups = groups[-2:] or after[:2] or reading.groups
+        beside = groups_beside(self._facts, text, match.start())
+        groups = beside or groups[-2:] or after[:2] or reading.groups
         if groups and not HIDING.search(text):
             return [self._facts.points(at, outcome) for at in groups]
         if reading.pinned and reading.named and not reading.hiding:
@@ -215,7 +285,7 @@ class Directions:
             reading.text[match.end() :],
         )
         by = re.match(
-            r"(?: by)? (?:about |around )?(?=[\d.]+ ?-?(?:p|per))", reading.text[match.end() :]
+            r"(?: by| of)? (?:about |around )?(?=[\d.]+ ?-?(?:p|per))", reading.text[match.end() :]
         )
         after = numbers_in(reading.text[match.end() :])
         if _FROM_BASE.match(reading.text[match.end() :]):

@@ -14,10 +14,14 @@ from attnlens.explanation.grounding_text import LABEL, NAME, Outcome
 
 _BROUGHT: Final = re.compile(
     r"(?:(?:\b(?:the ball|it|this ball|this one|the delivery|s?he|they|"
-    r"what (?:came|happened|followed)|"
+    r"what (?:came|happened|followed)|reality|history|fate|real life|the (?:scorer|scorebook|book"
+    r"|truth"
+    r"|upshot|next ball|game|match|umpire)|"
     rf"the (?:result|outcome|answer))|{NAME})(?: in the end| in fact| actually| then| duly"
     rf"| itself)? "
-    r"(?:brought|was|turned out(?: to be)?|ended (?:in|as|up as|with)|resulted in|went for"
+    r"(?:brought|was|went|delivered|served up|threw up|handed over|recorded|entered|noted|showed"
+    r"|finished (?:as|in)|fetched|cost|turned out(?: to be)?|ended (?:in|as|up as|with)"
+    r"|resulted in|went for"
     r"|produced|"
     r"yielded|came(?: out)? as|proved(?: to be)?|became|gave|hit|struck|took|got|made|played out)"
     r"|\bin (?:the event|fact|reality),?|\bwhat happened (?:was|:)|\bactually(?:,| was)?|"
@@ -33,7 +37,8 @@ _TOP_BEFORE: Final = re.compile(
     r"\b(?:likeliest|most likely|most probable|favou?rite|likeliest single|top|(?:nothing|no other "
     r"outcome|no outcome|none)(?: \w+){0,3} (?:likelier|more (?:likely|probable))|best bet|safest"
     r" bet"
-    r"|first choice|front-?runner|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
+    r"|first choice|money (?:is|goes) on|nod goes to|vote goes to|plumps? for|front-?runner"
+    r"|(?:main|chief|first|leading) (?:expectation|call|pick|outcome"
     r"|candidate))\b[^.;,()]{0,40}$",
     re.IGNORECASE,
 )
@@ -56,6 +61,28 @@ EVERY: Final = re.compile(
     re.IGNORECASE,
 )
 AMONG: Final = re.compile(r"^ (?:among|amongst|in) (?:them|these|those|it)\b", re.IGNORECASE)
+_ALONE_AFTER: Final = re.compile(
+    r"\b(?:in the (?:event|end)|as it (?:turned out|happened|was)|what (?:came|happened|followed)"
+    r"|the"
+    r" (?:result|outcome|upshot|answer)|came next|sure enough|duly|in (?:fact|reality)|actually)\b",
+    re.IGNORECASE,
+)
+_ONLY_IT: Final = re.compile(r"\b(?:only|nothing but|none but)(?: an?| the)? ?$", re.IGNORECASE)
+_IS_ABOVE: Final = re.compile(
+    r"^ (?:is|was|gets?|ranks?|rates?|has|stands|sits|comes?|being"
+    r"|rated)\b[^.;,]{0,24}\b(?:likelier|more"
+    r" (?:likely|probable)|higher|ahead|above|better|bigger|larger)\b",
+    re.IGNORECASE,
+)
+_BUT_ONE: Final = re.compile(
+    r"^ (?:outranks|beats|heads|leads|tops|is ahead of|is likelier than|outstrips) (?:everything"
+    r"|all|the"
+    r" (?:rest|field)|every(?: other)? \w+|the others) (?:but|except|bar|save)\b|^ (?:trails?"
+    r"|follows?|is behind"
+    r"|ranks? behind|sits behind) (?:only|just)\b|^ (?:comes (?:in )?(?:a \w+ )?|is "
+    r"|ranks )second\b",
+    re.IGNORECASE,
+)
 _ONLY: Final = re.compile(r"\W*(?:an?|the|just|only)?\s*", re.IGNORECASE)
 _DENIED: Final = re.compile(
     r"\b(?:not|no|never|n't|nothing|without|instead|unlike|expect\w*|after|before|since|until)\b",
@@ -63,6 +90,20 @@ _DENIED: Final = re.compile(
 )
 _THIS: Final = re.compile(r"\b(?:this|the|today's) (?:ball|one|time|delivery)\b", re.IGNORECASE)
 _ALIKE: Final = 0.005
+_ALTERNATIVE: Final = re.compile(
+    r"\b(?:alternatives?|rivals?|challengers?|competitors?|other than|apart from|aside from|besides"
+    r"|bar (?:an?|the)|setting aside|next[- ]best|next likeliest|next most likely|runner-?up"
+    r"|second[- ](?:likeliest|favou?rite|most|choice|best)|closest (?:to|challenger|rival))\b",
+    re.IGNORECASE,
+)
+_RIVAL: Final = re.compile(
+    r"\b(?:(?:alternative|rival|challenger|competitor|runner-?up|second|closest|next) (?:to|of"
+    r"|behind"
+    r"|after)|other than|apart from|aside from|besides|bar|setting aside|behind|after)(?: an?"
+    r"| the)?"
+    r" ?$",
+    re.IGNORECASE,
+)
 
 NOUNS: Final = {**OUTCOME_WORDS, BOUNDARY: "a boundary"}
 
@@ -80,14 +121,22 @@ class Happened:
             before, after = text[: one.start], text[one.end :]
             if _TOP_BEFORE.search(before) or _TOP_AFTER.match(after):
                 top = prediction["top"]
-                if not self._leads(one.outcome, text):
+                if not self._ranked(one.outcome, text, before):
                     yield Unsupported(
                         plain, text[one.start : one.end], "outcome", "is not the likeliest outcome",
                         NOUNS[top], "/prediction/top",
                     )  # fmt: skip
                 continue
+            if _ONLY_IT.search(before) and _IS_ABOVE.match(after):
+                yield from self._not_first(one, text, plain, 0)
+                continue
+            if _BUT_ONE.match(after):
+                yield from self._not_first(one, text, plain, 1)
+                continue
             if rank in told or one.expected:
                 continue
+            if self._alone(reading, one):
+                before = "in the end, "
             came = _BROUGHT.search(before) and not re.match(
                 r" of the time|'s| (?:about |around |a |an )?[\d.]+ ?(?:%|per)", after
             )
@@ -181,6 +230,36 @@ class Happened:
         place = next(iter(places))
         named = self._facts.history[place]["label"] in reading.sentence
         return named and self._facts.is_outcome(place, one.outcome)
+
+    def _alone(self, reading: Reading, one: Outcome) -> bool:
+        """Whether an outcome is all that a clause says, after one that leads up to it."""
+        alone = _ONLY.fullmatch(reading.text[: one.start]) and not reading.text[one.end :].strip(
+            " .!"
+        )
+        at = reading.sentence.rfind(reading.text)
+        return bool(alone and at > 0 and not reading.places) and bool(
+            _ALONE_AFTER.search(reading.sentence[:at])
+        )
+
+    def _not_first(self, one: Outcome, text: str, plain: str, rank: int) -> Iterator[Unsupported]:
+        """An outcome that is said to be the likeliest, or the second, and is not."""
+        chances = sorted((self._facts.chance(each).value for each in OUTCOMES), reverse=True)
+        if abs(self._facts.chance(one.outcome).value - chances[rank]) <= _ALIKE:
+            return
+        problem = f"is not the {'second ' if rank else ''}likeliest outcome"
+        top = self._facts.data["prediction"]["top"]
+        nearest = None if rank else NOUNS[top]
+        pointer = None if rank else "/prediction/top"
+        yield Unsupported(plain, text[one.start : one.end], "outcome", problem, nearest, pointer)
+
+    def _ranked(self, outcome: str, text: str, before: str) -> bool:
+        """Whether an outcome has the rank it is given: "the likeliest alternative to a single"."""
+        if _RIVAL.search(before):
+            return self._leads(outcome, "")
+        if _ALTERNATIVE.search(text):
+            chances = sorted((self._facts.chance(one).value for one in OUTCOMES), reverse=True)
+            return abs(self._facts.chance(outcome).value - chances[1]) <= _ALIKE
+        return self._leads(outcome, text)
 
     def _leads(self, outcome: str, text: str) -> bool:
         """Whether an outcome is the likeliest, or whatever a sentence says it is among them.

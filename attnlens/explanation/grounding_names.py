@@ -61,7 +61,14 @@ hidden take-away conversely meaning stepping tellingly statistically importantly
 today tonight yesterday tomorrow cricket
 unsurprisingly both-ways fours boundary dismissals dismissal expectations weighing weighed held
 holding bearing beware treat trust careful mostly again ahead pressure context overs delivery
-deliveries attended
+deliveries attended reality fate history truth events forecast forecasts figures statistics numbers
+data fortune circumstances conditions logic common instinct conventional nature luck form pace spin
+seam swing dots runs extras strike control credit meat translated rounded measured ranked priced
+rated quoted given against-all shade touch fraction roughly around par lean top bottom best worst
+least half third quarter two-thirds three-quarters were had would should could might may must
+conceal withhold erase delete blank blind obscure strip drop cut shut cover strike scrub forget
+suppose imagine picture say call count read think pretend cricketing both bat wickets-in-hand
+nought zero
 """
 _LEADING: Final = frozenset(_LEADING_TEXT.split())
 # Capitals in the middle of a sentence that name nobody.
@@ -221,6 +228,8 @@ def _short_forms(name: str) -> Iterator[str]:
     if len(last) > 1:
         yield last
         yield f"{words[0][0]} {last}"
+        if last[0].islower():  # at the beginning of a sentence
+            yield last[0].upper() + last[1:]
     if start < len(words) - 1 and len(words[-1]) > 3:
         yield words[-1]
     if len(words[0]) > 2 and not _are_initials(words[0]) and words[0][0].isalpha():
@@ -301,7 +310,7 @@ def _is_plain(word: str, *, alone: bool, after: str) -> bool:
     stem = low.removesuffix("'s").rstrip(".")
     if low in _LEADING or stem in _LEADING or low.split("-")[0] in _LEADING:
         return True
-    if low.endswith(("ing", "ly")) and len(low) > 4:
+    if low.endswith(("ing", "ly", "tion", "sion", "ity", "ness", "ism")) and len(low) > 4:
         return True
     if not alone or word.endswith("'s") or after.startswith("'s"):
         return False

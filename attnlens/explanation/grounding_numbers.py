@@ -7,11 +7,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from attnlens.explanation.attention_types import OUTCOMES, SCALES
-from attnlens.explanation.grounding_attention import EARLIER_PERCENT, shares_of_attention
+from attnlens.explanation.grounding_attention import (
+    EARLIER_PERCENT,
+    EVEN,
+    of_prediction,
+    relation_in,
+    shares_of_attention,
+)
 from attnlens.explanation.grounding_clause import Reading
 from attnlens.explanation.grounding_facts import BOUNDARY, Facts, Known, Unsupported
+from attnlens.explanation.grounding_fractions import HEDGE, Fraction, fractions_in
+from attnlens.explanation.grounding_lists import in_turn
 from attnlens.explanation.grounding_points import points_of
-from attnlens.explanation.grounding_text import COUNT, whole
+from attnlens.explanation.grounding_rounded import fits
 from attnlens.explanation.grounding_units import (
     NATS,
     NUMERAL,
@@ -30,6 +38,9 @@ _ODDS: Final = re.compile(
     rf"|:)? ?(?P<sign>[=<≤~]?) ?(?P<number>{NUMERAL})(?![%\d])"
 )
 _BASE_WORDS: Final = (
+    r"start(?:ed|s) (?:out )?(?:at|from|on)|open(?:ed|ing) (?:at|price)|historical(?:ly)?"
+    r"|customar(?:y|ily)|going rate"
+    r"|long-run|background rate|stock (?:figure|price)|as a rule|"
     r"baseline|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|ordinar(?:y|ily)|average|norm|default|"
     r"par|starting (?:point|from)|in general|generally|otherwise|knowing nothing|knows nothing|"
     r"nothing known|known nothing|told nothing|no knowledge|blank|prior|would have (?:said|given"
@@ -45,7 +56,14 @@ _AFTER_BASE: Final = re.compile(
 )
 _CALLS: Final = re.compile(
     r"\b(?:such calls?|calls? (?:like|of|at|near|by|on|hold|held|run|ran|are|were|came)"
-    r"|came true|of the time|calibrat\w+|where it said|on record|"
+    r"|(?:forecasts?|predictions?|calls?|estimates?|probabilities|figures|quotes) (?:in"
+    r"|within) (?:this"
+    r"|that|the same) (?:range|band|region|bracket|neighbourhood|bin|bucket|zone|class)"
+    r"|(?:forecasts?|predictions?|estimates?|figures) (?:like|such as) (?:this|that|these)"
+    r"|come[s]? true|comes? off|came off|come to pass|materialis\w+|prov(?:ed|en|es) (?:right"
+    r"|correct)"
+    r"|on (?:such|similar|comparable|like) occasions|of (?:cases|occasions)|reliab\w+|came true"
+    r"|of the time|calibrat\w+|where it said|on record|"
     r"track record|observed|in practice|forecasts? (?:of|at|near|like)|when (?:it|the model) "
     r"(?:says?|said|gives?|gave)|such (?:a )?(?:balls?|forecasts?|predictions?))\b",
     re.IGNORECASE,
@@ -79,27 +97,29 @@ _REMOVED: Final = re.compile(
 )
 _NOTICE: Final = re.compile(r"\b(?:attention|attend\w*|weights?|focus\w*|gaze)\b", re.IGNORECASE)
 _SCALE: Final = re.compile(r"\b(?:micro|short|medium|long)\b", re.IGNORECASE)
-_OF_PREDICTION: Final = re.compile(r"\bprediction\b", re.IGNORECASE)
+_OF_TOP: Final = re.compile(
+    r"\b(?:favou?rite|leader|front-?runner|likeliest|top (?:outcome|call|pick))'s ?$", re.IGNORECASE
+)
+_TOGETHER: Final = re.compile(
+    r"\b(?:between them|together|combined|jointly|in total|put together|add(?:s|ed|ing)? up"
+    r"|the two of them"
+    r"|the pair|taken as one)\b",
+    re.IGNORECASE,
+)
+_ON_AVERAGE: Final = re.compile(r"\bon average|\bmean\b|\baverag", re.IGNORECASE)
+_OF_CHANCE: Final = re.compile(
+    r"^ ?(?:of|in) (?:(?:all|the|total|overall|whole) ){0,2}(?:probabilit|chances?\b|likelihood"
+    r"|distribution)",
+    re.IGNORECASE,
+)
 _OF_ATTENTION: Final = re.compile(
     r"^ ?(?:of|in) (?:(?:all|its|the|that|this|model's|total|overall) ){0,3}(?:attention|weight"
     r"|focus|gaze)\b",
     re.IGNORECASE,
 )
-FRACTION: Final = re.compile(
-    rf"\b(?P<some>{COUNT}|once)(?: times?| balls?| chances?| shots?)?[ -](?:in|out of)(?:"
-    rf" every)?[ -]"
-    rf"(?P<many>{COUNT}|a hundred)\b(?! (?:balls were|overs?|innings|attended|runs))",
-    re.IGNORECASE,
-)
 _INTERVAL: Final = re.compile(
     r"95[ -]?(?:%|per ?cent) (?:interval|confidence|CI)|95% ci", re.IGNORECASE
 )
-_ROUGH: Final = re.compile(
-    r"\b(?:about|around|roughly|nearly|almost|some|close to|approximately|just (?:over|under)"
-    r"|~) ?$",
-    re.IGNORECASE,
-)
-_LESS: Final = re.compile(r"(?:\b(?:less than|under|below)|<) ?$", re.IGNORECASE)
 
 
 _SURPRISE: Final = re.compile(r"\bsurpris|\binformation\b", re.IGNORECASE)
@@ -113,15 +133,22 @@ _MOVED: Final = re.compile(
 _INSTEAD: Final = re.compile(
     r"\b(?:rather than|instead of|as opposed to|in place of|not|against|compared (?:with|to)|down"
     r" from|up from|from|than|"
-    r"(?<!% )with (?:it|them|those|that)(?: in)?,?)(?: the)? ?$",
+    r"(?:having|had) (?:earlier |previously )?(?:been|stood|sat)(?: on| at)?|previously|formerly"
+    r"|originally|beforehand|it (?:was|had been|stood at)|where (?:it|there) (?:was|had been)"
+    r"|(?<!% )with (?:it|them|those|that|which)(?: in)?,?)(?: the)? ?$",
     re.IGNORECASE,
 )
 _BECOMES: Final = re.compile(
-    r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that),?) ?$", re.IGNORECASE
+    r"\b(?:to|would be|becomes?|(?<!% )without (?:it|them|those|that|which),?|(?:leaves?|left"
+    r"|leaving"
+    r"|put(?:s|ting)?)(?: \w+){1,8} (?:on|at)) ?$",
+    re.IGNORECASE,
 )
 _WITH: Final = re.compile(
     r"^ with (?:it|them|those|that)\b(?! (?:hidden|out|gone|remov|mask|taken|away|left|absent"
-    r"|cover))",
+    r"|cover))|^ with [^,;%]{3,60}? (?:in (?:the (?:picture|mix|frame|reckoning|equation)|view|play"
+    r"|sight|place)|included|known|visible|available|(?:taken )?into account|there|present|left in"
+    r"|kept(?: in)?|to go on)\b",
     re.IGNORECASE,
 )
 _WITHOUT: Final = re.compile(
@@ -144,10 +171,6 @@ def _role(number: Number, reading: Reading, against: bool) -> str:
     return _BEFORE if against else _EITHER
 
 
-def _counted(text: str) -> int:
-    return {"once": 1, "a hundred": 100}.get(text.lower()) or whole(text)
-
-
 class Numbers:
     """Checks one clause after another."""
 
@@ -166,29 +189,25 @@ class Numbers:
             yield from self._one(number, reading, before, after, plain)
         for match in _ODDS.finditer(text):
             yield from self._odds(match, reading, plain)
-        for match in FRACTION.finditer(text):
-            yield from self._fraction(match, reading, plain)
+        for fraction in fractions_in(text):
+            yield from self._fraction(fraction, reading, plain)
 
-    def _fraction(
-        self, match: re.Match[str], reading: Reading, plain: str
-    ) -> Iterator[Unsupported]:
+    def _fraction(self, fraction: Fraction, reading: Reading, plain: str) -> Iterator[Unsupported]:
         """ "One in six": of a chance that has been named, and of the whole numbers the nearest."""
-        some, many = _counted(match["some"]), _counted(match["many"])
-        if not 0 < some < many <= 100 or reading.looked or reading.named:
+        if not 0 < fraction.some < fraction.many <= 100 or reading.looked or reading.named:
             return
-        told = number_of("0", PERCENT, "", match.start(), match.end())
+        told = number_of("0", PERCENT, "", fraction.start, fraction.end)
         outcome = self._outcome_of(told, reading)
         if outcome is None:
             return
-        key = "baseline" if _AGAINST.search(reading.text[: match.start()]) else "probability"
-        known = [self._facts.chance(outcome, key)]
+        hedged = reading.text[: fraction.start]
+        against = _AGAINST.search(HEDGE.sub("", hedged))
+        known = [self._facts.chance(outcome, "baseline" if against else "probability")]
         if reading.pinned:
             known += self._hidden(outcome, reading, _EITHER)
-        near = 0.6 if some == 1 else 1.0
-        low, high = some / (many + near), some / max(many - near, 0.5)
-        if not any(low <= one.value <= high for one in known):
+        if not any(fraction.fits(one.value, hedged) for one in known):
             yield Unsupported(
-                plain, match.group().strip(), "number", "is not what this is",
+                plain, fraction.text, "number", "is not what this is",
                 f"{known[0].value:.0%}", known[0].pointer,
             )  # fmt: skip
 
@@ -211,17 +230,10 @@ class Numbers:
             if number.sign or (reading.groups and not _SURPRISE.search(reading.text)):
                 known = []  # neither has a direction, and groups add points
             values = [one.value for one in known]
-        if (
-            number.unit == PERCENT
-            and _LESS.search(before)
-            and any(v < number.value for v in values)
-        ):
-            return
-        rough = bool(_ROUGH.search(before))
-        if any(number.fits(value, rough=rough, signed=signed) for value in values):
+        if any(fits(number, value, before, after, signed=signed) for value in values):
             return
         if number.unit == PERCENT and any(
-            number.fits(100 * one.value, rough=rough)
+            fits(number, 100 * one.value, before, after)
             for one in self._otherwise(number, reading, before, after)
         ):
             return
@@ -246,12 +258,34 @@ class Numbers:
             for one in reading.outcomes
             if one.expected or _RATED.fullmatch(reading.text[one.end : number.start])
         )
-        if _SCALE.search(reading.text) and _OF_PREDICTION.search(reading.text):
+        told = list(dict.fromkeys(one.outcome for one in reading.outcomes))
+        if len(told) > 1 and _TOGETHER.search(reading.text) and not reading.hiding:
+            both = sum(self._facts.chance(one).value for one in told)
+            return [Known(both, "/prediction/outcomes"), *self._chances(outcome, "probability")]
+        if of_prediction(reading.text):
             return shares_of_attention(self._facts, reading, before, after, number)
-        if _CALLS.search(reading.text):
+        if _CALLS.search(reading.text) or (
+            _ON_AVERAGE.search(reading.text) and _CALLS.search(reading.sentence)
+        ):
             return self._calibration(outcome, reading, before, after)
-        if _ATTENTION.search(reading.text) and (
-            not near_chance or _OF_ATTENTION.search(reading.text[number.end :])
+        near_chance = near_chance or (
+            reading.hiding and any(one.expected for one in reading.outcomes)
+        )
+        told_after = reading.text[number.end :]
+        goes_on = reading.relation is not None and bool(EVEN.search(reading.text))
+        even = EVEN.search(before[-48:]) or EVEN.search(after)
+        kind = relation_in(reading.text)
+        if reading.relation is not None and _NOTICE.search(reading.sentence):
+            goes_on = goes_on or not (reading.hiding or _CHANCE_WORDS.search(reading.text))
+        if (
+            (goes_on and not reading.outcomes)
+            or (even and (kind or _NOTICE.search(reading.text)))
+            or (kind and EVEN.search(reading.sentence))
+            or (
+                _ATTENTION.search(reading.text)
+                and (not near_chance or _OF_ATTENTION.search(told_after))
+                and not _OF_CHANCE.match(told_after)
+            )
         ):
             return shares_of_attention(self._facts, reading, before, after, number)
         against = _AGAINST.search(before)
@@ -280,7 +314,12 @@ class Numbers:
         Where the sentence names the baseline by its name, no other number is that.
         """
         text = reading.text
+        if _OF_ATTENTION.match(text[number.end :]) or (
+            EVEN.search(reading.sentence) and reading.relation is not None
+        ):
+            return
         outcome = self._outcome_of(number, reading)
+        yield from self._in_order(number, reading)
         several = len(EARLIER_PERCENT.findall(reading.sentence)) > 1
         if several and _ATTENTION.search(reading.sentence) and not reading.hiding:
             shares = shares_of_attention(self._facts, reading, before, after, number)
@@ -312,10 +351,21 @@ class Numbers:
     def _outcome_of(self, number: Number, reading: Reading) -> str | None:
         """The outcome whose chance a percentage is: named right after it, else before it."""
         after = reading.text[number.end :]
+        if _OF_TOP.search(reading.text[: number.start]):
+            top: str = self._facts.data["prediction"]["top"]
+            return top
+        listed = in_turn(
+            reading.text[: number.start], reading.text[number.start :], reading.sentence
+        )
+        if listed is not None:
+            return listed
         for one in reading.outcomes:
             gap = reading.text[number.end : one.start] if one.start >= number.end else None
             if gap is not None and re.fullmatch(
-                r" ?(?:(?:chances?|probabilit(?:y|ies)|likelihood) ?)?(?:of|for|that it is|on"
+                r" ?(?:(?:chances?|probabilit(?:y|ies)|likelihood) ?)?(?:(?:quoted|given|assigned"
+                r"|allotted"
+                r"|offered|forecast|predicted|reserved|attached|awarded|set aside) )?(?:of|for"
+                r"|that it is|on"
                 r"|to)?(?: an?| the)? ?",
                 gap,
             ):
@@ -335,6 +385,16 @@ class Numbers:
         if later and not re.match(r"[^.;]*\b(?:and|,)", after[: later[0].start - number.end]):
             return later[0].outcome
         return reading.outcome
+
+    def _in_order(self, number: Number, reading: Reading) -> Iterator[Known]:
+        """Of two outcomes and, after both, two chances: the one that stands in the same place."""
+        told = list(dict.fromkeys(one.outcome for one in reading.outcomes))
+        percents = [one for one in numbers_in(reading.text) if one.unit == PERCENT]
+        if len(told) != 2 or len(percents) != 2 or reading.hiding:
+            return
+        if all(one.end <= percents[0].start for one in reading.outcomes):
+            rank = [one.start for one in percents].index(number.start)
+            yield self._facts.chance(told[rank])
 
     def _chances(self, outcome: str | None, key: str) -> list[Known]:
         wanted = OUTCOMES if outcome is None else (outcome,)

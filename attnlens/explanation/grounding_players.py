@@ -8,7 +8,8 @@ from typing import Final
 
 from attnlens.explanation.grounding_facts import Facts, Unsupported
 from attnlens.explanation.grounding_names import TEAM, Vocabulary
-from attnlens.explanation.grounding_text import NAME
+from attnlens.explanation.grounding_sides import check_sides
+from attnlens.explanation.grounding_text import LABEL, NAME
 
 _OWN: Final = r"(?:\w+ ){0,2}?(?:balls?|deliver(?:y|ies))"
 _TO: Final = re.compile(
@@ -20,7 +21,13 @@ _TO: Final = re.compile(
     rf"[^.;]{{0,24}}? to ({NAME})"
 )
 _FACES: Final = re.compile(
-    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike against|up against|"
+    rf"({NAME})(?:,? (?:who )?(?:is )?(?:faces?|facing|faced|on strike (?:against|to|for)"
+    rf"|up against|"
+    rf"(?:to|will|must|can) (?:face|receive|play|negotiate|meet)|(?:will be"
+    rf"|is) the one to (?:deal with|face|receive)|"
+    rf"(?:to )?(?:deals?|dealing|contends?|contending) with|takes? on|taking on|confronts?"
+    rf"|confronting|"
+    rf"squar(?:es?|ing) up to|"
     rf"batting against|taking guard (?:to|against)|t(?:akes|ook) guard (?:to|against))) ({NAME})"
     rf"|({NAME}) (?:saw|hit|took|struck|got|had|made|played)\b"
     rf"[^.;]{{0,24}}? (?:off|from|against) ({NAME})"
@@ -29,6 +36,34 @@ _HAS: Final = re.compile(
     rf"({NAME}) (?:has|had) ({NAME}) (?:facing|on strike|batting|at the crease)"
     rf"|\b[Ff]acing ({NAME}) (?:is|was|will be) ({NAME})"
     rf"|\bfor (?P<batter>{NAME}) (?:against|off) (?P<bowler>{NAME})"
+)
+_NEXT: Final = re.compile(
+    rf"({NAME})'s? (?:next|upcoming|latest|coming|forthcoming) (?:delivery|offering|effort)"
+)
+_AT_LABEL: Final = re.compile(
+    rf"({NAME}) (bowled|delivered|sent down|faced|played|received) (?:ball |delivery )?({LABEL})"
+)
+_BROUGHT_ON: Final = re.compile(
+    rf"({NAME}) (?:have |had |has )?(?:now |just )?(?:turn(?:ed)? to|br(?:ing|ought) (?:on|back)"
+    rf"|call(?:ed)? (?:on|upon)"
+    rf"|throw(?:n)? the ball to|threw the ball to|hand(?:ed)? (?:the ball |it )?(?:over )?to"
+    rf"|opt(?:ed)? for|entrust(?:ed)?"
+    rf"|gone (?:to|with)|go (?:to|with)|rel(?:y|ied) on) ({NAME})"
+)
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:before|after|since|until|following|earlier than|replac\w+|partner\w*)\b", re.IGNORECASE
+)
+_OUT: Final = re.compile(
+    rf"({NAME}) (?:had|removed|dismissed|bowled|trapped|castled|got rid of|accounted for"
+    rf"|got) ({NAME})"
+    rf"|({NAME}) (?:the man out|the victim|departing|the one to go|its victim)"
+)
+_DID: Final = (
+    r"(?:hit|struck|took|tak(?:es|ing)|remov(?:ed|es)|dismiss(?:ed|es)|bowl(?:ed|s)|fac(?:ed|es)"
+    r"|fell|out"
+    r"|mad[ea]|scored|drove|pulled|cut|swept|edged|smashed|blocked|defended|left|missed|cleared"
+    r"|conceded"
+    r"|delivered|account(?:ed|s) for|trapped|castled|sent|got)\b"
 )
 _PAIRED: Final = re.compile(rf"({NAME}) (?:against|versus|vs?\.?) ({NAME})")
 _EARLIER: Final = re.compile(r"\b(?:earlier|previous(?:ly)?|before|over \d+|\d+\.\d\d?)\b(?!\d*%)")
@@ -39,6 +74,9 @@ _RECORD: Final = re.compile(
 )
 _NOUN: Final = re.compile(
     rf"\b(bowler|non-striker|striker|batter|batsman)(?: is|,|:| here)? ({NAME})", re.IGNORECASE
+)
+_IS_NOUN: Final = re.compile(
+    rf"({NAME}),? (?:is|was|,|as) (?:the )?(bowler|non-striker|striker|batter|batsman)\b(?!'s)"
 )
 _ACTS: Final = re.compile(
     rf"({NAME}) (?:\w+ly )?(bowls\b|is bowling\b|has the ball|is (?:batting|facing|on strike)|on "
@@ -120,6 +158,7 @@ class Players:
             self._sides,
             self._strangers,
             self._parts,
+            self._at_labels,
         ):
             yield from check(text, sentence, places)
 
@@ -234,7 +273,7 @@ class Players:
             elif not self._is(match[2], *anyone):
                 yield self._wrong(sentence, match.group(), f"is no {role} of this innings", role)
 
-    def _roles(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
+    def _roles(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
         ball, history = self._facts.ball, self._facts.history
         for match in _RECORD.finditer(text):
             sign = match[1] or match[2]
@@ -247,9 +286,15 @@ class Players:
                 names += [one["bowler" if roles == ("bowler",) else "batter"] for one in history]
             if not self._is(match[2], *names):
                 yield self._wrong(sentence, match.group(), f"is not the {match[1]}", roles[0])
+        for match in _IS_NOUN.finditer(text):
+            roles = _ROLES[match[2].lower()]
+            names = [ball[role] for role in roles]
+            if not (places or _PAST.search(text)) and not self._is(match[1], *names):
+                yield self._wrong(sentence, match.group(), f"is not the {match[2]}", roles[0])
         for match in _ACTS.finditer(text):
             role = "bowler" if "bowl" in match[2] or "has the ball" in match[2] else "batter"
-            if not self._is(match[1], ball[role]):
+            here = {ball[role], *(history[at][role] for at in places)}
+            if not self._is(match[1], *here):
                 yield self._wrong(sentence, match.group(), f"is not the {role} of this ball", role)
         for match in _OFF.finditer(text):
             if not self._is(match[1], ball["bowler"], *(one["bowler"] for one in history)):
@@ -281,6 +326,71 @@ class Players:
                 problem = "has no part in this ball"
                 yield self._wrong(sentence, sign, problem, "bowler")
 
+    def _at_labels(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        """Who bowled or faced a ball that is named by its label; who is brought on now."""
+        history = self._facts.history
+        for match in _AT_LABEL.finditer(text):
+            role = "bowler" if match[2] in ("bowled", "delivered", "sent down") else "batter"
+            told = self._facts.labels.get(match[3], [])
+            if told and not any(self._is(match[1], history[at][role]) for at in told):
+                yield Unsupported(
+                    sentence,
+                    self._vocabulary.plain(match.group()),
+                    "name",
+                    f"is not the {role} of that ball",
+                    history[told[0]][role],
+                    f"/history/{told[0]}/{role}",
+                )
+        yield from self._beside(text, sentence, places)
+        for pattern, at in ((_NEXT, 1), (_BROUGHT_ON, 2)):
+            for match in pattern.finditer(text):
+                if self._vocabulary.players(match[1]) and at == 2:
+                    continue
+                if not self._is(match[at], self._facts.ball["bowler"]):
+                    problem = "is not the bowler of this ball"
+                    yield self._wrong(sentence, match.group(), problem, "bowler")
+
+    def _beside(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:
+        """Who is named beside one past ball, and had no part in it, nor has one in this."""
+        if len(set(places)) != 1 or _ELSEWHERE.search(text):
+            return
+        ball, past = self._facts.ball, self._facts.history[places[0]]
+        parts = {
+            ball["bowler"],
+            ball["batter"],
+            ball["non_striker"],
+            past["bowler"],
+            past["batter"],
+        }
+        for match in _OUT.finditer(text):
+            for sign, role in ((match[1], "bowler"), (match[2] or match[3], "batter")):
+                if sign and self._vocabulary.players(sign) and not self._is(sign, past[role]):
+                    problem = f"is not the {role} of that ball"
+                    at = f"/history/{places[0]}/{role}"
+                    said = self._vocabulary.plain(match.group())
+                    yield Unsupported(sentence, said, "name", problem, past[role], at)
+        for match in re.finditer(rf"({NAME}) (?:was |had |have |got |is )*{_DID}", text):
+            sign = match[1]
+            if self._vocabulary.players(sign) and not self._is(sign, *parts):
+                problem = "has no part in that ball"
+                at = f"/history/{places[0]}/bowler"
+                said = self._vocabulary.plain(sign)
+                yield Unsupported(sentence, said, "name", problem, past["bowler"], at)
+        for match in re.finditer(
+            rf"\b(?:account(?:ed|s) for|remov(?:ed|es)|dismiss(?:ed|es)|got rid of|wicket of"
+            rf"|bowled|trapped"
+            rf"|castled|victim was|the end of|(?:hit|struck|taken|smashed) (?:off|by)) ({NAME})",
+            text,
+        ):
+            sign = match[1]
+            if self._vocabulary.players(sign) and not self._is(
+                sign, past["bowler"], past["batter"]
+            ):
+                problem = "has no part in that ball"
+                at = f"/history/{places[0]}/batter"
+                said = self._vocabulary.plain(sign)
+                yield Unsupported(sentence, said, "name", problem, past["batter"], at)
+
     def _sides(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         match_facts = self._facts.data["match"]
         ball = self._facts.ball
@@ -292,11 +402,13 @@ class Players:
                 if sides and here and match_facts[key] not in sides:
                     problem = "is not of this side"
                     yield self._wrong(sentence, match.group(), problem, role)
+        said: set[str] = set()
         for match in _SIDE.finditer(text):
             held = self._vocabulary.entities.get(match[1] or match[4], [])
             names = {one.name for one in held if one.kind == TEAM}
             if not names:
                 continue
+            said.add(match[1] or match[4])
             key = "batting_team"
             if re.search(r"bowl|ball|defend|field|running in|turn|br", match[2] or ""):
                 key = "bowling_team"
@@ -309,6 +421,10 @@ class Players:
                     match_facts[key],
                     f"/match/{key}",
                 )
+
+        for found in check_sides(text, sentence, match_facts, self._vocabulary):
+            if not any(self._vocabulary.plain(sign) in found.text for sign in said):
+                yield found
 
     def _strangers(self, text: str, sentence: str, places: Sequence[int]) -> Iterator[Unsupported]:  # noqa: ARG002
         flags = self._facts.data["flags"]

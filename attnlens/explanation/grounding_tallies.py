@@ -46,7 +46,11 @@ _REST: Final = re.compile(
     re.IGNORECASE,
 )
 _THE_BALLS: Final = re.compile(
-    rf"\bthe ({COUNT}) (?:\w+ )?(?:balls|deliveries)(?: at|,|:| were| \()? ?(?P<list>{LABELS})",
+    rf"\b(?!one\b|1\b)({COUNT}) (?:(?!of\b|heads?\b|claims?\b|scales?\b)\w+ ){{0,3}}(?:balls"
+    rf"|deliveries)"
+    rf"(?:(?: (?!of\b|off\b|from\b|before\b|after\b|until\b|since\b|to\b"
+    rf"|ago\b)[a-z']+){{0,6}}[,:(-]?"
+    rf" ?(?:\(|at |namely |were |are )?) ?\(?(?P<list>{LABELS})",
     re.IGNORECASE,
 )
 _ALL: Final = re.compile(rf"\ball ({COUNT})\b(?! (?:of|runs|wickets|heads|scales))", re.IGNORECASE)

@@ -108,14 +108,19 @@ _CLAUSE: Final = re.compile(
     r":\s(?=[a-zA-Z\ue100-\uf8ff])"
 )
 
+_ASIDE: Final = re.compile(
+    r"(?P<host>(?:(?!\s-\s)[^;:])+)\s-\s(?P<aside>(?:(?!\s-\s)[^;:]){1,64})\s-\s"
+    r"(?P<goes>(?:(?!\s-\s)[^;:])+)"
+)
+_ANEW: Final = re.compile(r",|(?:and|but|so|or|yet|then|for)\b", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence, where it starts in it, and the words that part it from the last."""
+    """A part of a sentence; ``host`` is what comes before it, where it is an aside."""
 
     text: str
-    start: int
-    joined: str
+    host: str | None = None
 
 
 def plainly(text: str) -> str:
@@ -168,12 +173,20 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def clauses_of(sentence: str) -> list[Clause]:
-    """Parts at semicolons, colons, dashes, and where another statement begins."""
-    found, at, joined = [], 0, ""
+    """Parts at semicolons, colons, dashes, and where another statement begins.
+
+    An aside between two dashes is a clause of its own, after the one that goes on around it.
+    """
+    aside = _ASIDE.fullmatch(sentence)
+    if aside is not None and not _ANEW.match(aside["goes"]):
+        around = Clause(f"{aside['host']} {aside['goes']}")
+        inner = [Clause(part.text, aside["host"]) for part in clauses_of(aside["aside"])]
+        return [*clauses_of(around.text), *inner]
+    found, at = [], 0
     for match in _CLAUSE.finditer(sentence):
-        found.append(Clause(sentence[at : match.start()], at, joined))
-        at, joined = match.end(), match.group()
-    found.append(Clause(sentence[at:], at, joined))
+        found.append(Clause(sentence[at : match.start()]))
+        at = match.end()
+    found.append(Clause(sentence[at:]))
     return [clause for clause in found if clause.text.strip()]
 
 
@@ -197,26 +210,31 @@ OUTCOMES: Final = tuple(
         ("nb", r"\bno-balls?\b|\ba no ball\b"),
         ("bye", r"\b(?:byes? or )?leg[- ]byes?\b|\bbyes?\b"),
         ("wd", r"\bwides\b|\b(?:a|an|the|another|one|that|called) wide\b(?! (?:of|range|margin))"),
-        ("0", r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless) ball\b|\bno run\b"),
+        (
+            "0",
+            r"\bdot(?:[ -]balls?)?s?\b|\b(?:a|the|no) (?:scoreless|runless|blank) (?:ball"
+            r"|delivery)\b|\bno run\b",
+        ),
         (
             "1",
             r"\bsingles?\b|\b(?:a|exactly) one(?: run)?\b(?! of)|\bone run\b(?! (?:in|off|from))",
         ),
         (
             "2",
-            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"\ba two\b|\btwos\b|\btwo runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)"
             r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))|\ba couple\b",
         ),
         (
             "3",
             r"\ba three\b|\bthrees\b|\bthree runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?!"
-            r" top)|came(?! (?:about |around )?\d)"
+            r" top| \d)|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
         (
             "5",
-            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)"
+            r"\ba five\b|\bfives\b|\bfive runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top"
+            r"| \d)"
             r"|came(?! (?:about |around )?\d)"
             r"|scored)| from (?!\d+(?:\.\d+)?%))",
         ),
@@ -224,23 +242,33 @@ OUTCOMES: Final = tuple(
             "4",
             rf"\bfours\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck"
             rf"|off) four\b{_COUNTED}"
-            r"|\bfour runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top)|came|scored)"
+            r"|\bfour runs\b(?! (?:in\b(?! the e| fact| truth)|off|on(?! top| \d)|came|scored)"
             r"| from (?!\d+(?:\.\d+)?%))|\bfour(?= (?:at|off) (?:ball )?\d)"
-            r"|^four(?=$|[,:])",
+            r"|^four(?=$|[,:.!])|\bfour(?= (?:at |on |has |is )?\d+(?:\.\d+)? ?(?:%|per ?cent))",
         ),
         (
             "6",
             rf"\bsixes\b|{_BEFORE}\b(?:a|(?<!of )the|another|for|of|hit|struck|off) six\b{_COUNTED}"
-            r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:])",
+            r"|\bsix(?= (?:at|off) (?:ball )?\d)|^six(?=$|[,:.!])"
+            r"|\bsix(?= (?:at |on |has |is )?\d+(?:\.\d+)? ?(?:%|per ?cent))"
+            r"|\b(?:a|the|another) maximum\b(?! of| \w+ of)|\bmaximums\b"
+            r"|(?:\bclear(?:s|ed|ing) |(?<!or )(?<!to )\bover )the (?:ropes?|fence|boundary)\b"
+            r"|\binto the (?:stands?|crowd)\b",
         ),
         ("boundary", r"\bboundar(?:y|ies)\b|(?<=the )(?:ropes?|fence)\b"),
-        ("W", r"\bwickets?\b|\bdismissals?\b|\bdismissed\b"),
+        (
+            "W",
+            r"\bwickets?\b|\bdismissals?\b|\bdismissed\b|\b(?:a|the|another|his|her) (?:scalp"
+            r"|breakthrough)\b",
+        ),
     )
 )
 _NOTATION: Final = re.compile(r"\bP\s?\(\s?(bye|byes|wd|nb|wide|no-ball|wicket|W|[0-6])\s?\)")
 _NOTED: Final = {"byes": "bye", "wide": "wd", "no-ball": "nb", "wicket": "W"}
 _EXPECTED: Final = re.compile(
-    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation) "
+    r"(?:chances?|probabilit(?:y|ies)|likelihood|odds|risk|prospects?|share|expectation|that|those"
+    r"|figure"
+    r"|price|rating) "
     r"(?:of|for|at)(?: \w+){0,2} ?$|(?:likelier|likely|likeliest|expects?|expecting|leans? to|"
     r"backs?|favou?rs?|predicts?|towards?) ?(?:\w+ )?$",
     re.IGNORECASE,

@@ -45,14 +45,12 @@ class Number:
     start: int
     end: int
 
-    def fits(self, known: float, *, rough: bool = False, signed: bool = False) -> bool:
+    def fits(self, known: float, *, signed: bool = False) -> bool:
         """Whether a true value rounds to it; prompts hold three decimals, so once more may be."""
         half = 0.5 * 10.0**-self.decimals
         slack = 0.05 if self.unit == PERCENT and self.decimals == 0 else 0.0
         if self.unit == POINTS and self.decimals < 3:
             slack = 0.0005
-        if rough and self.decimals == 0 and self.value % 5 == 0:
-            half = 2.0
         value = self.value
         if self.sign == "-" and signed:
             value = -value
