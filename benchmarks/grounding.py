@@ -1,12 +1,13 @@
 """How well `attnlens check` tells true sentences from spoilt ones.
 
     python benchmarks/sample_explanations.py t20s_male_json.zip --from 2024-10-24 \
-        --model measured --balls 500 --out sampled.jsonl
+        --model measured --balls 700 --out sampled.jsonl
     python benchmarks/grounding.py sampled.jsonl --balls 100
 
 Sets of sentences about each explanation: our own narrative; paraphrases that the checker was made
 with; five sets, and six of passages as a language model would write them, each written before it
-was measured, measured once, and used since. Their figures then are in `docs/check.md`.
+was measured and measured once. All but the sixth passages have been used since; their figures when
+new are in `docs/check.md`. The later sets have balls of their own where 700 were sampled.
 
 Each true sentence is also spoilt
 in one place in every way that fits it. Recall is the share of spoilt sentences that are found,
