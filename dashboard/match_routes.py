@@ -1,0 +1,147 @@
+"""What the page of a match fetches: its innings, a ball's explanation, effects, files, what-ifs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from flask import Flask, Response, request
+
+from attnlens.dashboard.functions import Functions
+from attnlens.dashboard.library import Library, Shown
+from attnlens.dashboard.replies import GONE, KINDS, answered, download, problem, sent
+from attnlens.dashboard.security import from_our_page, plain
+from attnlens.dashboard.work import Answers
+
+
+def add_match_routes(
+    server: Flask, functions: Functions, matches: Library, answers: Answers
+) -> None:
+    """Every address below a match."""
+
+    def explained(shown: Shown, innings: int, ball: int, model: str, ahead: bool = False) -> bytes:
+        found: bytes = answers.get(
+            ("explain", shown.key, shown.version, innings, ball, model),
+            lambda: functions.explain(shown.value, innings, ball, model),
+            ahead=ahead,
+        )
+        return found
+
+    def model_asked() -> str:
+        name = request.args.get("model") or functions.models[0]
+        return name if name in functions.models else functions.models[0]
+
+    def matched(make: Callable[..., Response]) -> Callable[..., Response]:
+        @wraps(make)
+        def answer(key: str, **named: Any) -> Response:
+            shown = matches.get(key)
+            if shown is None:
+                return problem(f"the match {key} {GONE}", 404)
+            return make(shown, **named)
+
+        return answered(answer)
+
+    @server.get("/data/<key>/<int:innings>/balls.json")
+    @matched
+    def innings_data(shown: Shown, innings: int) -> Response:
+        model = model_asked()
+        return sent(
+            answers.get(
+                ("innings", shown.key, shown.version, innings, model),
+                lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
+            ),
+            lasting=shown.look is None,
+        )
+
+    @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
+    @matched
+    def explanation(shown: Shown, innings: int, ball: int) -> Response:
+        ahead = "ahead" in request.args
+        packed = explained(shown, innings, ball, model_asked(), ahead)
+        return sent(packed, lasting=shown.look is None)
+
+    @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
+    @matched
+    def effects(shown: Shown, innings: int, ball: int) -> Response:
+        model = model_asked()
+        return sent(
+            answers.get(
+                ("effects", shown.key, shown.version, innings, ball, model),
+                lambda: functions.effects(shown.value, innings, ball, model),
+            ),
+            lasting=shown.look is None,
+        )
+
+    @server.get("/live/<key>.json")
+    @answered
+    def live(key: str) -> Response:
+        shown = matches.refreshed(key)
+        if shown is None:
+            return problem(f"the match {key} {GONE}", 404)
+        told = {
+            "version": shown.version,
+            "about": shown.about,
+            "as_of": shown.as_of,
+            "trouble": None if shown.trouble is None else plain(shown.trouble),
+        }
+        said = json.dumps(told, ensure_ascii=False)
+        response = Response(said, mimetype="application/json")
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
+    @matched
+    def file(shown: Shown, innings: int, ball: int, name: str) -> Response:
+        data = json.loads(gzip.decompress(explained(shown, innings, ball, model_asked())))
+        stem = f"{shown.key}-{innings}-{ball}"
+        if name == "explanation.json":
+            return download(
+                json.dumps(data, ensure_ascii=False, indent=2), f"{stem}.json", "application/json"
+            )
+        if name == "balls.csv":
+            return download(_csv(data), f"{stem}.csv", "text/csv")
+        make = functions.texts.get(name)
+        if make is None:
+            return problem(f"there is no file {name}", 404)
+        kind = KINDS[name.rpartition(".")[2]]
+        return download(make(data), f"{stem}-{name}", kind)
+
+    @server.get("/data/<key>/<int:innings>/<int:ball>/prompt.txt")
+    @matched
+    def prompt(shown: Shown, innings: int, ball: int) -> Response:
+        data = json.loads(gzip.decompress(explained(shown, innings, ball, model_asked())))
+        text = functions.texts["prompt.txt"](data)
+        return Response(text.encode("utf-8", "replace"), mimetype="text/plain")
+
+    @server.post("/ask/<key>/<int:innings>/<int:ball>/what-if")
+    @matched
+    def what_if(shown: Shown, innings: int, ball: int) -> Response:
+        if not from_our_page(request):
+            return problem("only the dashboard's own pages may ask", 403)
+        asked = request.get_json(silent=True)
+        if not isinstance(asked, dict):
+            return problem("that is no question", 400)
+        model = model_asked()
+        found = answers.run(lambda: functions.what_if(shown.value, innings, ball, model, asked))
+        return Response(json.dumps(found, ensure_ascii=False), mimetype="application/json")
+
+
+def _csv(data: dict[str, Any]) -> str:
+    """The past balls of a ball as a table."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention", "effect_nats"]
+    writer.writerow(columns)
+    for row in data["history"]:
+        writer.writerow([_unarmed(row[name]) for name in columns])
+    return out.getvalue()
+
+
+def _unarmed(value: Any) -> Any:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

@@ -1,0 +1,73 @@
+"""What the server answers with: a problem in one line, plain data, a file to take away."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as TookTooLong
+from functools import wraps
+from typing import Any, Final
+
+from flask import Response, request
+
+from attnlens.dashboard.security import plain
+from attnlens.dashboard.work import BusyError
+from attnlens.errors import AttnlensError
+
+GONE: Final = "is not here (any more): it has to be opened or uploaded again"
+
+KINDS: Final = {
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "html": "text/html",
+    "tex": "application/x-tex",
+}
+"""Of files to take away, by the end of their names."""
+
+
+def problem(text: str, status: int) -> Response:
+    """What is wrong, as JSON."""
+    said = json.dumps({"error": plain(text)}, ensure_ascii=False)
+    return Response(said, status, mimetype="application/json")
+
+
+def answered(make: Callable[..., Response]) -> Callable[..., Response]:
+    """Errors of ours as one line, never as a page with a trace."""
+
+    @wraps(make)
+    def answer(*arguments: Any, **named: Any) -> Response:
+        try:
+            return make(*arguments, **named)
+        except AttnlensError as error:
+            return problem(str(error), 422)
+        except BusyError:
+            return problem("too much is being worked out; ask again", 503)
+        except TookTooLong:
+            return problem("it took too long and was given up; ask again", 504)
+
+    return answer
+
+
+def sent(packed: bytes, *, lasting: bool = True) -> Response:
+    """Compressed JSON as it is, or unpacked for who cannot take it.
+
+    Args:
+        lasting: whether the same address will always answer the same.
+    """
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        response = Response(packed, mimetype="application/json")
+        response.headers["Content-Encoding"] = "gzip"
+    else:
+        response = Response(gzip.decompress(packed), mimetype="application/json")
+    response.headers["Vary"] = "Accept-Encoding"
+    response.headers["Cache-Control"] = "private, max-age=3600" if lasting else "no-store"
+    return response
+
+
+def download(text: str, name: str, kind: str) -> Response:
+    """A file to take away, in which nothing runs."""
+    response = Response(text.encode("utf-8", "replace"), mimetype=kind)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
