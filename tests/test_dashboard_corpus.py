@@ -180,5 +180,5 @@ def test_a_corpus_that_cannot_be_read_is_one_line(
         page.goto("about:blank")
     told = run_process(tmp_path, "corpus", "report", "bad")
     assert told.status == 2
-    assert told.err.startswith("attnlens: bad: cannot be read")
+    assert told.err.startswith("attnlens: bad: is damaged")
     assert told.err.count("\n") == 1
