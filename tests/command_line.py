@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,6 +42,12 @@ def clean_environment(**more: str) -> dict[str, str]:
 def command(*arguments: str | Path) -> list[str]:
     """The words that start attnlens as a process."""
     return [sys.executable, "-m", "attnlens", *map(str, arguments)]
+
+
+def heed_interrupts() -> None:
+    """For ``preexec_fn``: who runs tests in the background has SIGINT ignored, and so would the
+    child."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_process(folder: Path, *arguments: str | Path, **environment: str) -> Answer:

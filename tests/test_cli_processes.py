@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import Here, clean_environment, command, run_process
+from command_line import Here, clean_environment, command, heed_interrupts, run_process
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -81,8 +81,7 @@ def test_an_interrupt_is_130_and_leaves_nothing(tmp_path: Path, sample_match_pat
         env=clean_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Who runs tests in the background has it ignored, and so would the child.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_interrupts,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

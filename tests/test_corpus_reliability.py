@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from command_line import Answer, clean_environment, command, run_process
+from command_line import Answer, clean_environment, command, heed_interrupts, run_process
 from corpus_cases import season, tree
 
 from attnlens.corpus.explain import explain_corpus
@@ -50,6 +50,7 @@ def started(words: list[str]) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
 
 
@@ -168,7 +169,10 @@ def test_a_question_without_end_is_interrupted(tmp_path: Path, source: Path) -> 
         until(lambda: b"duckdb" in Path(f"/proc/{process.pid}/maps").read_bytes())
     time.sleep(2.0)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    try:
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert (process.returncode, said) == (130, b"")
 
 
