@@ -227,3 +227,21 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     expect(page.locator("#difference")).to_be_hidden()
     page.locator("#compare-a select").nth(1).select_option("2")
     expect(page.locator("#difference-plot .diff").first).to_be_visible()
+
+
+def test_leaving_before_a_ball_is_explained_asks_nothing_more(page: Any, server: Server) -> None:
+    page.goto(server.url)
+    page.evaluate(
+        """() => {
+            let gone = false;
+            new MutationObserver(() => {
+                if (gone || document.body.dataset.ready !== "yes") return;
+                gone = true;
+                history.back();
+            }).observe(document.body, { attributes: true });
+        }"""
+    )
+    page.locator("a[href^='/match/']").first.click()
+    page.wait_for_url("**/match/**")
+    page.wait_for_url(server.url + "/")
+    page.wait_for_timeout(400)  # the fixture fails on what the page left behind complains of

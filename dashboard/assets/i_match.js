@@ -20,6 +20,8 @@
       window.removeEventListener("popstate", onBack);
       window.removeEventListener("resize", onSize);
       stop();
+      clearTimeout(waiting);
+      if (asking) asking.abort();
       A.leaveHead();
       innings = page = null;
     });
