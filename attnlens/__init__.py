@@ -10,22 +10,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from attnlens._version import VERSION as __version__
+from attnlens.shown import drawn_by
 
 if TYPE_CHECKING:
-    from attnlens.api import explain, next_over, predict, read_match, read_matches, what_if
-    from attnlens.errors import AttnlensError
-    from attnlens.explanation.grounding import check_grounding
-    from attnlens.explanation.summary import summarize_temporal_attention
-    from attnlens.explanation.types import Explanation
-    from attnlens.explanation.what_if_types import WhatIf
-    from attnlens.models.predictor import FullModel, Sizes
-    from attnlens.models.temporal import (
+    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.model.predictor import FullModel, Sizes
+    from attnlens.cricket.model.temporal import (
         MultiScaleTemporalEncoder,
         SpecializedTemporalAttention,
         TemporalEncoder,
     )
+    from attnlens.cricket.session import (
+        Session,
+        explain,
+        next_over,
+        predict,
+        read_match,
+        read_matches,
+        what_if,
+    )
+    from attnlens.cricket.whatif.types import WhatIf
+    from attnlens.cricket.words.grounding import check_grounding
+    from attnlens.cricket.words.summary import summarize_temporal_attention
+    from attnlens.errors import AttnlensError
     from attnlens.recorder import Edges, intervene, record
-    from attnlens.records import AttentionRecord, Recording, load_recording
+    from attnlens.recording.record import AttentionRecord
+    from attnlens.recording.recording import Recording, load_recording
     from attnlens.symbolic import describe, trace
 
 __all__ = [
@@ -36,6 +46,7 @@ __all__ = [
     "FullModel",
     "MultiScaleTemporalEncoder",
     "Recording",
+    "Session",
     "Sizes",
     "SpecializedTemporalAttention",
     "TemporalEncoder",
@@ -57,31 +68,41 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AttentionRecord": "attnlens.records",
+    "AttentionRecord": "attnlens.recording.record",
     "AttnlensError": "attnlens.errors",
     "Edges": "attnlens.recorder",
-    "Explanation": "attnlens.explanation.types",
-    "FullModel": "attnlens.models.predictor",
-    "MultiScaleTemporalEncoder": "attnlens.models.temporal",
-    "Recording": "attnlens.records",
-    "Sizes": "attnlens.models.predictor",
-    "SpecializedTemporalAttention": "attnlens.models.temporal",
-    "TemporalEncoder": "attnlens.models.temporal",
-    "WhatIf": "attnlens.explanation.what_if_types",
-    "check_grounding": "attnlens.explanation.grounding",
+    "Explanation": "attnlens.cricket.explain.types",
+    "FullModel": "attnlens.cricket.model.predictor",
+    "MultiScaleTemporalEncoder": "attnlens.cricket.model.temporal",
+    "Recording": "attnlens.recording.recording",
+    "Session": "attnlens.cricket.session",
+    "Sizes": "attnlens.cricket.model.predictor",
+    "SpecializedTemporalAttention": "attnlens.cricket.model.temporal",
+    "TemporalEncoder": "attnlens.cricket.model.temporal",
+    "WhatIf": "attnlens.cricket.whatif.types",
+    "check_grounding": "attnlens.cricket.words.grounding",
     "describe": "attnlens.symbolic",
-    "explain": "attnlens.api",
+    "explain": "attnlens.cricket.session",
     "intervene": "attnlens.recorder",
-    "load_recording": "attnlens.records",
-    "next_over": "attnlens.api",
-    "predict": "attnlens.api",
-    "read_match": "attnlens.api",
-    "read_matches": "attnlens.api",
+    "load_recording": "attnlens.recording.recording",
+    "next_over": "attnlens.cricket.session",
+    "predict": "attnlens.cricket.session",
+    "read_match": "attnlens.cricket.session",
+    "read_matches": "attnlens.cricket.session",
     "record": "attnlens.recorder",
-    "summarize_temporal_attention": "attnlens.explanation.summary",
+    "summarize_temporal_attention": "attnlens.cricket.words.summary",
     "trace": "attnlens.symbolic",
-    "what_if": "attnlens.api",
+    "what_if": "attnlens.cricket.session",
 }
+
+# Who draws what Python and Jupyter show of these, so that they need not know it.
+drawn_by(
+    {
+        "Explanation": "attnlens.cricket.pages.notebook",
+        "Recording": "attnlens.show.notebook",
+        "WhatIf": "attnlens.cricket.pages.notebook",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

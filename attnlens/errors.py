@@ -4,14 +4,14 @@
 
     AttnlensError
     ├── InputError            a file, a name or an option that cannot be used
-    │   ├── MatchFileError    a match file: what is wrong and on which line
-    │   ├── BallNotFoundError a ball, innings or label the match does not have
     │   ├── CheckpointError   model weights that cannot be loaded
     │   └── EndpointError     a language model that cannot be asked, or does not answer
     ├── RecordingError        a recording that would have been empty or wrong
     │   ├── NothingRecordedError
     │   └── IncompleteRecordingError
     └── InterventionError     an intervention that does not fit, or touched nothing
+
+A domain adds its own under `InputError`, in a file of its own.
 """
 
 from __future__ import annotations
@@ -47,14 +47,6 @@ class InputError(AttnlensError):
         if remedy:
             text = f"{text}; {remedy}"
         super().__init__(" ".join(text.split()))
-
-
-class MatchFileError(InputError):
-    """A file that is not a match attnlens can read."""
-
-
-class BallNotFoundError(InputError):
-    """A ball, an innings or a label that the match does not have."""
 
 
 class CheckpointError(InputError):

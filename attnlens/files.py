@@ -1,4 +1,4 @@
-"""Writing files so that no half-written one is ever seen."""
+"""Files: read whole if they are files, written so that no half-written one is ever seen."""
 
 from __future__ import annotations
 
@@ -7,8 +7,50 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from attnlens.errors import InputError
+
+Json: TypeAlias = dict[str, Any]
+"""A JSON object: what ``json.loads`` has just read, or what ``json.dumps`` is about to write."""
+
+
+def read_whole(
+    path: str | os.PathLike[str],
+    most: int,
+    *,
+    kind: str = "file",
+    remedy: str,
+    error: type[InputError] = InputError,
+) -> bytes:
+    """The bytes of a file, which is no device: reading a pipe would wait for whoever writes to it.
+
+    Args:
+        most: bytes.
+        kind: what it is meant to be, in words.
+        remedy: what to do where it is not.
+
+    Raises:
+        InputError: of the type given: missing, no file, unreadable or too large.
+    """
+    if os.path.isdir(path):
+        raise error(f"is a directory, not a {kind}", path=path, remedy=remedy)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise error(f"is a device or a pipe, not a {kind}", path=path, remedy=remedy)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(most + 1)
+    except FileNotFoundError:
+        raise error(f"no such {kind}", path=path, remedy=remedy) from None
+    except (OSError, ValueError) as problem:
+        raise error(
+            f"cannot be read ({getattr(problem, 'strerror', None) or problem})",
+            path=path,
+            remedy=remedy,
+        ) from None
+    if len(data) > most:
+        raise error(f"is larger than {most >> 20} MB", path=path, remedy=remedy)
+    return data
 
 
 @contextmanager

@@ -9,19 +9,19 @@ where a budget is missed.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
-from dashboard_server import SWITCHES, Server, browser_path, serving  # noqa: E402
+from dashboard_server import Server, browser_path, browsing, recorded, serving  # noqa: E402
 
 SAMPLE = REPOSITORY / "sample_data" / "match.csv"
 BALLS = 128
@@ -46,9 +46,10 @@ FLAT = 20.0
 """Megabytes by which a process may grow and still be called flat."""
 
 
-def quantile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+def spread(values: list[float], digits: int = 0) -> str:
+    """The median, and what 95% of them stay below."""
+    most = sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+    return f"{statistics.median(values):.{digits}f}, {most:.{digits}f} ms"
 
 
 MISSED: list[str] = []
@@ -67,55 +68,35 @@ def recording_of(tokens: int, folder: Path) -> Path:
     """A recording of one attention layer over so many tokens."""
     import torch
 
-    import attnlens
-
     torch.manual_seed(3)
     model = torch.nn.MultiheadAttention(32, 4, batch_first=True).eval()
     x = torch.randn(1, tokens, 32)
-    with attnlens.record(model) as recording, torch.no_grad():
-        model(x, x, x)
-    path = folder / f"tokens-{tokens}.safetensors"
-    recording.save(path)
-    return path
+    return recorded(folder / f"tokens-{tokens}.safetensors", model, x, x, x)
 
 
 def in_the_browser(server: Server, recording: Path) -> None:
-    from playwright.sync_api import sync_playwright
-
-    path = browser_path()
-    if path is None:
+    if browser_path() is None:
         print("no Chromium: the figures of the browser are left out")
         return
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=path, args=list(SWITCHES))
+    with browsing() as browser:
         page = browser.new_page(viewport={"width": 1360, "height": 900})
         drawn = []
         for ball in (30, 40, 50):
             page.goto(f"{server.url}/match/simulated-82/innings/1/ball/{ball}")
             page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
             drawn.append(page.evaluate(DRAWN))
-        first = f"{drawn[0]:.0f}, {statistics.median(drawn[1:]):.0f} ms"
-        told(
-            "first picture after the server's answer (first, later)",
-            first,
-            "at most 1500 ms",
-            holds=drawn[0] <= 1500,
-        )
+        figure = f"{drawn[0]:.0f}, {statistics.median(drawn[1:]):.0f} ms"
+        what = "first picture after the server's answer (first, later)"
+        told(what, figure, "at most 1500 ms", holds=drawn[0] <= 1500)
         took = page.evaluate(CHANGE)
-        middle = f"{statistics.median(took):.1f}, {quantile(took, 0.95):.1f} ms"
-        told(
-            "ball change, drawn and laid out (median, p95 of 60)",
-            middle,
-            "at most 60 ms",
-            holds=statistics.median(took) <= 60,
-        )
+        what = "ball change, drawn and laid out (median, p95 of 60)"
+        told(what, spread(took, 1), "at most 60 ms", holds=statistics.median(took) <= 60)
         start = time.perf_counter()
         page.goto(f"{server.url}/recording/{recording.name}")
         page.frame_locator("iframe").locator("canvas").first.wait_for(timeout=60_000)
         took_ms = 1000 * (time.perf_counter() - start)
         what, figure = "recording of 2,048 tokens, first picture", f"{took_ms:.0f} ms"
         told(what, figure, "at most 3000 ms", holds=took_ms <= 3000)
-        browser.close()
 
 
 def memory_of(process: int) -> float:
@@ -143,9 +124,7 @@ def memory(server: Server, changes: int, distinct: int) -> None:
 
 def users(server: Server, count: int) -> None:
     """Everybody brings a match of their own and looks at some balls of it."""
-    first: list[float] = []
-    explained: list[float] = []
-    again: list[float] = []
+    took: dict[str, list[float]] = defaultdict(list)
     wrong: list[str] = []
 
     def look(number: int) -> None:
@@ -156,20 +135,19 @@ def users(server: Server, count: int) -> None:
         )
         assert status == 200, said
 
-        def fetch(path: str, kept: list[float]) -> Any:
+        def fetch(path: str, what: str) -> Any:
             start = time.perf_counter()
-            status, body, _ = server.get(f"/data/{said['key']}/1/{path}")
-            kept.append(1000 * (time.perf_counter() - start))
-            assert status == 200, body
-            return json.loads(body)
+            answer = server.json(f"/data/{said['key']}/1/{path}")
+            took[what].append(1000 * (time.perf_counter() - start))
+            return answer
 
-        balls = fetch("balls.json", first)["balls"]
+        balls = fetch("balls.json", "an innings")["balls"]
         names = {ball[role] for ball in balls for role in ("batter", "non_striker")}
         if name not in names or any(one.startswith("Player") and one != name for one in names):
             wrong.append(name)
         for ball in (20, 60):
-            fetch(f"{ball}/explanation.json", explained)
-            fetch(f"{ball}/explanation.json", again)
+            for what in ("a ball's tests, for the first time", "a ball's tests, again"):
+                fetch(f"{ball}/explanation.json", what)
 
     threads = [threading.Thread(target=look, args=(number,)) for number in range(count)]
     for thread in threads:
@@ -177,13 +155,8 @@ def users(server: Server, count: int) -> None:
     for thread in threads:
         thread.join()
     told(f"{count} users at once who saw another's match", str(len(wrong)), "0", holds=not wrong)
-    for what, values in (
-        ("an innings", first),
-        ("a ball's tests, for the first time", explained),
-        ("a ball's tests, again", again),
-    ):
-        middle = f"{statistics.median(values):.0f}, {quantile(values, 0.95):.0f} ms"
-        told(f"{count} users at once: {what} (median, p95)", middle)
+    for what, values in took.items():
+        told(f"{count} users at once: {what} (median, p95)", spread(values))
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "benchmarks")]
 
 from command_line import run_process  # noqa: E402
-from dashboard_server import SWITCHES, browser_path, serving  # noqa: E402
+from dashboard_server import browsing, serving, two_recordings  # noqa: E402
 
 SAMPLE = REPOSITORY / "sample_data" / "match.csv"
 BALL = "/match/simulated-82/innings/2/ball/60"
@@ -31,7 +31,7 @@ PAGES = {
     "heads": "/heads",
     "corpus": "/corpus",
     "recordings": "/recordings",
-    "recording": "/recording/encoder.safetensors",
+    "recording": "/recording/before.safetensors",
     "difference": "/recordings/compare",
     "models": "/models",
     "model": "/models/tiny?step=8",
@@ -44,44 +44,16 @@ COLOURS = 256
 MOST = 150_000
 
 
-def encoder_recordings(folder: Path) -> tuple[Path, Path]:
-    """Of an untrained encoder, before and after its second layer was changed."""
-    import torch
-
-    import attnlens
-
-    torch.manual_seed(5)
-    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
-    x = torch.randn(1, 24, 32)
-    paths = folder / "encoder.safetensors", folder / "changed.safetensors"
-    for path in paths:
-        with attnlens.record(model) as recording, torch.no_grad():
-            model(x)
-        recording.save(path)
-        with torch.no_grad():
-            for parameter in model.layers[1].self_attn.parameters():
-                parameter.add_(0.1 * torch.randn_like(parameter))
-    return paths
-
-
-def heads_of_sample(folder: Path) -> Path:
-    """What the heads do in the one sample match."""
+def made(folder: Path) -> None:
+    """What heads do in the sample, and a simulated season as a corpus with some claims tested."""
     options = ("--allow-in-sample", "--balls", "40", "--json", "--out", "heads.json")
-    answer = run_process(folder, "heads", SAMPLE, *options)
-    assert answer.status == 0, answer.err
-    return folder / "heads.json"
-
-
-def simulated_corpus(folder: Path) -> Path:
-    """A season of simulated matches as a corpus, with the claims of some of its balls tested."""
     for words in (
+        ("heads", SAMPLE, *options),
         ("simulate", "--matches", "60", "--seed", "1000", "--out", "season.zip"),
         ("corpus", "explain", "season.zip", "--out", "corpus", "--evidence", "500"),
     ):
         answer = run_process(folder, *words)
         assert answer.status == 0, answer.err
-    return folder / "corpus"
 
 
 def settle(page: Any, name: str) -> None:
@@ -133,16 +105,13 @@ def smaller(picture: bytes) -> bytes:
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
-
     target, wanted = Path(sys.argv[1]), sys.argv[2:] or list(PAGES)
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
-        recordings, heads = encoder_recordings(Path(name)), heads_of_sample(Path(name))
-        corpus = simulated_corpus(Path(name))
-        arguments = (SAMPLE, *recordings, "--heads", heads, "--corpus", corpus)
-        with serving(Path(name), *arguments) as server, sync_playwright() as started:
-            browser = started.chromium.launch(executable_path=browser_path(), args=list(SWITCHES))
+        recordings = two_recordings(Path(name), width=32, heads=4, tokens=24)
+        made(Path(name))
+        arguments = (SAMPLE, *recordings, "--heads", "heads.json", "--corpus", "corpus")
+        with serving(Path(name), *arguments) as server, browsing() as browser:
             for size, (width, height) in SIZES.items():
                 for theme in ("light", "dark"):
                     context = browser.new_context(
@@ -161,7 +130,6 @@ def main() -> None:
                         file.write_bytes(picture)
                         print(f"{file.name} {len(picture) // 1000} kB", flush=True)
                     context.close()
-            browser.close()
 
 
 if __name__ == "__main__":

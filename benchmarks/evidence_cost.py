@@ -24,12 +24,12 @@ from typing import Any
 
 import torch
 
-from attnlens.cricket.evidence import MASKS, gather_evidence
-from attnlens.cricket.naming import find_ball
+from attnlens.cricket.explain.evidence import MASKS, gather_evidence
+from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.match.naming import find_ball
+from attnlens.cricket.model.trained import load_predictor
+from attnlens.cricket.model.window import one_thread, window_for
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.reading import read_ball
-from attnlens.cricket.trained import load_predictor
-from attnlens.cricket.window import one_thread, window_for
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 BUDGET = 150

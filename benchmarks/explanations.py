@@ -6,24 +6,29 @@
 
 Each is validated by the shipped JSON Schema and by the types, written and read again, and its
 narrative is checked: four to seven sentences, every fact at its pointer, "because" nowhere, and
-"informing" only of a supported claim. Exit status 1 where anything fails.
+"informing" only of a supported claim. With ``--prompts`` told instead is how long their prompts
+are, by the bound ceil(characters / 2.1) of all that `explain --format prompt` prints, which no
+tokenizer in use exceeds. Exit status 1 where anything fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from typing import Any
 
 import jsonschema
 from sample_explanations import read_sample
 
-from attnlens.explanation import Explanation, narrate
-from attnlens.explanation.facts import FORMATS, resolve
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
+from attnlens.cricket.words.facts import FORMATS, resolve
+from attnlens.cricket.words.narrative import narrate
 
 FEWEST, MOST = 4, 7
 
@@ -49,7 +54,7 @@ def faults(data: dict[str, Any], validator: jsonschema.Draft202012Validator) -> 
         yield "changed by the types"
     if Explanation.from_json(text).to_json() != text:
         yield "changed by a round trip"
-    if narrate(data) != data["narrative"]:
+    if narrate(read) != read.narrative:
         yield "narrative is not what it holds"
     if not FEWEST <= len(data["narrative"]) <= MOST:
         yield "too few or too many sentences"
@@ -68,13 +73,40 @@ def faults(data: dict[str, Any], validator: jsonschema.Draft202012Validator) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sample", help="explanations, one JSON line each")
+    parser.add_argument("--prompts", action="store_true", help="how long their prompts are")
     options = parser.parse_args()
-    schema = json.loads(files("attnlens.explanation").joinpath("schema.json").read_text("utf-8"))
+    sample = read_sample(options.sample)
+    return prompts(sample) if options.prompts else checked(sample)
+
+
+def prompts(sample: Iterable[dict[str, Any]]) -> int:
+    """How long prompts are, and how many rows are left out of them; 1 where one is too long."""
+    tokens: list[int] = []
+    lost: dict[str, list[int]] = defaultdict(list)
+    for data in sample:
+        prompt = prompt_of(Explanation.from_dict(data))
+        tokens.append(prompt.tokens)
+        for name, count in prompt.left_out.items():
+            lost[name].append(count)
+    over = sum(count > MOST_TOKENS for count in tokens)
+    print(f"prompts {len(tokens)}, longer than {MOST_TOKENS:,} tokens by the bound: {over}")
+    print(f"tokens by the bound: median {statistics.median(tokens):,.0f}, most {max(tokens):,}")
+    for name, counts in sorted(lost.items()):
+        middle = f"median {statistics.median(counts):.0f}, most {max(counts)}"
+        print(f"rows of {name} left out: in {len(counts)} prompts, {middle}")
+    return 1 if over else 0
+
+
+def checked(sample: Iterable[dict[str, Any]]) -> int:
+    """What is wrong with the explanations; 1 where anything is."""
+    schema = json.loads(
+        files("attnlens.cricket.explain").joinpath("schema.json").read_text("utf-8")
+    )
     validator = jsonschema.Draft202012Validator(schema)
     count, sentences, facts = 0, Counter[int](), 0
     leading: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    for data in read_sample(options.sample):
+    for data in sample:
         count += 1
         wrong.update(faults(data, validator))
         sentences[len(data["narrative"])] += 1

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_matches
-from attnlens.errors import MatchFileError
 
 SOURCES = (
     ("JSON 1.0 and 1.1, men's T20 internationals", "t20s_male_json.zip"),

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import torch
 
-from attnlens.cricket.batch import training_batch
-from attnlens.cricket.innings_reading import read_encoded
+from attnlens.cricket.explain.innings_reading import read_encoded
+from attnlens.cricket.explain.showing import shown_innings
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.tensors import encode_innings
+from attnlens.cricket.model.trained import load_predictor
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.showing import shown_innings
-from attnlens.cricket.tensors import encode_innings
-from attnlens.cricket.trained import load_predictor
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 BUDGET = 3.0

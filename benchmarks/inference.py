@@ -14,10 +14,10 @@ import time
 
 import torch
 
-from attnlens.cricket.batch import training_batch
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.tensors import encode_innings
-from attnlens.cricket.trained import load_predictor
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.tensors import encode_innings
+from attnlens.cricket.model.trained import load_predictor
+from attnlens.cricket.simulator.simulate import simulate_match
 
 AIM = 20_000
 

@@ -27,16 +27,15 @@ import numpy as np
 import torch
 
 from attnlens.analysis.scores import Bootstrap, group_numbers
-from attnlens.cricket.match import Match
-from attnlens.cricket.over import next_over
-from attnlens.cricket.over_batch import over_batch
-from attnlens.cricket.over_features import encode_overs
-from attnlens.cricket.over_question import find_over
-from attnlens.cricket.over_tokens import overs_of
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.model.timeline import Timeline
+from attnlens.cricket.overs.encoder_decoder import Choice, decode
+from attnlens.cricket.overs.features import encode_overs, over_batch
+from attnlens.cricket.overs.over import next_over
+from attnlens.cricket.overs.question import find_over
+from attnlens.cricket.overs.tokens import overs_of
+from attnlens.cricket.overs.trained import TrainedOvers, load_overs
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.timeline import Timeline
-from attnlens.cricket.trained_overs import TrainedOvers, load_overs
-from attnlens.models.cricket import Choice, decode
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 MOST = 20.0
@@ -125,7 +124,7 @@ def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
     ids: list[str] = []
     for match, innings, over in asked:
         dated = past.predictor_for(match)
-        data = next_over(find_over(match, over, innings), dated, history=True)
+        data = next_over(find_over(match, over, innings), dated, history=True).to_dict()
         told = data["agreement"]
         if told is None or told["spearman"]["attention"] is None:
             continue

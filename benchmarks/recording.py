@@ -38,8 +38,6 @@ OTHERS = (
     "need_weights hooks",
     "TransformerLens",
     "nnsight",
-    "BertViz",
-    "AttnRead",
 )
 PACKAGES = (
     "torch",
@@ -47,8 +45,6 @@ PACKAGES = (
     "transformers",
     "transformer-lens",
     "nnsight",
-    "bertviz",
-    "attnread",
 )
 LONG_TOKENS, LONG_TOP, LONG_BYTES = 32_768, 16, 8 * 10**9
 SHARE_OF_WHOLE = 0.1
@@ -171,34 +167,18 @@ def table_of(sizes: Sizes, found: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def remarks(sizes: Sizes, found: dict[str, Any]) -> list[str]:
-    """Where others are ahead of us with whole weights, and whether top 16 saves memory."""
-    ran = {name: way for name, way in found["ways"].items() if way["note"] is None}
-    whole, lines = ran.get("all weights"), []
-    if whole is None:
+def share_of_whole(sizes: Sizes, found: dict[str, Any]) -> list[str]:
+    """The peak of the top 16 beside that of all weights, where both were measured."""
+    peaks = [found["ways"].get(name, {}).get("peak") for name in ("top 16", "all weights")]
+    if None in peaks or not peaks[1]["beyond"]:
         return []
-    for name in OTHERS:
-        if name not in ran:
-            continue
-        other = ran[name]
-        ahead = []
-        if other["median"] < whole["median"]:
-            clear = other["interval"][1] < whole["interval"][0]
-            ahead.append(f"time ({'clearly' if clear else 'within the intervals'})")
-        if "peak" in other and other["peak"]["beyond"] < whole["peak"]["beyond"]:
-            ahead.append("memory")
-        what = f"ahead of us in {' and '.join(ahead)}" if ahead else "behind us in time and memory"
-        lines.append(f"- {name} beside attnlens, all weights: {what}.")
-    if "top 16" in ran and "peak" in whole and whole["peak"]["beyond"]:
-        share = ran["top 16"]["peak"]["beyond"] / whole["peak"]["beyond"]
-        line = f"- Peak of top 16: {share:.2f} of that of all weights"
-        if sizes.model == "trunk" and sizes.tokens == 2048 and sizes.layers == 12:
-            found["top_share"] = share
-            line += f"; budget {SHARE_OF_WHOLE:g}: " + (
-                "pass" if share <= SHARE_OF_WHOLE else "MISSED"
-            )
-        lines.append(f"{line}.")
-    return [*lines, ""] if lines else []
+    share = peaks[0]["beyond"] / peaks[1]["beyond"]
+    line = f"- Peak of top 16: {share:.2f} of that of all weights"
+    if sizes.model == "trunk" and sizes.tokens == 2048 and sizes.layers == 12:
+        found["top_share"] = share
+        verdict = "pass" if share <= SHARE_OF_WHOLE else "MISSED"
+        line += f"; budget {SHARE_OF_WHOLE:g}: {verdict}"
+    return [f"{line}.", ""]
 
 
 def missed(found: dict[str, Any]) -> list[str]:
@@ -314,7 +294,7 @@ def main() -> int:
         found = {"cases": []}
         for sizes in cases_of(options):
             case = case_of(sizes, options)
-            print("\n".join(table_of(sizes, case) + remarks(sizes, case)), flush=True)
+            print("\n".join(table_of(sizes, case) + share_of_whole(sizes, case)), flush=True)
             lost += [f"{sizes.title}: {one}" for one in missed(case)]
             found["cases"].append(case)
         print("Budgets: " + ("all hold." if not lost else "missed:"))

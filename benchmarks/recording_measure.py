@@ -26,11 +26,6 @@ from recording_ways import WAYS, Case, NotForThis, Way, bytes_kept, input_of, pl
 LEAST_SECONDS = 0.02
 """Shorter runs are repeated until the clock can tell them apart."""
 
-SLOW = 8.0
-"""A way that takes so many times the plain forward is measured in few pairs."""
-
-FEW_PAIRS = 3
-
 
 def seconds_of(work: Callable[[], Any], times: int, device: str) -> float:
     """Seconds of one of several runs; what the last run gave is let go after the clock stops."""
@@ -62,21 +57,16 @@ def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
 
     first = seconds_of(plain, 1, case.device)
     repeats = max(1, round(LEAST_SECONDS / max(first, 1e-6)))
-    rounds: dict[str, int] = {}
     for name, way in ways.items():
-        kept = way(x)
-        found[name]["kept"] = bytes_kept(kept)
-        del kept
-        slow = seconds_of(lambda way=way: way(x), 1, case.device) > SLOW * first  # type: ignore[misc]
-        rounds[name] = min(pairs, FEW_PAIRS) if slow else pairs
+        found[name]["kept"] = bytes_kept(way(x))
     plains = []
     before = seconds_of(plain, repeats, case.device)
     for turn in range(pairs):
-        order = [name for name in ways if turn < rounds[name]]
+        order = list(ways)
         for name in order[turn % len(order) :] + order[: turn % len(order)]:
             taken = seconds_of(
                 lambda name=name: ways[name](x),  # type: ignore[misc]
-                1 if rounds[name] < pairs else repeats,
+                repeats,
                 case.device,
             )
             after = seconds_of(plain, repeats, case.device)

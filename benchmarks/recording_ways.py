@@ -20,12 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.recording_files import tensors_of
+from attnlens.recording.save import tensors_of
 
 VOCABULARY = 1000
-MOST_BYTES = 8 << 30
-TEXT_BYTES = 32
-"""A weight as a Python number in a list."""
 
 
 class NotForThis(Exception):
@@ -249,31 +246,6 @@ def _nnsight(case: Case, _: nn.Module) -> Way:
     return way
 
 
-def _bertviz(case: Case, _: nn.Module) -> Way:
-    _only("trunk", case, "shows weights that a model returned")
-    from bertviz import head_view
-
-    size = case.batch * case.layers * case.heads * case.tokens**2 * TEXT_BYTES
-    if size > MOST_BYTES:
-        raise NotForThis(f"not run: {size / 1e9:.0f} GB of numbers in lists")
-    model = hugging_face(case, "eager")
-    words = [str(place) for place in range(case.tokens)]
-
-    def way(x: Tensor) -> Any:
-        attentions = model(x, output_attentions=True).attentions
-        # A short input has fewer words.
-        return head_view(attentions, words[: x.shape[1]], html_action="return").data
-
-    return way
-
-
-def _attnread(case: Case, model: nn.Module) -> Way:
-    _only("trunk", case, "reads Hugging Face models")
-    from attnread import extract_attention
-
-    return lambda x: list(extract_attention(model, {"input_ids": x}).values())
-
-
 def _need_weights(case: Case, model: nn.Module) -> Way:
     _only("encoder", case, "asks modules of torch.nn")
     attention = [part for part in model.modules() if isinstance(part, nn.MultiheadAttention)]
@@ -313,13 +285,11 @@ WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
     "need_weights hooks": _need_weights,
     "TransformerLens": _transformer_lens,
     "nnsight": _nnsight,
-    "BertViz": _bertviz,
-    "AttnRead": _attnread,
 }
 
 
 def bytes_kept(result: Any) -> int:
-    """What is still there after a way: in tensors, in a folder, or as text."""
+    """What is still there after a way: in tensors, or in a folder."""
     if isinstance(result, attnlens.Recording):
         # Parts that share their memory count once.
         parts = {
@@ -332,8 +302,6 @@ def bytes_kept(result: Any) -> int:
         return result.kept
     if isinstance(result, Tensor):
         return result.numel() * result.element_size()
-    if isinstance(result, str):
-        return len(result.encode())
     if isinstance(result, list | tuple):
         return sum(map(bytes_kept, result))
     return 0

@@ -55,7 +55,7 @@ def learnt() -> None:
 
     import attnlens
     from attnlens.models.tiny import load_tiny
-    from attnlens.training.tiny import accuracy, every_input, partners
+    from attnlens.models.tiny_training import accuracy, every_input, partners
 
     torch.manual_seed(0)
     model = load_tiny()

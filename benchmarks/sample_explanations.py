@@ -20,13 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attnlens.cricket.explain import explain_ball
-from attnlens.cricket.match import Match
-from attnlens.cricket.naming import BallReference
-from attnlens.cricket.next_ball import with_next_ball
-from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.trained import load_predictor
+from attnlens.cricket.session import Session
 from attnlens.errors import AttnlensError
 
 
@@ -46,24 +44,22 @@ def explained(
     matches: list[Match], *, model: str | None, balls: int, seed: int
 ) -> Iterator[dict[str, Any]]:
     """So many balls' explanations; a ball of which nobody can tell who plays it is passed over."""
-    predictor = load_predictor(model)
+    session = Session(model)
     number = 0
     for match, reference in shuffled(matches, seed):
         if number == balls:
             return
-        side = next(side for side in match.innings if side.number == reference.innings)
-        if reference.index > len(side.deliveries):
-            try:
-                match = with_next_ball(match, reference.innings)
-            except AttnlensError as error:
-                print(
-                    f"passed over: {match.match_id}, the ball after the last: {error}",
-                    file=sys.stderr,
-                )
-                continue
+        try:
+            match, reference = session.ball(match, reference)
+        except AttnlensError as error:
+            print(
+                f"passed over: {match.match_id}, the ball after the last: {error}",
+                file=sys.stderr,
+            )
+            continue
         outcome = OUTCOMES[number // 10 % len(OUTCOMES)] if number % 10 == 9 else None
         number += 1
-        yield explain_ball(match, reference, predictor, outcome=outcome)
+        yield session.explain(match, ball=reference, outcome=outcome).to_dict()
 
 
 def read_sample(path: str | Path) -> Iterator[dict[str, Any]]:

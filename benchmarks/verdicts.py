@@ -23,16 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from attnlens.cricket.evidence import Tested, gather_evidence
-from attnlens.cricket.match import Match
-from attnlens.cricket.naming import BallReference
+from attnlens.cricket.explain.evidence import Tested, gather_evidence
+from attnlens.cricket.explain.heatmap import ScaleAttention
+from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.model.heads import SCALES
+from attnlens.cricket.model.timeline import Timeline
+from attnlens.cricket.model.trained import TrainedPredictor, load_predictor
+from attnlens.cricket.model.window import one_thread, window_for
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.reading import read_ball
-from attnlens.cricket.timeline import Timeline
-from attnlens.cricket.trained import TrainedPredictor, load_predictor
-from attnlens.cricket.window import one_thread, window_for
-from attnlens.explanation.heatmap import ScaleAttention
-from attnlens.models.temporal import SCALES
 
 COLUMNS = [
     "match_id",

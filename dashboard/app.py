@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc
 
-from attnlens.dashboard.corpus_page import corpus_page
-from attnlens.dashboard.figures import CONFIG, empty_heat_map
-from attnlens.dashboard.frame import frame
-from attnlens.dashboard.functions import Functions
-from attnlens.dashboard.heads_page import heads_page
-from attnlens.dashboard.library import Library
-from attnlens.dashboard.match_pages import compare_page, home, match_page
-from attnlens.dashboard.model_pages import model_page, models_page
-from attnlens.dashboard.parts import Page, lost
-from attnlens.dashboard.recording_pages import (
+from .corpus_page import corpus_page
+from .figures import CONFIG, empty_heat_map
+from .frame import frame
+from .functions import Functions
+from .heads_page import heads_page
+from .library import Matches, Recordings
+from .match_pages import compare_page, home, match_page
+from .model_pages import model_page, models_page
+from .parts import Page, lost
+from .recording_pages import (
     compare_recordings_page,
     recording_page,
     recordings_page,
 )
-from attnlens.dashboard.routes import add_routes
-from attnlens.dashboard.security import protect
-from attnlens.dashboard.work import Answers
+from .routes import add_routes
+from .security import protect
+from .work import Answers
 
 INDEX: Final = """<!DOCTYPE html>
 <html lang="en">
@@ -48,8 +48,8 @@ RECORDING: Final = re.compile(r"recording/([^/]+)")
 
 def create_app(
     functions: Functions,
-    matches: Library,
-    recordings: Library,
+    matches: Matches,
+    recordings: Recordings,
     *,
     host: str = "127.0.0.1",
     public: bool = False,
@@ -79,19 +79,19 @@ def create_app(
     add_routes(app, functions, matches, recordings, Answers(), public=public)
 
     # A change of ball leaves the page as it is: only another page is asked of the server.
-    app.clientside_callback(
+    app.clientside_callback(  # type: ignore[no-untyped-call]  # of dash
         ClientsideFunction("attnlens_dash", "page_key"),
         Output("page-key", "data"),
         Input("url", "pathname"),
     )
-    app.clientside_callback(
+    app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("attnlens_dash", "draw"),
         Output("drawn", "data"),
         Input("page-data", "data"),
     )
 
     @app.callback(Output("page", "children"), Input("page-key", "data"))
-    def show(key: str | None) -> Any:
+    def show(key: str | None) -> Page:
         return page_of(key or "", functions, matches, recordings, public)
 
     @app.callback(
@@ -99,18 +99,18 @@ def create_app(
         Input("head-wanted", "data"),
         prevent_initial_call=True,
     )
-    def enlarge(wanted: str | None) -> Any:
+    def enlarge(wanted: str | None) -> Page:
         """Plotly is large: it is loaded when the first head is enlarged."""
         if not wanted:
             return []
-        return dcc.Graph(id="head-graph", figure=empty_heat_map(), config=CONFIG)
+        return [dcc.Graph(id="head-graph", figure=empty_heat_map(), config=CONFIG)]
 
     protect(app, host)
     return app
 
 
 def page_of(
-    key: str, functions: Functions, matches: Library, recordings: Library, public: bool
+    key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
 ) -> Page:
     """The page of an address, ``match/NAME`` for every ball of that match."""
     if key == "":
@@ -140,8 +140,8 @@ def page_of(
             "bring the file again."
         )
     if found := RECORDING.fullmatch(key):
-        shown = recordings.get(found[1])
-        if shown is not None:
-            return recording_page(shown)
+        recording = recordings.get(found[1])
+        if recording is not None:
+            return recording_page(recording)
         return lost("This recording is not open (any more).")
     return lost("There is no such page.")

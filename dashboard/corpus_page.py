@@ -6,8 +6,8 @@ from typing import Final
 
 from dash import html
 
-from attnlens.dashboard.library import Library
-from attnlens.dashboard.parts import Page, loading, marked, panel, store
+from .library import Matches
+from .parts import Page, loading, marked, panel, store
 
 PANELS: Final = (
     ("fit", "How well it fits", ""),
@@ -32,7 +32,7 @@ PANELS: Final = (
 )
 
 
-def corpus_page(matches: Library) -> Page:
+def corpus_page(matches: Matches) -> Page:
     """What stands there before its figures come.
 
     Args:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import plotly.graph_objects as go
+from dash import dcc
+
+from .functions import Data
 
 RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """Light to dark: told apart by lightness alone."""
 
-CONFIG: Final[dict[str, Any]] = {
+CONFIG: Final[dcc.Graph.Config] = {
     # Plotly's own default is a button that posts the figure to its maker.
     "showSendToCloud": False,
     "displaylogo": False,
@@ -20,7 +23,7 @@ CONFIG: Final[dict[str, Any]] = {
 }
 
 
-def empty_heat_map() -> dict[str, Any]:
+def empty_heat_map() -> Data:
     """The heat map of a head without its numbers, as plain data for the page."""
     shares = [number / (len(RAMP) - 1) for number in range(len(RAMP))]
     figure = go.Figure(
@@ -55,7 +58,7 @@ def empty_heat_map() -> dict[str, Any]:
         plot_bgcolor="rgba(0,0,0,0)",
         hoverlabel={"align": "left"},
     )
-    plain: dict[str, Any] = figure.to_plotly_json()
+    plain: Data = figure.to_plotly_json()
     del plain["layout"]["template"]
     plain["data"] = [trace.to_plotly_json() for trace in figure.data]
     return plain

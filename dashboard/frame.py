@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dash import dcc, html
 
-from attnlens.dashboard.parts import loading, marked
+from .parts import loading, marked
 
 
 def frame(*, public: bool, heads: bool, corpus: bool) -> html.Div:

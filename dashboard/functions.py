@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match.match import Match
 
 Data = dict[str, Any]
+"""A JSON document: the page's script reads it, and nothing here looks deep into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Looked:
         trouble: why the file is not in that state any more, in one line; ``None`` where it is.
     """
 
-    match: Any | None
+    match: Match | None
     as_of: float
     trouble: str | None
 
@@ -66,7 +70,7 @@ class Functions:
     Attributes:
         read: a file's path to its match. Raises `AttnlensError` with the reader's words.
         match: the match without its balls.
-        innings: match, innings and model to every ball (`attnlens.cricket.showing`).
+        innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
         explain: match, innings, ball and model to an explanation with evidence.
         effects: the same to what hiding each key from each head alone does.
         what_if: the same and what is to be different, to the answer.
@@ -78,12 +82,12 @@ class Functions:
         heads: what heads do across matches (``attnlens heads --json``), where it was given.
     """
 
-    read: Callable[[str], Any]
-    match: Callable[[Any], Data]
-    innings: Callable[[Any, int, str], Data]
-    explain: Callable[[Any, int, int, str], Data]
-    effects: Callable[[Any, int, int, str], Data]
-    what_if: Callable[[Any, int, int, str, Mapping[str, Any]], Data]
+    read: Callable[[str], Match]
+    match: Callable[[Match], Data]
+    innings: Callable[[Match, int, str], Data]
+    explain: Callable[[Match, int, int, str], Data]
+    effects: Callable[[Match, int, int, str], Data]
+    what_if: Callable[[Match, int, int, str, Data], Data]
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]
     models: tuple[str, ...]

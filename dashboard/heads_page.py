@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from dash import dcc, html
 
-from attnlens.dashboard.parts import marked
 from attnlens.errors import InputError
+
+from .functions import Data
+from .parts import Page, marked
 
 MOST_LIFT: Final = 4.0
 """Where a bar ends; what is beyond is told in figures."""
 
-Data = Mapping[str, Any]
 
-
-def checked(data: Any) -> dict[str, Any]:
+def checked(data: Data) -> Data:
     """The document, if it is one.
 
     Raises:
@@ -31,18 +30,17 @@ def checked(data: Any) -> dict[str, Any]:
         raise InputError(
             "is not a document of heads", remedy="write one with `attnlens heads SRC --json`"
         ) from None
-    found: dict[str, Any] = data
-    return found
+    return data
 
 
-def heads_page(data: Data) -> list[Any]:
+def heads_page(data: Data) -> Page:
     """Every head by scale, then slots and gates."""
     lead = (
         f"Over {data['balls']:,} balls; matches: {data['matches']:,}. Bars: how many times as "
         "much of its past attention as even attention would pay; whiskers are 95% intervals over "
         "matches. A name is earned where looking and mattering both hold."
     )
-    parts: list[Any] = [html.H1("Heads across matches"), html.P(lead, className="lead")]
+    parts: Page = [html.H1("Heads across matches"), html.P(lead, className="lead")]
     for scale in data["scales"]:
         weight = "" if scale["weight"] is None else f", {scale['weight']:.0%} of the prediction"
         parts.append(
@@ -112,7 +110,7 @@ def _share(value: float | None) -> str:
 def _relation(row: Data) -> html.Div:
     lift, ends = row["lift"], row["lift_ci"]
     told = "–" if lift is None else f"×{lift:.2f}"
-    marks: list[Any] = []
+    marks: Page = []
     if lift is not None:
         marks.append(html.I(className="lift", style={"width": _place(lift)}))
     if ends is not None:

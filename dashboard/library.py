@@ -11,26 +11,34 @@ import os
 import re
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from attnlens.dashboard.functions import Functions, Looked
 from attnlens.errors import InputError
+
+from .functions import Data, Functions, Looked
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match.match import Match
 
 MOST_UPLOADED: Final = 64
 UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+Value = TypeVar("Value", "Match", str)
+"""A match as the reader gave it, or a recording's page as text."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class Shown(Generic[Value]):
     """A match, or a recording's page.
 
     Attributes:
         key: its name in the address.
-        value: the match as the reader gave it, or the page as text.
         about: the match's plain data, or the recording's name.
         sample: whether it is the one that is there where none was given.
         look: how the match stands now; ``None`` where it is not being followed.
@@ -40,8 +48,8 @@ class Shown:
     """
 
     key: str
-    value: Any
-    about: dict[str, Any]
+    value: Value
+    about: Data
     sample: bool = False
     look: Callable[[], Looked] | None = None
     version: int = 0
@@ -54,22 +62,25 @@ def safe_name(text: str) -> str:
     return UNSAFE.sub("-", text).strip("-.")[:80] or "match"
 
 
-class Library:
-    """Matches or recordings by key."""
+class Library(ABC, Generic[Value]):
+    """What is open, by key."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
-        self._given: dict[str, Shown] = {}
-        self._uploaded: OrderedDict[str, Shown] = OrderedDict()
+        self._given: dict[str, Shown[Value]] = {}
+        self._uploaded: OrderedDict[str, Shown[Value]] = OrderedDict()
         self._lock = threading.Lock()
-        self._following = threading.Lock()
+
+    @abstractmethod
+    def _read(self, path: str, name: str) -> tuple[Value, Data]:
+        """What a file holds, and its plain data. Raises what the reader raises."""
 
     @property
-    def given(self) -> list[Shown]:
+    def given(self) -> list[Shown[Value]]:
         """What was there at the start, in order."""
         return list(self._given.values())
 
-    def get(self, key: str) -> Shown | None:
+    def get(self, key: str) -> Shown[Value] | None:
         """What has that key, or ``None`` where it was never there or has gone."""
         with self._lock:
             if key in self._uploaded:
@@ -77,49 +88,16 @@ class Library:
                 return self._uploaded[key]
         return self._given.get(key)
 
-    def give(
-        self, match: Any, *, sample: bool = False, look: Callable[[], Looked] | None = None
-    ) -> Shown:
-        """A match from the command line."""
-        about = self._functions.match(match)
-        return self._add_given(about["match_id"], match, about, sample, look)
-
-    def refreshed(self, key: str) -> Shown | None:
-        """What has that key, as it stands now where it is being followed."""
-        shown = self.get(key)
-        if shown is None or shown.look is None:
-            return shown
-        look = shown.look
-        with self._following:
-            shown, found = self._given[key], look()
-            shown = replace(shown, as_of=found.as_of, trouble=found.trouble)
-            if found.match is not None:
-                about = self._functions.match(found.match)
-                shown = replace(shown, value=found.match, about=about, version=shown.version + 1)
-            self._given[key] = shown
-        return shown
-
-    def give_recording(self, path: str) -> Shown:
-        """A recording from the command line."""
-        name = os.path.basename(os.path.normpath(path))
-        return self._add_given(name, self._functions.page(path, name), {"name": name})
-
-    def _add_given(
-        self,
-        name: str,
-        value: Any,
-        about: dict[str, Any],
-        sample: bool = False,
-        look: Callable[[], Looked] | None = None,
-    ) -> Shown:
+    def _give(self, name: str, shown: Shown[Value]) -> Shown[Value]:
+        """Keep it from the start, under a key like its name that nothing else has."""
         wanted = key = safe_name(name)
         number = 2
         while key in self._given:
             key, number = f"{wanted}-{number}", number + 1
-        self._given[key] = Shown(key, value, about, sample, look)
+        self._given[key] = replace(shown, key=key)
         return self._given[key]
 
-    def upload(self, name: str, content: bytes, *, recording: bool = False) -> Shown:
+    def upload(self, name: str, content: bytes) -> Shown[Value]:
         """A file that somebody brought.
 
         Raises:
@@ -134,12 +112,7 @@ class Library:
             path = Path(folder) / short
             path.write_bytes(content)
             try:
-                if recording:
-                    value: Any = self._functions.page(str(path), short)
-                    about: dict[str, Any] = {"name": short}
-                else:
-                    value = self._functions.read(str(path))
-                    about = self._functions.match(value)
+                value, about = self._read(str(path), short)
             except InputError as error:
                 remedy = (error.remedy or "").replace(f"{folder}{os.sep}", "") or None
                 if remedy and f"{short}::" in remedy:  # which nobody can name in a browser
@@ -156,3 +129,51 @@ class Library:
             while len(self._uploaded) > MOST_UPLOADED:
                 self._uploaded.popitem(last=False)
         return shown
+
+
+class Matches(Library["Match"]):
+    """Matches by key."""
+
+    def __init__(self, functions: Functions) -> None:
+        super().__init__(functions)
+        self._following = threading.Lock()
+
+    def _read(self, path: str, name: str) -> tuple[Match, Data]:
+        del name
+        match = self._functions.read(path)
+        return match, self._functions.match(match)
+
+    def give(
+        self, match: Match, *, sample: bool = False, look: Callable[[], Looked] | None = None
+    ) -> Shown[Match]:
+        """A match from the command line."""
+        about = self._functions.match(match)
+        return self._give(about["match_id"], Shown("", match, about, sample, look))
+
+    def refreshed(self, key: str) -> Shown[Match] | None:
+        """What has that key, as it stands now where it is being followed."""
+        shown = self.get(key)
+        if shown is None or shown.look is None:
+            return shown
+        look = shown.look
+        with self._following:
+            shown, found = self._given[key], look()
+            shown = replace(shown, as_of=found.as_of, trouble=found.trouble)
+            if found.match is not None:
+                about = self._functions.match(found.match)
+                shown = replace(shown, value=found.match, about=about, version=shown.version + 1)
+            self._given[key] = shown
+        return shown
+
+
+class Recordings(Library[str]):
+    """Pages of recordings by key."""
+
+    def _read(self, path: str, name: str) -> tuple[str, Data]:
+        return self._functions.page(path, name), {"name": name}
+
+    def give(self, path: str) -> Shown[str]:
+        """A recording from the command line."""
+        name = os.path.basename(os.path.normpath(path))
+        page, about = self._read(path, name)
+        return self._give(name, Shown("", page, about))

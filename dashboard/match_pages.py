@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from dash import dcc, html
 
-from attnlens.dashboard.library import Library, Shown
-from attnlens.dashboard.parts import Page, drop, marked, panel, store
-from attnlens.dashboard.security import plain
+from .library import Matches, Shown
+from .parts import Page, drop, marked, panel, store
+from .security import plain
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match.match import Match
 
 
-def match_link(shown: Shown) -> str:
+def match_link(shown: Shown[Match]) -> str:
     innings = shown.about["innings"]
     number = next((one["number"] for one in innings if one["balls"]), 1)
     return f"/match/{quote(shown.key)}/innings/{number}/ball/1"
 
 
-def _match_card(shown: Shown) -> html.Li:
+def _match_card(shown: Shown[Match]) -> html.Li:
     about = shown.about
     scores = [
         html.Span(
@@ -48,7 +52,7 @@ def _match_card(shown: Shown) -> html.Li:
     )
 
 
-def home(matches: Library, *, public: bool) -> Page:
+def home(matches: Matches, *, public: bool) -> Page:
     return [
         html.Div(
             [
@@ -77,7 +81,7 @@ def home(matches: Library, *, public: bool) -> Page:
     ]
 
 
-def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> Page:
+def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str]) -> Page:
     return [
         html.H1(shown.about["title"], className="unseen"),
         html.Section(
@@ -166,7 +170,7 @@ def match_page(shown: Shown, models: tuple[str, ...], texts: Iterable[str]) -> P
     ]
 
 
-def compare_page(matches: Library, models: tuple[str, ...]) -> Page:
+def compare_page(matches: Matches, models: tuple[str, ...]) -> Page:
     given = [{"key": shown.key, "about": shown.about} for shown in matches.given]
     return [
         html.H1("Compare"),

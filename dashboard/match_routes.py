@@ -8,29 +8,33 @@ import io
 import json
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, request
 
-from attnlens.dashboard.functions import Functions
-from attnlens.dashboard.library import Library, Shown
-from attnlens.dashboard.replies import GONE, KINDS, answered, download, problem, sent
-from attnlens.dashboard.security import from_our_page, plain
-from attnlens.dashboard.work import Answers
+from .functions import Data, Functions
+from .library import Matches, Shown
+from .replies import GONE, KINDS, answered, download, problem, sent
+from .security import from_our_page, plain
+from .work import Answers
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match.match import Match
 
 
 def add_match_routes(
-    server: Flask, functions: Functions, matches: Library, answers: Answers
+    server: Flask, functions: Functions, matches: Matches, answers: Answers
 ) -> None:
     """Every address below a match."""
 
-    def explained(shown: Shown, innings: int, ball: int, model: str, ahead: bool = False) -> bytes:
-        found: bytes = answers.get(
+    def explained(
+        shown: Shown[Match], innings: int, ball: int, model: str, ahead: bool = False
+    ) -> bytes:
+        return answers.get(
             ("explain", shown.key, shown.version, innings, ball, model),
             lambda: functions.explain(shown.value, innings, ball, model),
             ahead=ahead,
         )
-        return found
 
     def model_asked() -> str:
         name = request.args.get("model") or functions.models[0]
@@ -48,7 +52,7 @@ def add_match_routes(
 
     @server.get("/data/<key>/<int:innings>/balls.json")
     @matched
-    def innings_data(shown: Shown, innings: int) -> Response:
+    def innings_data(shown: Shown[Match], innings: int) -> Response:
         model = model_asked()
         return sent(
             answers.get(
@@ -60,14 +64,14 @@ def add_match_routes(
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
     @matched
-    def explanation(shown: Shown, innings: int, ball: int) -> Response:
+    def explanation(shown: Shown[Match], innings: int, ball: int) -> Response:
         ahead = "ahead" in request.args
         packed = explained(shown, innings, ball, model_asked(), ahead)
         return sent(packed, lasting=shown.look is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
     @matched
-    def effects(shown: Shown, innings: int, ball: int) -> Response:
+    def effects(shown: Shown[Match], innings: int, ball: int) -> Response:
         model = model_asked()
         return sent(
             answers.get(
@@ -96,7 +100,7 @@ def add_match_routes(
 
     @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
     @matched
-    def file(shown: Shown, innings: int, ball: int, name: str) -> Response:
+    def file(shown: Shown[Match], innings: int, ball: int, name: str) -> Response:
         data = json.loads(gzip.decompress(explained(shown, innings, ball, model_asked())))
         stem = f"{shown.key}-{innings}-{ball}"
         if name == "explanation.json":
@@ -113,14 +117,14 @@ def add_match_routes(
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/prompt.txt")
     @matched
-    def prompt(shown: Shown, innings: int, ball: int) -> Response:
+    def prompt(shown: Shown[Match], innings: int, ball: int) -> Response:
         data = json.loads(gzip.decompress(explained(shown, innings, ball, model_asked())))
         text = functions.texts["prompt.txt"](data)
         return Response(text.encode("utf-8", "replace"), mimetype="text/plain")
 
     @server.post("/ask/<key>/<int:innings>/<int:ball>/what-if")
     @matched
-    def what_if(shown: Shown, innings: int, ball: int) -> Response:
+    def what_if(shown: Shown[Match], innings: int, ball: int) -> Response:
         if not from_our_page(request):
             return problem("only the dashboard's own pages may ask", 403)
         asked = request.get_json(silent=True)
@@ -131,7 +135,7 @@ def add_match_routes(
         return Response(json.dumps(found, ensure_ascii=False), mimetype="application/json")
 
 
-def _csv(data: dict[str, Any]) -> str:
+def _csv(data: Data) -> str:
     """The past balls of a ball as a table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -142,6 +146,6 @@ def _csv(data: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def _unarmed(value: Any) -> Any:
+def _unarmed(value: object) -> object:
     """Text that a spreadsheet does not take for a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

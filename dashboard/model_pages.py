@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from dash import dcc, html
 
-from attnlens.dashboard.functions import Data, Inside
-from attnlens.dashboard.parts import Page, panel, store
+from .functions import Data, Inside
+from .parts import Page, panel, store
 
 
 def models_page(models: Mapping[str, Data]) -> Page:

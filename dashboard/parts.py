@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dash import dcc, html
+from dash.development.base_component import Component
 
-Page = list[Any]
+from .functions import Data
+
+Page = list[Component | None]
 
 
 def marked(**named: str) -> dict[str, Any]:
@@ -19,7 +22,7 @@ def loading(text: str) -> html.P:
 
 
 def panel(
-    name: str, title: str, *children: Any, lead: str = "", files: bool = True, **more: Any
+    name: str, title: str, *children: Component | None, lead: str = "", files: bool = True
 ) -> html.Section:
     """A part of a page with its heading, and a place for what can be taken away."""
     return html.Section(
@@ -37,7 +40,6 @@ def panel(
         id=name,
         className="panel",
         **marked(aria_labelledby=f"{name}-title"),
-        **more,
     )
 
 
@@ -54,7 +56,7 @@ def drop(kind: str, what: str) -> html.Div:
     )
 
 
-def store(page: str, data: dict[str, Any]) -> dcc.Store:
+def store(page: str, data: Data) -> dcc.Store:
     return dcc.Store(id="page-data", data={"page": page, **data})
 
 

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from dash import dcc, html
 
-from attnlens.dashboard.library import Library, Shown
-from attnlens.dashboard.parts import Page, drop, panel, store
+from .library import Recordings, Shown
+from .parts import Page, drop, panel, store
 
 
-def recordings_page(recordings: Library, *, public: bool) -> Page:
+def recordings_page(recordings: Recordings, *, public: bool) -> Page:
     cards = [
         html.Li(
             dcc.Link(
@@ -41,7 +41,7 @@ def recordings_page(recordings: Library, *, public: bool) -> Page:
     ]
 
 
-def recording_page(shown: Shown) -> Page:
+def recording_page(shown: Shown[str]) -> Page:
     name = shown.about["name"]
     return [
         html.H1(name, className="unseen"),
@@ -52,7 +52,7 @@ def recording_page(shown: Shown) -> Page:
     ]
 
 
-def compare_recordings_page(recordings: Library) -> Page:
+def compare_recordings_page(recordings: Recordings) -> Page:
     given = [{"key": shown.key, "title": shown.about["name"]} for shown in recordings.given]
     return [
         html.H1("Compare two recordings"),

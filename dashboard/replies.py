@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from flask import Response, request
 
-from attnlens.dashboard.security import plain
-from attnlens.dashboard.work import BusyError
 from attnlens.errors import AttnlensError
+
+from .security import plain
+from .work import BusyError
 
 GONE: Final = "is not here (any more): it has to be opened or uploaded again"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 import re
 from typing import Final
@@ -10,12 +11,12 @@ from typing import Final
 from dash import Dash
 from flask import Flask, Response, request
 
-from attnlens.dashboard.functions import Functions, Summed
-from attnlens.dashboard.library import Library
-from attnlens.dashboard.match_routes import add_match_routes
-from attnlens.dashboard.replies import GONE, KINDS, answered, download, problem, sent
-from attnlens.dashboard.security import from_our_page
-from attnlens.dashboard.work import Answers
+from .functions import Functions, Summed
+from .library import Matches, Recordings
+from .match_routes import add_match_routes
+from .replies import GONE, KINDS, answered, download, problem, sent
+from .security import from_our_page
+from .work import Answers
 
 MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
@@ -24,14 +25,14 @@ MOST_INPUT: Final = 400
 MOST_SOUGHT: Final = 80
 """Characters of a name that is looked for."""
 MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
-SCRIPT_HASH: Final = re.compile(r"script-src (&#x27;sha256-[A-Za-z0-9+/=]+&#x27;)")
+POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def add_routes(
     app: Dash,
     functions: Functions,
-    matches: Library,
-    recordings: Library,
+    matches: Matches,
+    recordings: Recordings,
     answers: Answers,
     *,
     public: bool,
@@ -45,7 +46,7 @@ def add_routes(
     _add_corpus(server, functions, answers)
 
 
-def _add_upload(server: Flask, matches: Library, recordings: Library, *, public: bool) -> None:
+def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
     server.config["MAX_CONTENT_LENGTH"] = MOST_UPLOAD
 
     @server.post("/upload/<kind>")
@@ -57,10 +58,9 @@ def _add_upload(server: Flask, matches: Library, recordings: Library, *, public:
             return problem("only the dashboard's own pages may upload", 403)
         if (request.content_length or 0) > MOST_UPLOAD:
             return problem(f"the file is larger than {MOST_UPLOAD // 1_000_000} MB", 413)
-        recording = kind == "recording"
-        library = recordings if recording else matches
+        library = recordings if kind == "recording" else matches
         name, content = request.args.get("name", kind), request.get_data()
-        shown = library.upload(name, content, recording=recording)
+        shown = library.upload(name, content)
         said = {"key": shown.key, "about": shown.about}
         return Response(json.dumps(said, ensure_ascii=False), mimetype="application/json")
 
@@ -69,18 +69,17 @@ def _add_upload(server: Flask, matches: Library, recordings: Library, *, public:
         return problem(f"the file is larger than {MOST_UPLOAD // 1_000_000} MB", 413)
 
 
-def _add_recordings(server: Flask, recordings: Library) -> None:
+def _add_recordings(server: Flask, recordings: Recordings) -> None:
     @server.get("/page/<key>")
     def recording_page(key: str) -> Response:
         shown = recordings.get(key)
         if shown is None:
             return Response(f"this recording {GONE}\n", 404, mimetype="text/plain")
-        found = SCRIPT_HASH.search(shown.value)
-        allowed = found[1].replace("&#x27;", "'") if found else "'none'"
+        policy = POLICY.search(shown.value)
+        assert policy is not None, "a page of a recording has a policy of its own"
         response = Response(shown.value, mimetype="text/html")
         response.headers["Content-Security-Policy"] = (
-            f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}; "
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+            f"{html.unescape(policy[1])}; frame-ancestors 'self'"
         )
         return response
 
@@ -118,8 +117,7 @@ def _add_models(server: Flask, functions: Functions, answers: Answers) -> None:
 
 def _add_corpus(server: Flask, functions: Functions, answers: Answers) -> None:
     def figures_of(corpus: Summed) -> bytes:
-        found: bytes = answers.get(("corpus", corpus.finished()), corpus.figures)
-        return found
+        return answers.get(("corpus", corpus.finished()), corpus.figures)
 
     @server.get("/data/corpus/figures.json")
     @answered

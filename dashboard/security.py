@@ -8,7 +8,7 @@ pointed at it.
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Final
+from typing import Final
 
 from dash import Dash
 from flask import Request, Response, request
@@ -38,13 +38,11 @@ def protect(app: Dash, host: str) -> None:
     )
     anywhere = not is_loopback(host)
 
-    @app.server.before_request
     def only_here() -> Response | None:
         if not anywhere and not is_loopback(_name_of(request)):
             return Response("attnlens: this name is not served\n", 403, mimetype="text/plain")
         return None
 
-    @app.server.after_request
     def say(response: Response) -> Response:
         response.headers.setdefault("Content-Security-Policy", policy)
         response.headers["X-Content-Type-Options"] = "nosniff"
@@ -53,6 +51,9 @@ def protect(app: Dash, host: str) -> None:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
         return response
+
+    app.server.before_request(only_here)
+    app.server.after_request(say)
 
 
 def _name_of(asked: Request) -> str:
@@ -68,6 +69,6 @@ def from_our_page(asked: Request) -> bool:
     return asked.headers.get(ASKED) == "1"
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """Text on one line, without characters that would turn the reading direction."""
     return "".join(c if c.isprintable() else "�" for c in " ".join(str(value).split()))

@@ -14,7 +14,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from queue import PriorityQueue
-from typing import Any, Final
+from typing import Final, TypeVar
+
+from .functions import Data
+
+Made = TypeVar("Made")
 
 NOW, AHEAD = 0, 1
 MOST_AHEAD: Final = 6
@@ -26,7 +30,7 @@ class BusyError(Exception):
     """Too much waits already; ask later."""
 
 
-def packed(value: Any) -> bytes:
+def packed(value: Data) -> bytes:
     """Plain data as compressed JSON."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return gzip.compress(text.encode("utf-8", "replace"), 3, mtime=0)
@@ -50,7 +54,7 @@ class Answers:
         self._ahead = 0
         threading.Thread(target=self._work, name="attnlens", daemon=True).start()
 
-    def get(self, key: Hashable, make: Callable[[], Any], *, ahead: bool = False) -> bytes:
+    def get(self, key: Hashable, make: Callable[[], Data], *, ahead: bool = False) -> bytes:
         """The answer as compressed JSON.
 
         Args:
@@ -76,9 +80,9 @@ class Answers:
                 self._put(key, future, make, ahead)
         return future.result(PATIENCE)
 
-    def run(self, make: Callable[[], Any]) -> Any:
+    def run(self, make: Callable[[], Made]) -> Made:
         """Work something out now and keep nothing."""
-        future: Future[Any] = Future()
+        future: Future[Made] = Future()
 
         def work() -> None:
             try:
@@ -90,7 +94,7 @@ class Answers:
         return future.result(PATIENCE)
 
     def _put(
-        self, key: Hashable, future: Future[bytes], make: Callable[[], Any], ahead: bool
+        self, key: Hashable, future: Future[bytes], make: Callable[[], Data], ahead: bool
     ) -> None:
         self._asked[key] = (future, not ahead)
 

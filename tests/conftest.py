@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from command_line import Here, run_process
-from dashboard_pages import HOSTILE, PATIENCE, two_recordings
-from dashboard_server import SWITCHES, Server, browser_path, serving
+from dashboard_server import (
+    HOSTILE,
+    PATIENCE,
+    SWITCHES,
+    Server,
+    browser_path,
+    serving,
+    two_recordings,
+)
 from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 
+# Two runs of the tests share two cores, so each has one thread, and so has what it starts. Another
+# number of threads adds in another order: what is compared to the last bit has the same number.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+
 # The same examples in every run, so that a change is judged by what it changed. New ones are
 # looked for with `pytest --hypothesis-profile explore`.
-settings.register_profile("steady", derandomize=True)
-settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("steady")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collect without looking for garbage, and seldom look again at what stays until the end.
+
+    Libraries and tests are some million objects, and each look at them takes a third of a second.
+    They are not frozen: `attnlens.record` asks which of them hold a function of torch.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.set_threshold(50_000, 20, 100)
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,9 +64,15 @@ def _no_folder_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real matches, which are not part of the repository."""
+    """The folder of real matches, which are not part of the repository.
+
+    Without them a test skips, or fails where ``ATTNLENS_REQUIRE_DATA`` is 1.
+    """
     if not (SHARED_DATA / "torture.json").is_file():
-        pytest.skip(f"real matches are not here: looked for {SHARED_DATA / 'torture.json'}")
+        missing = f"real matches are not here: looked for {SHARED_DATA / 'torture.json'}"
+        if os.environ.get("ATTNLENS_REQUIRE_DATA") == "1":
+            pytest.fail(missing)
+        pytest.skip(missing)
     return SHARED_DATA
 
 

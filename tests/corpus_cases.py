@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas
 
-from attnlens.corpus.folder import LOCK
-from attnlens.cricket.simulated_files import save_simulated
+from attnlens.cricket.corpus.folder import LOCK
+from attnlens.cricket.simulator.files import save_simulated
 
 MATCHES = 8
 EACH = 2

@@ -1,14 +1,16 @@
-"""A dashboard as a process of its own, and a real browser to look at it with."""
+"""A dashboard as a process of its own, and what is done on its pages in a real browser."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from typing import Any
 
 from command_line import clean_environment, command
 
+HOSTILE = "<img src=x onerror=alert(1)>"
+SAMPLE = "/match/simulated-82/innings/1/ball/47"
+PATIENCE = 40_000
 SWITCHES = (
     "--no-sandbox",
     "--disable-gpu",
@@ -37,6 +42,16 @@ class Server:
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
         return self.send(urllib.request.Request(self.url + path, headers=headers))
+
+    def json(self, path: str) -> Any:
+        """What is told there, where it is told."""
+        status, content, _ = self.get(path)
+        assert status == 200, content
+        return json.loads(content)
+
+    def explanation(self, path: str = "simulated-82/1/47", **asked: str) -> Any:
+        """A ball's, of ``MATCH/INNINGS/BALL``."""
+        return self.json(f"/data/{path}/explanation.json?{urllib.parse.urlencode(asked)}")
 
     def post(self, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, Any]]:
         asked = urllib.request.Request(self.url + path, data=body, headers=headers, method="POST")
@@ -85,3 +100,90 @@ def browser_path() -> str | None:
     named = os.environ.get("ATTNLENS_TEST_BROWSER")
     names = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
     return named or next(filter(None, map(shutil.which, names)), None)
+
+
+def recorded(path: Path, model: Any, *inputs: Any) -> Path:
+    """A recording of one pass."""
+    import torch
+
+    import attnlens
+
+    with attnlens.record(model) as recording, torch.no_grad():
+        model(*inputs)
+    recording.save(path)
+    return path
+
+
+def two_recordings(folder: Path, width: int = 16, heads: int = 2, tokens: int = 6) -> list[Path]:
+    """Of one encoder, before and after its second layer was changed, on the same input."""
+    import torch
+
+    torch.manual_seed(3)
+    layer = torch.nn.TransformerEncoderLayer(width, heads, 2 * width, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    x = torch.randn(1, tokens, width)
+    before = recorded(folder / "before.safetensors", model, x)
+    with torch.no_grad():
+        for parameter in model.layers[1].parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return [before, recorded(folder / "after.safetensors", model, x)]
+
+
+@contextlib.contextmanager
+def browsing() -> Iterator[Any]:
+    """The system's Chromium, for benchmarks."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=browser_path(), args=list(SWITCHES))
+        yield browser
+        browser.close()
+
+
+def opened(page: Any, server: Server, path: str = SAMPLE, *, explained: bool = False) -> None:
+    page.goto(server.url + path)
+    page.wait_for_selector("body[data-ready=yes]")
+    if explained:
+        page.wait_for_selector(".claims")
+
+
+def colours(png: bytes) -> set[tuple[int, int, int]]:
+    """Those of the picture on a white ground."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(png)).convert("RGBA")
+    ground = Image.new("RGBA", image.size, "white")
+    seen = Image.alpha_composite(ground, image).convert("RGB")
+    found = seen.getcolors(image.width * image.height)
+    return {colour for _, colour in found}
+
+
+def ball(page: Any) -> int:
+    return int(page.locator(".slider").get_attribute("aria-valuenow"))
+
+
+def taken(page: Any, panel: str, item: str) -> tuple[str, bytes]:
+    """The name and the bytes of what a panel's menu gives away."""
+    page.click(f"#{panel}-tools summary")
+    with page.expect_download() as waiting:
+        page.click(f"#{panel}-tools .menu-list >> text='{item}'")
+    return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
+
+
+def figures(found: Any) -> list[float]:
+    """The numbers that elements show."""
+    return [float(text.replace("−", "-")) for text in found.all_text_contents()]
+
+
+def fits(page: Any, width: int) -> None:
+    """Nothing is wider than the window, or sticks out of its panel, and every page is in sight."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for link in page.locator(".top nav a").all():
+        box = link.bounding_box()
+        assert (box["x"] >= 0, box["x"] + box["width"] <= width) == (True, True)
+        assert box["height"] >= 30
+    out = page.evaluate(
+        "[...document.querySelectorAll('.panel')].filter((one) => one.scrollWidth >"
+        " one.clientWidth).map((one) => one.id)"
+    )
+    assert out == [], page.url

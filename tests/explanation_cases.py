@@ -11,7 +11,9 @@ import math
 import random
 from typing import Any
 
-from attnlens.explanation.summary import summarize_temporal_attention
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.words.narrative import with_narrative
+from attnlens.cricket.words.summary import summarize_temporal_attention
 
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 GROUPS = (
@@ -477,3 +479,10 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
     )
     data["narrative"] = []
     return data
+
+
+def narrated(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The narrative of an explanation, as plain data."""
+    told = with_narrative(Explanation.from_dict(data)).to_dict()
+    narrative: list[dict[str, Any]] = told["narrative"]
+    return narrative

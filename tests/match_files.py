@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.readers import read_match
-from attnlens.errors import MatchFileError
 
 REGISTRY = {"Ana": "aaaaaaaa", "Bea": "bbbbbbbb", "Cem": "cccccccc", "Dov": "dddddddd"}
 

@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from small_predictors import stirred
 
-from attnlens.cricket.match import Innings, Match
-from attnlens.cricket.over_features import CONTEXT_FEATURES, PAST_FEATURES, RATED, encode_overs
-from attnlens.cricket.over_tokens import TOKENS
-from attnlens.cricket.ratings import Ratings
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained_overs import MOST_RUNS, TrainedOvers
-from attnlens.models.cricket import OverModel, OverSizes
-from attnlens.training.dataset import fit_base, rated
-from attnlens.training.overs import token_runs
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
+from attnlens.cricket.overs.features import CONTEXT_FEATURES, PAST_FEATURES, RATED, encode_overs
+from attnlens.cricket.overs.tokens import TOKENS
+from attnlens.cricket.overs.trained import MOST_RUNS, TrainedOvers
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.training.dataset import fit_base, rated
+from attnlens.cricket.training.overs import token_runs
 
 SIZES = OverSizes(
     history=23,

@@ -8,9 +8,10 @@ from dataclasses import fields
 import torch
 from torch import Tensor
 
-from attnlens.axes import Axis
-from attnlens.lazy import LazyAttention
-from attnlens.records import AttentionRecord, Recording
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
 
 BATCH, HEADS, QUERIES, KEYS, DEPTH, KEPT = 2, 6, 7, 11, 5, 4
 AXES = tuple(Axis(name) for name in ("batch", "head", "query", "key"))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.cricket.match import Delivery, Match
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.ratings import Ratings
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.tensors import InningsArrays, encode_innings
-from attnlens.cricket.trained import TrainedPredictor
-from attnlens.models.predictor import FullModel
-from attnlens.models.relations import Balls
-from attnlens.training.dataset import fit_base, rate_and_encode
-from attnlens.training.fit import cricket_sizes
+from attnlens.cricket.match.match import Delivery, Match
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.predictor import FullModel
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.relations import Balls
+from attnlens.cricket.model.tensors import BaseModel, InningsArrays, encode_innings
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.fit import cricket_sizes
 
 
 def stirred(model: torch.nn.Module, seed: int, size: float = 0.1) -> torch.nn.Module:
@@ -38,12 +40,23 @@ def small_model(hidden_dim: int = 12, seed: int = 3) -> FullModel:
     return model
 
 
+@cache
+def simulated(seed: int) -> Match:
+    """`simulate_match`, once for all tests."""
+    return simulate_match(seed)
+
+
+@cache
+def _learned(matches: int, seed: int) -> tuple[BaseModel, Ratings]:
+    history = [simulated(number) for number in range(matches)]
+    base, ratings = fit_base(history, seed=seed), Ratings()
+    rate_and_encode(history, base, ratings)
+    return base, ratings
+
+
 def small_predictor(hidden_dim: int = 12, seed: int = 3, matches: int = 6) -> TrainedPredictor:
     """A predictor that was not trained, with a base model and ratings from a few matches."""
-    history = [simulate_match(number) for number in range(matches)]
-    base = fit_base(history, seed=seed)
-    ratings = Ratings()
-    rate_and_encode(history, base, ratings)
+    base, ratings = copy.deepcopy(_learned(matches, seed))
     card = {
         "trained_from": "2024-01-01",
         "trained_until": "2024-01-06",

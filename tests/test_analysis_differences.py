@@ -21,9 +21,10 @@ from scipy.spatial.distance import jensenshannon
 
 from attnlens.analysis import compare, difference
 from attnlens.analysis import focus as focus_module
-from attnlens.axes import Axis
 from attnlens.errors import InputError
-from attnlens.records import AttentionRecord, Recording
+from attnlens.recording.axes import Axis
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
 
 NAMES = tuple("abcdefghijk")
 
@@ -76,14 +77,6 @@ def test_the_cells_that_moved_most(monkeypatch: pytest.MonkeyPatch) -> None:
     assert difference(before, before).most_moved() == ()
     with pytest.raises(InputError, match="the 0 cells"):
         difference(before, after).most_moved(0)
-
-
-def test_nothing_moved_between_a_recording_and_itself() -> None:
-    recording = Recording([whole_record(), lazy_record(), rows_record()])
-    for found in compare(recording, recording):
-        assert np.nanmax(found.total_variation) == 0
-        assert np.nanmax(found.divergence) == 0
-        np.testing.assert_allclose(found.by_head, 0)
 
 
 def test_labels_in_another_order_are_put_side_by_side() -> None:

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attnlens.analysis.importance import gate_slopes, gradient_importance, importance_of_slopes
+from attnlens.analysis.importance import gradient_importance
 from attnlens.errors import InputError, NothingRecordedError
-from attnlens.probe import AttentionProbe
+from attnlens.recording.probe import AttentionProbe
 
 
 class Attention(nn.Module):
@@ -108,19 +108,6 @@ def test_the_model_is_left_as_it_was(model: Stack) -> None:
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-def test_given_tensors_give_the_same() -> None:
-    weights = torch.rand(2, 3, 5, 7, requires_grad=True)
-    scale = torch.rand(2, 3, 5, 7)
-    (gradient,) = torch.autograd.grad((weights**2 * scale).sum(), weights)
-    slopes = gate_slopes(weights, gradient)
-    expected = (2 * weights**2 * scale).sum((-1, -2)).detach()
-    np.testing.assert_allclose(slopes, expected, rtol=1e-6)
-    (size,) = importance_of_slopes([np.array([[3.0, -8.0], [-3.0, 0.0]])])
-    assert size.tolist() == [0.6, 0.8]
-    (none,) = importance_of_slopes([np.zeros((2, 3))])
-    assert none.tolist() == [0, 0, 0]
-
-
 def test_what_cannot_be_measured_is_refused(model: Stack) -> None:
     x = torch.randn(2, 3, 12, dtype=torch.float64)
     probes = {"first": model.first.probe}
@@ -138,5 +125,3 @@ def test_what_cannot_be_measured_is_refused(model: Stack) -> None:
         gradient_importance(
             lambda: model(x).sum(), probes=probes, joins={"first": (model.first.join, 3)}
         )
-    with pytest.raises(InputError, match="both must be"):
-        gate_slopes(np.ones((2, 3)), np.ones((2, 3)))

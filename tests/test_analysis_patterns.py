@@ -77,15 +77,6 @@ def test_scores_are_sums_by_hand() -> None:
     np.testing.assert_allclose(relation_scores(weights, held).even, even)
 
 
-def test_each_sequence_can_have_its_own_relation() -> None:
-    weights = causal_attention(2, 2, 3, 6, 6)
-    tables = np.stack([earlier_token(6), first_token(6)])[:, None]
-    found = relation_scores(weights, tables, CAUSAL)
-    for row in range(2):
-        alone = relation_scores(weights[row], tables[row, 0], CAUSAL)
-        np.testing.assert_allclose(found.share[row], alone.share)
-
-
 def test_even_attention_has_a_lift_of_one_and_a_pattern_scores_one() -> None:
     even = np.broadcast_to(CAUSAL / CAUSAL.sum(-1, keepdims=True), (2, 6, 6))
     np.testing.assert_allclose(relation_scores(even, first_token(6), CAUSAL).lift, 1)

@@ -17,7 +17,6 @@ from recording_cases import (
 from scipy import stats
 from torch import nn
 
-import attnlens.analysis
 from attnlens.analysis import (
     effective_keys,
     entropy,
@@ -32,21 +31,12 @@ from attnlens.analysis import (
     value_norms,
 )
 from attnlens.analysis import focus as focus_module
-from attnlens.axes import Axis
 from attnlens.errors import InputError
-from attnlens.lazy import LazyAttention
-from attnlens.records import AttentionRecord
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention
+from attnlens.recording.record import AttentionRecord
 
 WHOLE = lazy_attention().weights().double().numpy()
-
-
-def test_the_front_door_of_analysis_holds_what_it_promises() -> None:
-    assert attnlens.analysis.__all__ == sorted(attnlens.analysis.__all__)
-    assert set(attnlens.analysis._HOMES) == set(attnlens.analysis.__all__)
-    assert set(attnlens.analysis.__all__) <= set(dir(attnlens.analysis))
-    for name in attnlens.analysis.__all__:
-        assert getattr(attnlens.analysis, name).__module__ == attnlens.analysis._HOMES[name]
-    assert not hasattr(attnlens.analysis, "nothing")
 
 
 def test_whole_rows_and_lazy_records_give_what_their_weights_give(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -15,8 +14,8 @@ from command_line import Answer, Here, run_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens import answers
-from attnlens.answers import Answers, default_folder, key_of, software
+from attnlens.cricket import answers
+from attnlens.cricket.answers import Answers, default_folder, key_of, software
 
 BALL = ("--ball", "9")
 TELL_HEAVY = """import atexit, os, sys
@@ -26,17 +25,6 @@ def tell():
     with open(os.environ["TELL_TO"], "w") as file:
         file.write(" ".join(name for name in heavy if name in sys.modules))
 """
-PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text("ab cé", max_size=4), inner)
-    ),
-    max_leaves=12,
-)
 
 
 @pytest.fixture
@@ -186,29 +174,21 @@ def test_a_folder_that_cannot_be_made_is_passed_over_in_silence(
     assert kept.files() == ["a file"]
 
 
-def test_a_wrong_model_is_told_as_without_a_cache(kept: Here, sample_match_path: Path) -> None:
-    answer = kept("explain", sample_match_path, *BALL, "--model", "nowhere.safetensors")
-    assert answer.status == 2
-    assert "nowhere.safetensors" in answer.err
-    assert "no such checkpoint" in answer.err
-
-
 @settings(max_examples=30, deadline=None)
-@given(PLAIN, st.text(max_size=5))
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.text(max_size=5))
 def test_what_is_kept_comes_back_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, answer: Any, name: str
+    tmp_path_factory: pytest.TempPathFactory, answer: str, name: str
 ) -> None:
     folder = Answers(tmp_path_factory.mktemp("answers"))
     key = key_of(name)
     assert folder.get(key) is None
     folder.put(key, answer)
-    found = folder.get(key)
-    assert json.dumps(found) == json.dumps(answer)
+    assert folder.get(key) == answer
     assert folder.get(key_of(name, name)) is None
 
 
 def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
-    noise = [math.sin(number) for number in range(400)]
+    noise = " ".join(str(math.sin(number)) for number in range(400))
     keys = [key_of(number) for number in range(8)]
     large = Answers(tmp_path)
     large.put(keys[0], noise)
@@ -231,7 +211,7 @@ def test_what_a_killed_process_left_is_swept_up_later(tmp_path: Path) -> None:
         path.write_bytes(b"half")
     os.utime(left, (1000, 1000))
     os.utime(mine, (1000, 1000))
-    Answers(tmp_path).put(key_of(3), [1])
+    Answers(tmp_path).put(key_of(3), "1")
     assert [path.exists() for path in (left, young, mine)] == [False, True, True]
 
 

@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from attnlens.cricket.model.relation_attention import RelationAttention
+from attnlens.cricket.model.relations import RELATIONS
+from attnlens.cricket.model.temporal import causal
 from attnlens.models.attention import (
     MultiHeadAttention,
     attention_weights,
@@ -19,9 +22,6 @@ from attnlens.models.attention import (
     join_heads,
     split_heads,
 )
-from attnlens.models.relation_attention import RelationAttention
-from attnlens.models.relations import RECENCY, RELATIONS
-from attnlens.models.temporal import causal
 from attnlens.recorder import record
 
 EXACT = 1e-6
@@ -49,31 +49,6 @@ def test_weights_equal_torchs_own_attention() -> None:
     weights = attention_weights(query, key, hidden, bias, scale=0.7)
     assert weights.shape == (2, 3, 5, 7)
     torch.testing.assert_close(weights, expected, atol=EXACT, rtol=0)
-
-
-def test_the_scale_is_one_over_the_root_of_the_width_unless_given() -> None:
-    query, key = random(5, 3), random(7, 3, seed=1)
-    logits = query.numpy() @ key.numpy().T
-    np.testing.assert_allclose(
-        attention_weights(query, key).numpy(), softmax(logits / math.sqrt(3)), atol=EXACT
-    )
-    np.testing.assert_allclose(
-        attention_weights(query, key, scale=2.0).numpy(), softmax(2 * logits), atol=EXACT
-    )
-
-
-def test_a_bias_is_added_to_the_scaled_logits() -> None:
-    bias = torch.tensor([0.0, math.log(2), math.log(5)])
-    weights = attention_weights(torch.zeros(1, 4), random(3, 4), bias=bias)
-    assert weights[0].tolist() == pytest.approx([1 / 8, 2 / 8, 5 / 8], abs=EXACT)
-
-
-def test_a_ball_looks_only_at_balls_already_bowled() -> None:
-    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
-    zeros = torch.zeros(7, 2, 5, 3)
-    weights = attention_weights(zeros, zeros, future)
-    assert weights[0, 0, 2].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0, 0])
-    assert weights[6, 1, 0].tolist() == [1, 0, 0, 0, 0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -210,16 +185,6 @@ def test_logits_are_content_and_position_and_the_table_of_biases() -> None:
             np.testing.assert_allclose(weights[0, head, row], softmax(np.array(logits)), atol=EXACT)
 
 
-def test_a_head_with_a_bias_for_recency_prefers_the_last_ball() -> None:
-    attention = RelationAttention(12, 1, own=False)
-    relations = torch.zeros(1, 1, 3, len(RELATIONS))
-    relations[..., RECENCY] = torch.tensor([-3.0, -2.0, -1.0])
-    hidden = torch.zeros(1, 1, 1, 3, dtype=torch.bool)
-    _, weights = attention(torch.zeros(1, 1, 12), random(1, 3, 12), relations, hidden)
-    expected = softmax(np.array([-0.3, -0.2, -0.1]))
-    assert weights[0, 0, 0].tolist() == pytest.approx(expected.tolist(), abs=EXACT)
-
-
 def same_weights(heads: int, width: int) -> tuple[MultiHeadAttention, nn.MultiheadAttention]:
     torch.manual_seed(heads)
     ours = MultiHeadAttention(width, heads)
@@ -270,14 +235,6 @@ def test_multi_head_attention_equals_numpy() -> None:
         heads.append(softmax(q @ k.T / 2) @ v)
     expected = np.concatenate(heads, -1) @ w_o
     np.testing.assert_allclose(module(x, context).detach().numpy(), expected, atol=EXACT)
-
-
-def test_a_query_from_which_every_key_is_hidden_gets_zeros() -> None:
-    module = MultiHeadAttention(4, 2)
-    hidden = torch.tensor([[True, True, True], [False, True, False]])
-    output = module(random(2, 4), random(3, 4, seed=1), hidden=hidden)
-    assert not output[0].any()
-    assert output[1].any()
 
 
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:

@@ -8,15 +8,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import with_delivery
+from numerics import near
+from small_predictors import simulated, with_delivery
 
-from attnlens.cricket.match import Delivery, Match
-from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.ratings import Ratings, softmax
-from attnlens.cricket.simulate import simulate_match
-from attnlens.training.baselines import (
+from attnlens.cricket.match.match import Delivery, Match
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.model.ratings import Ratings, softmax
+from attnlens.cricket.study.held_out import EncodedInnings
+from attnlens.cricket.training.ball_table import Ledger
+from attnlens.cricket.training.baselines import (
     TABLE_SMOOTHING,
     BaselineError,
     BoostedTrees,
@@ -26,21 +29,21 @@ from attnlens.training.baselines import (
     TreeSettings,
     out_of_fold,
 )
-from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
-from attnlens.training.form import FeatureTable, Ledger, feature_table
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.features import FeatureTable, feature_table
 
-HISTORY = [simulate_match(seed) for seed in range(10)]
+HISTORY = [simulated(seed) for seed in range(10)]
 BASE = fit_base(HISTORY[:4], seed=1)
 OF_EARLIER_DAYS = ("rating ", "met ", "record ", "form ", "expected ")
 SMALL = TreeSettings(fewest_balls=20, leaves=7)
 
 
-def encoded(matches: Sequence[Match]) -> list[TrainingInnings]:
+def encoded(matches: Sequence[Match]) -> list[EncodedInnings]:
     return rate_and_encode(matches, BASE, Ratings())
 
 
 def features(matches: Sequence[Match]) -> FeatureTable:
-    return feature_table(matches, encoded(matches))
+    return feature_table(encoded(matches))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +94,8 @@ def test_a_ball_and_those_after_it_are_not_in_its_features(innings: int, index: 
     rows = starts(matches)[match.match_id, innings] + index
     assert len(short) == rows
     assert short.outcome[-1] == OUTCOME_INDEX[other] != whole.outcome[rows - 1]
-    assert np.array_equal(whole.values[:rows], short.values)
+    # A shorter innings is another shape to the base model: its sums are rounded otherwise.
+    near(whole.values[:rows], short.values, of=torch.float32)
 
 
 def test_a_ball_is_in_the_features_of_the_next() -> None:
@@ -213,7 +217,7 @@ def test_records_of_earlier_days_by_counting(table: FeatureTable) -> None:
 def test_surprises_by_hand() -> None:
     matches = HISTORY[:3]
     innings = encoded(matches)
-    table = feature_table(matches, innings)
+    table = feature_table(innings)
     last = innings[-1].arrays
     # Of the scoreboard and the ratings of earlier days; today's innings are features of their own.
     logits = last.base + sum(rating for name, rating in last.ratings.items() if name != "today")

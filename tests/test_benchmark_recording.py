@@ -67,12 +67,6 @@ def test_one_long_layer_is_held_to_its_memory(tmp_path: Path) -> None:
     assert "one layer, 12 heads, 1,024 tokens, top 16, cpu" in done.stdout.lower()
 
 
-def test_an_unknown_way_is_refused() -> None:
-    done = run("--ways", "guessing")
-    assert done.returncode == 2
-    assert "last row" in done.stderr
-
-
 @given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=40))
 def test_the_interval_is_the_one_of_the_sign_test(values: list[float]) -> None:
     low, high = NAMES["interval"](values)
@@ -84,17 +78,6 @@ def test_the_interval_is_the_one_of_the_sign_test(values: list[float]) -> None:
         cut -= 1
     place = max(cut - 1, 0)
     assert (low, high) == (ordered[place], ordered[-1 - place])
-
-
-def test_budgets_are_those_of_the_sizes() -> None:
-    sizes = NAMES["Sizes"]
-    assert sizes("trunk", 512).budget("all weights") == 1.10
-    assert sizes("trunk", 128).budget("all weights") is None
-    assert sizes("trunk", 2048).budget("top 16") == 1.35
-    assert sizes("trunk", 128).budget("last row") == 1.05
-    assert sizes("trunk", 32, layers=2).budget("last row") is None
-    assert sizes("encoder", 120, 1, 4, 128, 8).budget("all weights") == 1.10
-    assert sizes("encoder", 120, 32, 4, 128, 8).budget("all weights") is None
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,14 @@ import pytest
 from command_line import OUTCOMES, Here
 from small_predictors import small_predictor
 
-from attnlens.cricket.calibration import calls_like
-from attnlens.cricket.explain import explain_ball
-from attnlens.cricket.naming import BallReference
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.simulated_files import save_simulated
-from attnlens.cricket.trained import load_predictor, save_predictor
+from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.model.calibration import CalibrationTable
+from attnlens.cricket.model.shipped import named_checkpoint
+from attnlens.cricket.model.trained import load_predictor, save_predictor
+from attnlens.cricket.simulator.files import save_simulated
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.words.narrative import in_words
 
 TRAINED = 6
 
@@ -79,7 +81,8 @@ def test_an_explanation_quotes_the_table_beside_its_weights(
     folder: Path, measured: dict[str, Any]
 ) -> None:
     predictor = load_predictor(folder / "small.safetensors")
-    data = explain_ball(simulate_match(7), BallReference(1, 40), predictor, evidence=False)
+    ball = BallReference(1, 40)
+    data = in_words(explain_ball(simulate_match(7), ball, predictor, evidence=False)).to_dict()
     told = data["prediction"]["calibration"]
     assert (told["checkpoint"], told["balls"]) == ("small", measured["balls"])
     for entry, like in zip(data["prediction"]["outcomes"], told["outcomes"], strict=True):
@@ -105,20 +108,22 @@ def test_calls_beyond_the_bins_count_with_the_outermost() -> None:
         {"most": 0.3, "predicted": 0.2, "happened": 0.2, "happened_ci": None, "balls": 7},
     ]
     table = {
-        "checkpoint": {"name": "x"},
+        "checkpoint": {"name": "x", "sha256": "0"},
         **{"matches": 1, "balls": 12, "dates": {"first": None, "last": None}},
         "outcomes": dict.fromkeys(OUTCOMES, bins),
     }
-    told = calls_like(table, [0.0, 0.1, 0.100001, 0.3, 0.9, *[0.05] * 6])["outcomes"]
-    assert [entry["balls"] for entry in told[:5]] == [5, 5, 7, 7, 7]
+    known = CalibrationTable.of(table)
+    balls = [known.like("4", chance).balls for chance in (0.0, 0.1, 0.100001, 0.3, 0.9)]
+    assert balls == [5, 5, 7, 7, 7]
 
 
 def test_the_shipped_tables_are_of_the_measured_weights() -> None:
     measured, bundled = load_predictor("measured"), load_predictor("bundled")
     assert measured.calibration is not None
-    assert measured.calibration["checkpoint"]["sha256"] == measured.sha256
-    assert measured.calibration["in_sample"] == 0
-    assert measured.calibration["dates"]["first"] > str(measured.card["trained_until"])
+    assert measured.calibration.sha256 == measured.sha256
+    assert str(measured.calibration.first) > str(measured.card["trained_until"])
+    file = named_checkpoint("measured")[1].with_name("measured.calibration.json")
+    assert json.loads(file.read_bytes())["in_sample"] == 0
     assert bundled.calibration == measured.calibration
 
 
@@ -126,9 +131,9 @@ def test_cricket_that_was_not_counted_has_no_such_figure() -> None:
     predictor = load_predictor("measured")
     match = simulate_match(38)  # decided by a super over
     over = next(side for side in match.innings if side.super_over)
-    data = explain_ball(match, BallReference(over.number, 2), predictor, evidence=False)
+    data = explain_ball(match, BallReference(over.number, 2), predictor, evidence=False).to_dict()
     assert data["prediction"]["calibration"] is None
-    data = explain_ball(match, BallReference(1, 2), predictor, evidence=False)
+    data = explain_ball(match, BallReference(1, 2), predictor, evidence=False).to_dict()
     assert data["prediction"]["calibration"]["checkpoint"] == "measured"
 
 

@@ -105,6 +105,17 @@ def test_without_a_scale_the_heat_map_is_the_medium_one(
     assert attnlens_here.good(*asked, "summary") == whole["summary"] + "\n"
 
 
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "prompt"])
+def test_the_summary_is_on_no_page(
+    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any], form: str
+) -> None:
+    """No intervention tested it."""
+    page = attnlens_here.good("explain", sample_match_path, "--ball", "47", "--format", form)
+    assert "Recent momentum: " in whole["summary"]
+    said = ("Recent momentum", "Attended to", "Strong focus", "attended balls")
+    assert [words for words in said if words in page] == []
+
+
 def test_an_outcome_can_be_asked_for(attnlens_here: Here, sample_match_path: Path) -> None:
     asked = ("explain", sample_match_path, "--ball", "47", "--outcome")
     pages = {outcome: attnlens_here.good(*asked, outcome) for outcome in ("6", "W")}

@@ -11,6 +11,9 @@ import torch
 from command_line import Here, run_process
 from safetensors.torch import save_file
 
+from attnlens.cli import build_parser
+from attnlens.cli.settings import LOCAL
+
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
@@ -242,6 +245,7 @@ def test_simulate_and_train_refuse_what_they_cannot_do(attnlens_here: Here) -> N
         ("scale = 'huge'\n", "attnlens.toml: 'huge' does not fit --scale; use micro, short"),
         ("innings = 'one'\n", "attnlens.toml: 'one' does not fit --innings; give a number"),
         ("no-evidence = 3\n", "attnlens.toml: 'no-evidence' is no setting; known: "),
+        ("[scale]\nx = 1\n", "attnlens.toml: --scale cannot be a table or a list; "),
         ("no_evidence = 3\n", "attnlens.toml: 3 is no answer to --no-evidence; say true or false"),
         ("model = ['a', 'b']\n", "attnlens.toml: --model cannot be a table or a list; "),
     ],
@@ -251,6 +255,54 @@ def test_a_settings_file_that_does_not_fit(
 ) -> None:
     Path("attnlens.toml").write_text(content, encoding="utf-8")
     assert complaint(attnlens_here, "explain", sample_match_path, "--ball", "47").startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("words", "table", "key", "value"),
+    [
+        (("explain", "SAMPLE", "--ball", "47"), "explain", "out", "'precious'"),
+        (("explain", "SAMPLE", "--ball", "47"), "", "out", "'precious'"),
+        (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
+        (("explain", "SAMPLE", "--ball", "47"), "explain", "template", "'precious'"),
+        (("narrate", "SAMPLE", "--llm-model", "m"), "narrate", "base_url", "'http://else/v1'"),
+        (("corpus", "explain", "SAMPLE", "--out", "c"), "corpus", "restart", "true"),
+        (("corpus", "explain", "SAMPLE", "--out", "c"), "", "restart", "true"),
+        (("dashboard", "--port", "0"), "dashboard", "host", "'0.0.0.0'"),
+        (("dashboard", "--port", "0"), "", "corpus", "'elsewhere'"),
+        (("over", "SAMPLE"), "", "heads", "'model'"),
+    ],
+)
+def test_what_a_file_in_the_folder_may_not_set(
+    attnlens_here: Here,
+    sample_match_path: Path,
+    words: tuple[str, ...],
+    table: str,
+    key: str,
+    value: str,
+) -> None:
+    Path("precious").write_text("mine", encoding="utf-8")
+    head = f"[{table}]\n" if table else ""
+    Path("attnlens.toml").write_text(f"{head}{key} = {value}\n", encoding="utf-8")
+    asked = [sample_match_path if word == "SAMPLE" else word for word in words]
+    place = f"in [{table}] " if table else ""
+    assert complaint(attnlens_here, *asked) == (
+        f"attnlens.toml: {place}'{key}' may not be set by a file in the current folder; give "
+        f"--{key.replace('_', '-')}, or set ATTNLENS_{key.upper()}"
+    )
+    assert Path("precious").read_text(encoding="utf-8") == "mine"
+
+
+def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
+    """By what the help calls its value: no folder, address or file but models and matches."""
+    commands = [*build_parser().commands.values()]
+    commands += [inner for command in commands for inner in command.commands.values()]
+    options = [option for command in commands for option in command.options.items()]
+    assert {name for name, _ in options} > LOCAL
+    places = ("CHECKPOINT", "DIR", "FILE", "FOLDER", "HOST:PORT", "PATH", "SRC", "URL")
+    named = {name for name, option in options if option.metavar in places}
+    assert named & LOCAL == {"model", "overs_model", "history"}
+    free = {name for name, option in options if option.metavar is None and not option.choices}
+    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public", "restart"}
 
 
 @pytest.mark.parametrize(

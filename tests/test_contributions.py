@@ -11,21 +11,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_predictors import probabilities, small_predictor, with_hidden
+from small_predictors import probabilities, simulated, small_predictor, with_hidden
 
-from attnlens.cricket.ablation import under_knowledge
-from attnlens.cricket.evidence import baseline_and_contributions, baseline_only, groups_of
-from attnlens.cricket.explain import explain_ball
-from attnlens.cricket.naming import BallReference
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.window import BallWindow, window_for
-from attnlens.explanation.build import BEFORE_THE_MATCH
-from attnlens.models.predictor import KNOWLEDGE
+from attnlens.cricket.explain.ablation import under_knowledge
+from attnlens.cricket.explain.build import BEFORE_THE_MATCH
+from attnlens.cricket.explain.evidence import baseline_only, contributions_of, groups_of
+from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.predictor import KNOWLEDGE
+from attnlens.cricket.model.window import BallWindow, window_for
 
 Floats = NDArray[np.float64]
 PREDICTOR = small_predictor(seed=8)
-MATCHES = [simulate_match(seed) for seed in (40, 41)]
+MATCHES = [simulated(seed) for seed in (40, 41)]
 LEFT_OUT = 3
 
 
@@ -35,7 +34,8 @@ def test_contributions_sum_to_what_changed(which: int, innings: int, place: floa
     match = MATCHES[which]
     count = len(match.innings[innings - 1].deliveries)
     window = window_for(match, BallReference(innings, 1 + int(place * (count - 1))), PREDICTOR)
-    baseline, names, table = baseline_and_contributions(PREDICTOR, window)
+    shared = contributions_of(PREDICTOR, window)
+    baseline, names, table = shared.baseline, shared.groups, shared.table
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
     assert len(names) == len(table) == 10
     np.testing.assert_allclose(table.sum(0), full - baseline, atol=1e-6)
@@ -45,7 +45,7 @@ def test_contributions_sum_to_what_changed(which: int, innings: int, place: floa
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    return explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR)
+    return explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR).to_dict()
 
 
 def test_groups_are_told_by_when_they_were_known(told: dict[str, Any]) -> None:
@@ -86,8 +86,8 @@ def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds(told: dict[s
 
 
 def test_one_outcome_has_its_own_answer() -> None:
-    whole = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR)
-    four = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="4")
+    whole = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR).to_dict()
+    four = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="4").to_dict()
     place = OUTCOMES.index("4")
     assert (whole["prediction"]["explained"], four["prediction"]["explained"]) == (None, "4")
     assert four["prediction"]["outcomes"] == whole["prediction"]["outcomes"]
@@ -148,7 +148,8 @@ def test_captum_finds_the_same_shapley_values() -> None:
     groups = played(window)
     # Captum asks about every order of the groups, so a ball with few of them.
     assert 5 <= len(groups) <= 6
-    _, names, table = baseline_and_contributions(PREDICTOR, window)
+    shared = contributions_of(PREDICTOR, window)
+    names, table = shared.groups, shared.table
     target = OUTCOMES.index("1")
     theirs = captum.ShapleyValues(remembered(forward, mask)).attribute(
         torch.ones(mask.shape), target=target, feature_mask=mask, perturbations_per_eval=6

@@ -17,8 +17,8 @@ import pytest
 from command_line import Answer, clean_environment, command, heed_interrupts, run_process
 from corpus_cases import season, tree
 
-from attnlens.corpus.explain import explain_corpus
-from attnlens.corpus.folder import writing
+from attnlens.cricket.corpus.explain import explain_corpus
+from attnlens.cricket.corpus.folder import writing
 from attnlens.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")

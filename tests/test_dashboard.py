@@ -11,13 +11,23 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from dashboard_pages import HOSTILE, SAMPLE, ball, colours, opened
-from dashboard_server import Server, serving
+from dashboard_server import (
+    HOSTILE,
+    SAMPLE,
+    Server,
+    ball,
+    colours,
+    figures,
+    opened,
+    serving,
+    taken,
+)
+from needed import skip_without
 
 import attnlens
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytest.importorskip("dash", reason="the dashboard's extra is not installed")
+skip_without("dash")
 expect = playwright.expect
 
 
@@ -32,9 +42,7 @@ def test_a_match_is_opened_from_the_first_page(page: Any, server: Server) -> Non
 
 def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
-    status, content, _ = server.get("/data/simulated-82/1/47/explanation.json")
-    told = json.loads(content)
-    assert status == 200
+    told = server.explanation()
     assert (told["ball"]["index"], told["ball"]["label"]) == (47, "7.2")
     expect(page.locator(".team .runs")).to_have_text(
         f"{told['ball']['score']}/{told['ball']['wickets']}"
@@ -44,30 +52,24 @@ def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) ->
     by_name = {one["outcome"]: one for one in told["prediction"]["outcomes"]}
     shown = page.locator("#outcomes-plot .row").nth(0).locator(".value").text_content()
     assert shown == f"{100 * by_name['0']['probability']:.0f}%"
-    adds = page.locator("#contributions-plot .diff").all_text_contents()
+    adds = figures(page.locator("#contributions-plot .diff"))
     top = told["prediction"]["top"]
     points = [
         next(p["points"] for p in group["points"] if p["outcome"] == top)
         for group in told["contributions"]
     ]
+    assert sorted(adds) == pytest.approx(sorted(points), abs=0.051)
     first = page.locator(".claims li").first.locator("svg[role=img]").get_attribute("aria-label")
-    spreads = [
-        f"middle {one['control_quantiles_nats'][2]:.1e}".replace("e-0", "e-")
-        for one in told["evidence"]
-        if one["control_quantiles_nats"]
-    ]
+    quantiles = [one["control_quantiles_nats"] for one in told["evidence"]]
+    spreads = [f"middle {one[2]:.1e}".replace("e-0", "e-") for one in quantiles if one]
     assert any(spread in first for spread in spreads), first
-    assert sorted(float(one.replace("−", "-")) for one in adds) == pytest.approx(
-        sorted(points), abs=0.051
-    )
     verdicts = page.locator("#evidence-list > ul .badge").all_inner_texts()
     assert any("supported" in one for one in verdicts)
-    expect(page.locator("#narrative-text .summary")).to_have_text(told["summary"])
+    assert told["summary"]
+    expect(page.locator("#narrative-text")).not_to_contain_text("attended balls")
 
 
-def test_walking_by_keys_changes_address_and_page_and_back_returns(
-    page: Any, server: Server
-) -> None:
+def test_walking_by_keys_and_back(page: Any, server: Server) -> None:
     opened(page, server)
     page.keyboard.press("ArrowRight")
     assert (ball(page), page.url.endswith("/ball/48")) == (48, True)
@@ -134,7 +136,7 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     page.mouse.click(box["x"] + box["width"] * 20.5 / 36, box["y"] + box["height"] * 35.5 / 36)
     said = page.locator("#cell")
     expect(said).to_contain_text("asked about 7.2, looked at 4.5 ")
-    told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
+    told = server.explanation()
     head = told["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]
     shown = float(re.search(r"([\d.]+)%$", said.text_content())[1])
     assert shown == pytest.approx(100 * head["row"][20], abs=0.1)
@@ -149,7 +151,7 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
 
 def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
-    told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
+    told = server.explanation()
     number = next(at for at, one in enumerate(told["evidence"]) if one["verdict"] == "supported")
     removed = told["evidence"][number]["removed"]
     page.locator(f".claim[data-claim='{number}']").click()
@@ -160,7 +162,6 @@ def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
 
 
 def test_what_if_answers_as_the_library_does(page: Any, server: Server) -> None:
-
     opened(page, server)
     page.select_option("#what-if-bowler", "Lucan Mbekwane")
     page.select_option("#what-if-ball", "46")
@@ -170,9 +171,8 @@ def test_what_if_answers_as_the_library_does(page: Any, server: Server) -> None:
     expect(page.locator("#what-if-answer .changes li")).to_have_count(2)
     sample = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
     answer = attnlens.what_if(sample, ball=47, bowler="Lucan Mbekwane", changes={46: 6})
-    shown = page.locator("#what-if-plot .diff").all_text_contents()
     expected = [one.points for one in answer.outcomes]
-    assert [float(one.replace("−", "-")) for one in shown] == pytest.approx(expected, abs=0.051)
+    assert figures(page.locator("#what-if-plot .diff")) == pytest.approx(expected, abs=0.051)
     page.provoked = (422,)
     page.select_option("#what-if-bowler", "*")
     page.fill("input[aria-label='another bowler']", "Nobody At All")
@@ -196,7 +196,7 @@ def test_a_match_that_is_being_played_grows_on_the_page(
         expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "31")
         assert page.url.endswith("/ball/31")
         page.wait_for_selector(".claims")
-        told = json.loads(live.get("/data/simulated-82/1/31/explanation.json?v=1")[1])
+        told = live.explanation("simulated-82/1/31", v="1")
         score = f"{told['ball']['score']}/{told['ball']['wickets']}"
         expect(page.locator(".team .runs")).to_have_text(score)
         # Who looks at an earlier ball stays there.
@@ -257,38 +257,31 @@ def test_hostile_names_are_only_names(page: Any, server: Server) -> None:
 
 def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server, tmp_path: Path) -> None:
     opened(page, server, explained=True)
-
-    def taken(panel: str, item: str) -> tuple[str, bytes]:
-        page.click(f"#{panel}-tools summary")
-        with page.expect_download() as waiting:
-            page.click(f"#{panel}-tools .menu-list >> text='{item}'")
-        return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
-
-    name, content = taken("outcomes", "CSV")
+    name, content = taken(page, "outcomes", "CSV")
     assert name == "attnlens-simulated-82-1-47-outcomes.csv"
     rows = list(csv.DictReader(io.StringIO(content.decode())))
     assert sum(float(row["probability"]) for row in rows) == pytest.approx(1, abs=1e-5)
-    name, content = taken("timeline", "SVG")
+    name, content = taken(page, "timeline", "SVG")
     assert (name[-4:], content[:5]) == (".svg", b"<svg ")
     # Opened alone, a drawing is to be seen: letters, light cells and dark ones.
     for panel in ("heads", "timeline", "inside"):
-        name, content = taken(panel, "PNG")
+        name, content = taken(page, panel, "PNG")
         seen = colours(content)
         assert (len(seen) > 20, max(map(max, seen)) > 240, min(map(min, seen)) < 60) == (True,) * 3
-        name, content = taken(panel, "SVG")
+        name, content = taken(page, panel, "SVG")
         drawn = content.decode()
         ElementTree.fromstring(drawn)
         assert "left:" not in drawn.partition(">")[0]
         assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
-    name, content = taken("narrative", "Past balls (.csv)")
+    name, content = taken(page, "narrative", "Past balls (.csv)")
     past = list(csv.DictReader(io.StringIO(content.decode())))
     assert [(row["index"], row["label"]) for row in past][-1] == ("46", "7.1")
-    name, content = taken("narrative", "Everything (.json)")
-    told = json.loads(server.get("/data/simulated-82/1/47/explanation.json")[1])
+    name, content = taken(page, "narrative", "Everything (.json)")
+    told = server.explanation()
     assert json.loads(content) == told
-    name, content = taken("narrative", "Prompt (.txt)")
+    name, content = taken(page, "narrative", "Prompt (.txt)")
     assert b"Ewan Thistlemoor" in content
-    name, content = taken("narrative", "Report (.html)")
+    name, content = taken(page, "narrative", "Report (.html)")
     assert name == "simulated-82-1-47-report.html"
     report = tmp_path / name
     report.write_bytes(content)

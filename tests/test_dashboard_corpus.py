@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +13,12 @@ import pandas
 import pytest
 from command_line import run_process
 from corpus_cases import rows, season
-from dashboard_pages import HOSTILE, PATIENCE
-from dashboard_server import Server, serving
+from dashboard_server import HOSTILE, PATIENCE, Server, fits, serving, taken
+from needed import skip_without
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytest.importorskip("dash", reason="the dashboard's extra is not installed")
-pytest.importorskip("duckdb", reason="the corpus extra is not installed")
+skip_without("dash")
+skip_without("duckdb")
 expect = playwright.expect
 
 MATCHES = 4
@@ -55,7 +56,7 @@ def column(page: Any, panel: str, number: int) -> list[str]:
     return table.locator(f"tbody tr > :nth-child({number})").all_inner_texts()
 
 
-def test_it_says_what_the_report_says(opened: Any, folder: Path) -> None:
+def test_it_says_what_the_report_says(opened: Any, shown: Server, folder: Path) -> None:
     told = json.loads(run_process(folder, "corpus", "report", "made", "--json").out)
     figures = told["figures"]
     expect(opened.locator("h1")).to_have_text(
@@ -71,6 +72,12 @@ def test_it_says_what_the_report_says(opened: Any, folder: Path) -> None:
     ratios = [f"{one['ratio']:.1f}" for one in first["relations"]]
     assert heads.first.locator("td").all_inner_texts()[1:9] == ratios
     expect(opened.locator("#surprises tbody tr")).to_have_count(len(told["surprises"]["balls"]))
+    status, page, headers = shown.get("/files/corpus/report.html")
+    assert (status, headers["Content-Type"].split(";")[0]) == (200, "text/html")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert page.decode() + "\n" == run_process(folder, "corpus", "report", "made").out
+    assert shown.json("/files/corpus/report.json") == told
+    assert shown.get("/files/corpus/balls.parquet")[0] == 404
     # A name is only a name.
     opened.fill("#corpus-player", HOSTILE)
     expect(opened.locator("#surprises tbody a").first).to_contain_text(HOSTILE)
@@ -127,11 +134,7 @@ def test_what_is_chosen_narrows_stands_in_the_address_and_leads_to_its_ball(
 def test_what_is_taken_away_holds_what_is_shown(opened: Any, folder: Path) -> None:
     opened.select_option("#corpus-outcome", "6")
     expect(opened.locator("#surprises caption")).to_contain_text("six")
-    opened.locator("#surprises .menu summary").click()
-    with opened.expect_download() as taken:
-        opened.locator("#surprises .menu-list button").first.click()
-    with open(taken.value.path(), encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
+    found = list(csv.DictReader(io.StringIO(taken(opened, "surprises", "CSV")[1].decode())))
     balls = rows(folder / "made", "balls")
     sixes = balls[(balls.actual == "6") & ~balls.super_over]
     assert len(found) == min(50, len(sixes))
@@ -148,17 +151,7 @@ def test_on_a_phone_every_page_is_in_sight_and_nothing_sticks_out(
     page.set_default_timeout(PATIENCE)
     page.goto(shown.url + "/corpus")
     page.wait_for_selector("body[data-ready=yes]")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    for link in page.locator(".top nav a").all():
-        box = link.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 390
-        assert box["height"] >= 30
-    out = page.evaluate(
-        "[...document.querySelectorAll('.panel')].filter((one) => one.scrollWidth >"
-        " one.clientWidth).map((one) => one.id)"
-    )
-    assert out == []
+    fits(page, 390)
     context.close()
 
 
@@ -179,6 +172,8 @@ def test_a_corpus_that_cannot_be_read_is_one_line(
         assert one.get("/data/corpus/balls.json?player=x")[0] == 422
         page.goto("about:blank")
     told = run_process(tmp_path, "corpus", "report", "bad")
-    assert told.status == 2
+    assert (told.status, told.err.count("\n")) == (2, 1)
     assert told.err.startswith("attnlens: bad: is damaged")
-    assert told.err.count("\n") == 1
+    without = run_process(tmp_path, "dashboard", sample_match_path, "--corpus", "nowhere")
+    assert (without.status, without.out) == (2, "")
+    assert "nowhere: holds no corpus" in without.err

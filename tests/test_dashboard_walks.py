@@ -4,42 +4,45 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from dashboard_pages import PATIENCE, SAMPLE, opened, two_recordings
-from dashboard_server import Server
+from dashboard_server import (
+    PATIENCE,
+    SAMPLE,
+    Server,
+    figures,
+    fits,
+    opened,
+    taken,
+    two_recordings,
+)
+from needed import skip_without
 
 import attnlens
 from attnlens.analysis.differences import compare
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytest.importorskip("dash", reason="the dashboard's extra is not installed")
+skip_without("dash")
 expect = playwright.expect
 
 
 def test_comparing_two_balls(page: Any, server: Server) -> None:
     opened(page, server, "/compare?a=simulated-82/1/47/bundled&b=simulated-82/2/60/measured")
-    both = []
-    for innings, number, model in ((1, 47, "bundled"), (2, 60, "measured")):
-        path = f"/data/simulated-82/{innings}/{number}/explanation.json?model={model}"
-        outcomes = json.loads(server.get(path)[1])["prediction"]["outcomes"]
-        both.append([100 * one["probability"] for one in outcomes])
-    shown = page.locator("#difference-plot .diff").all_text_contents()
-    told = [b - a for a, b in zip(*both, strict=True)]
-    assert [float(one.replace("−", "-")) for one in shown] == pytest.approx(told, abs=0.051)
+    both = [
+        server.explanation(f"simulated-82/{place}", model=model)["prediction"]["outcomes"]
+        for place, model in (("1/47", "bundled"), ("2/60", "measured"))
+    ]
+    told = [100 * (b["probability"] - a["probability"]) for a, b in zip(*both, strict=True)]
+    assert figures(page.locator("#difference-plot .diff")) == pytest.approx(told, abs=0.051)
     page.fill("#compare-a input[type=number]", "48")
     page.keyboard.press("Tab")
     expect(page.locator("#echo-a a")).to_contain_text("7.3 ")
     assert "a=simulated-82/1/48/bundled" in page.url
-    page.click("#bars-b-tools summary")
-    with page.expect_download() as waiting:
-        page.click("#bars-b-tools .menu-list >> text='SVG'")
-    drawing = ElementTree.parse(waiting.value.path()).getroot()
+    drawing = ElementTree.fromstring(taken(page, "bars-b", "SVG")[1])
     assert any("wicket" in "".join(one.itertext()) for one in drawing)
 
 
@@ -52,8 +55,8 @@ def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> 
     before, after = (attnlens.load_recording(path) for path in two_recordings(tmp_path))
     difference = compare(before, after, ["layers.1.self_attn"])[0]
     by_head = difference.total_variation[0].mean(-1)
-    shown = page.locator(".apart .value").all_text_contents()[:2]
-    assert [float(one) for one in shown] == pytest.approx(sorted(by_head, reverse=True), abs=6e-4)
+    shown = figures(page.locator(".apart .value"))[:2]
+    assert shown == pytest.approx(sorted(by_head, reverse=True), abs=6e-4)
     page.locator("[data-map=d]").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
@@ -64,33 +67,24 @@ def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> 
     assert found == pytest.approx(cells, abs=6e-5)
     page.locator(".apart").last.click()
     assert "site=layers.0.self_attn" in page.url
-    page.click("#both-tools summary")
-    with page.expect_download() as waiting:
-        page.click("#both-tools .menu-list >> text='CSV'")
-    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
+    rows = list(csv.DictReader(io.StringIO(taken(page, "both", "CSV")[1].decode())))
     assert len(rows) == 36
     assert {row["difference"] for row in rows} <= {"0.000000", "-0.000000"}
 
 
 def test_a_model_step_by_step(page: Any, server: Server) -> None:
     opened(page, server, "/models/tiny?input=3,1,4,1,5&step=7")
-    status, content, _ = server.get("/trace/tiny.json?input=3,1,4,1,5")
-    told = json.loads(content)
+    told = server.json("/trace/tiny.json?input=3,1,4,1,5")
     values = [*told["inputs"], *told["steps"]]
-    assert (status, len(values)) == (200, 13)
-    expect(page.locator(".step")).to_have_count(13)
+    expect(page.locator(".step")).to_have_count(len(values))
     expect(page.locator(".equation")).to_have_text("A = softmax(S)")
-    numbers = page.locator("#step-shown .values").first.locator("td.number").all_text_contents()
+    numbers = page.locator("#step-shown .values").first.locator("td.number")
     weights = [weight for row in values[6]["values"] for weight in row]
-    found = [float(one.replace("−", "-")) for one in numbers]
-    assert found == pytest.approx(weights, abs=5.1e-4)
-    page.click("#step-tools summary")
-    with page.expect_download() as waiting:
-        page.click("#step-tools .menu-list >> text='SVG'")
-    drawing = ElementTree.parse(waiting.value.path()).getroot()
+    assert figures(numbers) == pytest.approx(weights, abs=5.1e-4)
+    drawing = ElementTree.fromstring(taken(page, "step", "SVG")[1])
     words = [one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert words[0] == "A = softmax(S)"
-    assert [one for one in words if re.fullmatch(r"\d\.\d{3}", one)] == numbers
+    assert [one for one in words if re.fullmatch(r"\d\.\d{3}", one)] == numbers.all_text_contents()
     # What it is made of is there, and leads to its own step.
     page.locator(".made-of .link").first.click()
     expect(page.locator(".equation")).to_contain_text("S = Q K")
@@ -100,17 +94,14 @@ def test_a_model_step_by_step(page: Any, server: Server) -> None:
     page.fill("#model-text", "9,9,0,0,1")
     page.keyboard.press("Enter")
     expect(page.locator("#model-said")).to_contain_text("9,9,0,0,1")
-    answer = json.loads(server.get("/trace/tiny.json?input=9,9,0,0,1")[1])["steps"][-1]["values"]
-    shown = page.locator("#step-shown .values").first.locator("td.number").all_text_contents()
-    assert [int(one) for one in shown] == answer
+    assert (
+        figures(numbers) == server.json("/trace/tiny.json?input=9,9,0,0,1")["steps"][-1]["values"]
+    )
     page.provoked = (422,)
     page.fill("#model-text", "3,1,<b>")
     page.keyboard.press("Enter")
     expect(page.locator("#model-said [role=alert]")).to_be_visible()
-    page.click("#steps-tools summary")
-    with page.expect_download() as waiting:
-        page.click("#steps-tools .menu-list >> text='Equations (Markdown)'")
-    assert "h_1" in Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert b"h_1" in taken(page, "steps", "Equations (Markdown)")[1]
 
 
 def test_every_model_is_listed_and_shown(page: Any, server: Server) -> None:
@@ -148,19 +139,10 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         page.wait_for_selector("main h1", state="attached")
         if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        links = page.locator(".top nav a").all()
-        places = [one.bounding_box() for one in links]
-        assert len(places) == 5
-        assert all(one["x"] >= 0 and one["x"] + one["width"] <= 390 for one in places)
         if path == SAMPLE:
             page.wait_for_selector(".claims")
-        # Nothing sticks out of its panel, either.
-        out = page.evaluate(
-            "[...document.querySelectorAll('.panel')].filter((one) => one.scrollWidth >"
-            " one.clientWidth).map((one) => one.id)"
-        )
-        assert out == [], path
+        assert page.locator(".top nav a").count() == 5
+        fits(page, 390)
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     context.close()
 

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 from command_line import REPOSITORY, Here
+from numerics import same_but_for_last_digits
 
-from attnlens.cricket.over_features import CONTEXT_FEATURES, PAST_FEATURES
-from attnlens.cricket.over_tokens import TOKENS
-from attnlens.cricket.trained_overs import load_overs
-from attnlens.models.cricket import OverSizes
-from attnlens.models.shipped import named_checkpoint
+from attnlens.cricket.model.shipped import named_checkpoint
+from attnlens.cricket.overs.encoder_decoder import OverSizes
+from attnlens.cricket.overs.features import CONTEXT_FEATURES, PAST_FEATURES
+from attnlens.cricket.overs.tokens import TOKENS
+from attnlens.cricket.overs.trained import load_overs
 
 TEXT = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
 EXAMPLE = re.search(r"`COLUMNS=100 attnlens (over .+?)`:\n\n```\n(.+?)\n```", TEXT, re.S)
@@ -24,7 +25,7 @@ def test_the_page_is_what_its_command_writes(attnlens_here: Here, sample_match_p
     written, told = attnlens_here.good(*words).rstrip("\n"), EXAMPLE[2]
     # The bars of what was drawn may differ by an over where sums are rounded otherwise.
     bars = re.compile(r"^ +\d+\+? [^\w].*$\n", re.M)
-    assert bars.sub("", written) == bars.sub("", told)
+    same_but_for_last_digits(bars.sub("", written), bars.sub("", told))
     assert len(bars.findall(written)) == len(bars.findall(told)) > 5
 
 

@@ -19,11 +19,11 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.kinds import like_training
+from attnlens.cricket.model.kinds import like_training
+from attnlens.cricket.model.trained import load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.simulated_files import save_simulated
-from attnlens.cricket.trained import load_predictor, save_predictor
+from attnlens.cricket.simulator.files import save_simulated
+from attnlens.cricket.simulator.simulate import simulate_match
 
 TRAINED = 6
 LATER = (6, 7, 8, 9)

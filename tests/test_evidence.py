@@ -11,25 +11,29 @@ import jsonschema
 import numpy as np
 import pytest
 import torch
-from small_predictors import probabilities, small_predictor, with_hidden
+from numerics import near_effect
+from small_predictors import probabilities, simulated, small_predictor, with_hidden
 
 import attnlens
-from attnlens.analysis.verdicts import benjamini_hochberg, divergence, p_value
-from attnlens.axes import Axis
-from attnlens.cricket.evidence import MASKS, Evidence, Tested, claims_of, gather_evidence, groups_of
-from attnlens.cricket.explain import explain_ball
-from attnlens.cricket.naming import BallReference, find_ball
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, read_ball
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.window import BallWindow, window_for
-from attnlens.errors import BallNotFoundError
-from attnlens.models.predictor import FUSED, KNOWLEDGE
-from attnlens.models.slots import SLOTS
-from attnlens.records import AttentionRecord
+from attnlens.analysis.scores import divergence
+from attnlens.claims.verdicts import benjamini_hochberg, p_value
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.explain.claims import claims_of
+from attnlens.cricket.explain.evidence import MASKS, Evidence, Tested, gather_evidence, groups_of
+from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
+from attnlens.cricket.match.naming import BallReference, find_ball
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.predictor import FUSED
+from attnlens.cricket.model.window import BallWindow, window_for
+from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.recorder import record
+from attnlens.recording.axes import Axis
+from attnlens.recording.record import AttentionRecord
 
 PREDICTOR = small_predictor(hidden_dim=24, seed=8)
-MATCH = simulate_match(40)
+MATCH = simulated(40)
 BALLS = [(innings, ball) for innings in (1, 2) for ball in (1, 2, 13, 47, "last")]
 SCALES = ("micro", "short", "medium", "long")
 
@@ -46,7 +50,7 @@ def gathered(innings: int, ball: int | str) -> tuple[BallWindow, Evidence]:
 @pytest.fixture(scope="module")
 def explained() -> dict[tuple[int, int | str], dict[str, Any]]:
     return {
-        (innings, ball): explain_ball(MATCH, find_ball(MATCH, ball, innings), PREDICTOR)
+        (innings, ball): explain_ball(MATCH, find_ball(MATCH, ball, innings), PREDICTOR).to_dict()
         for innings, ball in BALLS
     }
 
@@ -61,7 +65,7 @@ def test_the_document_is_valid_and_true_to_the_match(
     data = explained[which]
     kept = attnlens.Explanation.model_validate(data)
     assert json.loads(kept.to_json()) == data
-    shipped = importlib.resources.files("attnlens.explanation").joinpath("schema.json")
+    shipped = importlib.resources.files("attnlens.cricket.explain").joinpath("schema.json")
     jsonschema.Draft202012Validator(json.loads(shipped.read_text("utf-8"))).validate(data)
 
     delivery = MATCH.innings[which[0] - 1].deliveries[data["ball"]["index"] - 1]
@@ -101,7 +105,7 @@ def test_contributions_sum_to_prediction_minus_baseline(
 
 @pytest.mark.parametrize("which", BALLS)
 def test_twice_gives_the_same_data(explained: Explained, which: tuple[int, int | str]) -> None:
-    again = explain_ball(MATCH, find_ball(MATCH, which[1], which[0]), PREDICTOR)
+    again = explain_ball(MATCH, find_ball(MATCH, which[1], which[0]), PREDICTOR).to_dict()
     assert json.dumps(again) == json.dumps(explained[which])
 
 
@@ -110,13 +114,12 @@ def test_heat_maps_hold_the_recorded_weights(
     explained: Explained, which: tuple[int, int | str]
 ) -> None:
     window = window_of(*which)
-    recording = read_ball(PREDICTOR, window).recording
+    with record(PREDICTOR.model) as recording, torch.no_grad():
+        PREDICTOR.model(window.batch)
     index = window.delivery.index
     for scale in SCALES:
         entry = recording[SITES[scale]]
         found = explained[which]["across_balls"][scale]
-        assert entry.axes[-1].labels is not None
-        assert entry.axes[-1].labels[-1] == "this ball"
         for number, head in enumerate(found["attention_by_head"].values()):
             row = entry.weights[0, number, 0].double().tolist()
             assert head["self_attention"] == pytest.approx(row[-1], abs=1e-6)
@@ -136,8 +139,6 @@ def test_heat_maps_hold_the_recorded_weights(
         reach = {"micro": 5, "short": 11, "medium": 35}.get(scale)
         if reach is not None:
             assert found["balls"] == list(range(max(1, index - reach), index))
-            labels = [window.past[ball - 1].label for ball in found["balls"]]
-            assert list(entry.axes[-1].labels[:-1]) == labels
         parts = sum(found["aggregate_attention"].values())
         assert parts == pytest.approx(1 if found["balls"] else 0, abs=1e-5)
 
@@ -166,7 +167,6 @@ def test_the_total_attention_of_a_ball_is_over_all_paths() -> None:
         share = share + 1 / len(SLOTS)  # the readout
         expected += gates["within_ball"] * float(share * result.slots[0, slot, 0, place])
     assert reading.total[place] == pytest.approx(expected, rel=1e-5)
-    assert reading.recording[SLOT_SITE].axes[-1].labels == (*window.labels, "nothing")
 
 
 def test_effects_are_what_hiding_the_balls_does() -> None:
@@ -184,14 +184,14 @@ def test_effects_are_what_hiding_the_balls_does() -> None:
     for index in (1, 20, 40, 46):
         np.testing.assert_allclose(found.singles[index], hidden((index,)), atol=1e-6)
         expected = float(divergence(full, hidden((index,))))
-        assert found.effects[index] == pytest.approx(expected, abs=1e-7)
+        near_effect(found.effects[index], expected)
     for tested in found.tested:
         if tested.removed_from != "model" or not tested.claim.removed:
             continue
         after = hidden(tested.claim.removed)
         np.testing.assert_allclose(tested.probabilities, after, atol=1e-6)
         np.testing.assert_allclose(tested.points, 100 * (after - full), atol=1e-4)
-        assert tested.effect == pytest.approx(float(divergence(full, after)), abs=1e-7)
+        near_effect(tested.effect, divergence(full, after))
 
 
 def same_hypothesis(one: Tested) -> tuple[str, object]:
@@ -334,23 +334,11 @@ def test_every_past_ball_is_in_one_group(index: int) -> None:
     assert list(groups_of(window)) == list(expected)
 
 
-def test_contributions_are_exact_before_rounding() -> None:
-    for innings, ball in ((1, 1), (1, 2), (2, 47), (2, "last")):
-        window, found = gathered(innings, ball)
-        assert found.groups == (*KNOWLEDGE, *groups_of(window))
-        np.testing.assert_allclose(
-            found.contributions.sum(0), found.full - found.baseline, atol=1e-6
-        )
-        for name, places in groups_of(window).items():
-            if not places:
-                assert not found.contributions[found.groups.index(name)].any()
-
-
 def test_without_evidence_nothing_is_claimed() -> None:
     for innings, ball in BALLS:
         reference = find_ball(MATCH, ball, innings)
-        told = explain_ball(MATCH, reference, PREDICTOR, evidence=False)
-        tested = explain_ball(MATCH, reference, PREDICTOR)
+        told = explain_ball(MATCH, reference, PREDICTOR, evidence=False).to_dict()
+        tested = explain_ball(MATCH, reference, PREDICTOR).to_dict()
         attnlens.Explanation.model_validate(told)
         assert (told["evidence"], told["contributions"]) == ([], [])
         assert "evidence_skipped" in {one["flag"] for one in told["flags"]}
@@ -371,7 +359,7 @@ def test_cautions(explained: Explained) -> None:
     assert "short_history" in flags((1, 2))
     assert not {"no_history", "short_history"} & flags((1, 13))
     inside = simulate_match(3)
-    found = explain_ball(inside, BallReference(1, 5), PREDICTOR, evidence=False)
+    found = explain_ball(inside, BallReference(1, 5), PREDICTOR, evidence=False).to_dict()
     assert {"in_training", "ratings_from_later"} <= {one["flag"] for one in found["flags"]}
 
 

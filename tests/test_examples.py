@@ -9,12 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from attnlens.cricket.explain import explain_ball
-from attnlens.cricket.naming import find_ball
-from attnlens.cricket.readers import read_match
-from attnlens.cricket.trained import load_predictor
-from attnlens.render.markdown import escape
-from attnlens.render.parts import presentable
+import attnlens
+from attnlens.cricket.pages.parts import presentable
+from attnlens.show.safe import markdown
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "examples"
 
@@ -49,9 +46,9 @@ def test_an_example_is_what_its_program_writes(
     program: ModuleType, shared_data: Path, number: int
 ) -> None:
     name, match_id, ball, outcome = program.BALLS[number - 1]
-    match = read_match(f"{shared_data}/t20s_male_json.zip::{match_id}.json")
-    data = explain_ball(match, find_ball(match, ball), load_predictor("measured"), outcome=outcome)
+    match = f"{shared_data}/t20s_male_json.zip::{match_id}.json"
+    explanation = attnlens.Session("measured").explain(match, ball=ball, outcome=outcome)
     page = (FOLDER / f"{number:02d}-{name}.md").read_text("utf-8")
-    for sentence in presentable(data)["narrative"]:
-        assert f"\n\n{escape(sentence['text'])}\n\n" in page
+    for sentence in presentable(explanation).narrative:
+        assert f"\n\n{markdown(sentence.text)}\n\n" in page
     assert program.command(match_id, ball, outcome) in page

@@ -15,15 +15,16 @@ from command_line import Here, run_process
 from small_predictors import small_predictor, with_hidden
 
 from attnlens.analysis.faithfulness import spearman
-from attnlens.analysis.verdicts import divergence
-from attnlens.cricket.batch import window_batch
-from attnlens.cricket.faithfulness import BEFORE, SCRAMBLES, measure, permutations, sample
-from attnlens.cricket.held_out import EncodedInnings
-from attnlens.cricket.readers.csv2_writer import write_csv2
-from attnlens.cricket.scrambling import under_scrambling
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.tensors import encode_innings
-from attnlens.cricket.trained import TrainedPredictor, save_predictor
+from attnlens.analysis.scores import divergence
+from attnlens.cricket.model.batch import window_batch
+from attnlens.cricket.model.tensors import encode_innings
+from attnlens.cricket.model.trained import TrainedPredictor, save_predictor
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.faithfulness import SCRAMBLES, Measured, measure, permutations
+from attnlens.cricket.study.figures import to_json
+from attnlens.cricket.study.held_out import EncodedInnings, HeldOut
+from attnlens.cricket.study.sampling import BEFORE, sample, under_scrambling
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 KINDS = (
@@ -48,6 +49,11 @@ def innings(predictor: TrainedPredictor) -> list[EncodedInnings]:
         for match in (simulate_match(21), simulate_match(22))
         for side in match.innings
     ]
+
+
+def data_of(measured: Measured, predictor: TrainedPredictor) -> dict[str, Any]:
+    """The document as JSON has it."""
+    return to_json(measured.document(HeldOut(predictor, (), None, 0, {})))
 
 
 def test_the_sample_is_of_balls_with_a_past(innings: list[EncodedInnings]) -> None:
@@ -87,9 +93,9 @@ def test_a_ball_is_measured_by_hiding_one_past_ball_at_a_time(
         np.testing.assert_allclose(ball.effects, single, rtol=0.01, atol=1e-9)
         assert single.max() > 1e-5
         actual = one.arrays.outcome[position]
-        assert ball.losses["intact"] == pytest.approx(-np.log(full[actual]), abs=1e-5)
+        assert ball.intact == pytest.approx(-np.log(full[actual]), abs=1e-5)
         nothing = chances(list(range(position)))
-        assert ball.losses["hide_all"] == pytest.approx(-np.log(nothing[actual]), abs=1e-5)
+        assert ball.hide_all == pytest.approx(-np.log(nothing[actual]), abs=1e-5)
         assert (ball.match_id, ball.innings, ball.index) == (
             one.match_id,
             one.innings,
@@ -98,14 +104,15 @@ def test_a_ball_is_measured_by_hiding_one_past_ball_at_a_time(
         expected = spearman(ball.attention[-35:], ball.effects[-35:])
         assert ball.methods["attention"]["spearman_last36"] == expected
         assert ball.methods["recency"]["partial_spearman_all"] == 0
-    told = measured.to_dict()
+    told = data_of(measured, predictor)
     assert told["largest_single_ball_effect_nats"] == pytest.approx(
         np.mean([ball.effects.max() for ball in measured.balls])
     )
     assert told["scramble_cost_nats"] == pytest.approx(
-        np.mean([ball.scrambled.mean() - ball.losses["intact"] for ball in measured.balls])
+        np.mean([ball.scrambled.mean() - ball.intact for ball in measured.balls])
     )
-    assert measure(predictor.model, innings, balls=3, seed=7).to_dict() == told
+    again = measure(predictor.model, innings, balls=3, seed=7)
+    assert data_of(again, predictor) == told
 
 
 @pytest.mark.parametrize("position", [36, 70])
@@ -144,7 +151,7 @@ def test_a_model_blind_to_the_past_shows_nothing(innings: list[EncodedInnings]) 
     blind = small_predictor(seed=9, matches=2)
     with torch.no_grad():
         blind.model.to_outcome.weight.zero_()
-    told = measure(blind, innings, balls=4, removal=True, wide=6).to_dict()
+    told = data_of(measure(blind, innings, balls=4, removal=True, wide=6), blind)
     for name in ("largest_single_ball_effect_nats", "scramble_cost_nats", "hide_all_kl_nats"):
         assert told[name] == pytest.approx(0, abs=1e-7)
     assert told["log_loss"]["worth_of_past"] == pytest.approx(0, abs=1e-7)
@@ -158,10 +165,11 @@ def test_the_wider_sample_is_measured_alike(
     predictor: TrainedPredictor, innings: list[EncodedInnings]
 ) -> None:
     measured = measure(predictor, innings, balls=12, wide=12)
-    assert measured.wider_matches == tuple(measured.matches)
+    assert measured.wider is not None
+    assert measured.wider.balls == len(measured.balls)
     for name in ("intact", "hide_all"):
-        singly = [ball.losses[name] for ball in measured.balls]
-        np.testing.assert_allclose(measured.wider[name], singly, atol=1e-5)
+        singly = [getattr(ball, name) for ball in measured.balls]
+        assert getattr(measured.wider, name).value == pytest.approx(np.mean(singly), abs=1e-5)
     with pytest.raises(ValueError, match="no ball has 36 before it"):
         measure(predictor, [], balls=3)
 
@@ -174,7 +182,7 @@ def season(tmp_path_factory: pytest.TempPathFactory, predictor: TrainedPredictor
     for number, match in enumerate(
         sorted((simulate_match(seed) for seed in range(30, 34)), key=lambda one: one.dates)
     ):
-        write_csv2(match, folder / "matches" / f"{number}.csv")
+        write_match(match, folder / "matches" / f"{number}.csv")
         if number == 1:
             predictor.card["trained_until"] = max(match.dates).isoformat()
     save_predictor(folder / "model.safetensors", predictor)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from match_files import document, problem, written
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.errors import InputError, MatchFileError
+from attnlens.errors import InputError
 
 
 def dated(date: str) -> dict[str, Any]:
@@ -42,6 +43,13 @@ def table(tmp_path: Path, sample_match_path: Path) -> Path:
     path = tmp_path / "season.csv"
     path.write_text(table_of(sample_match_path, DATES), encoding="utf-8")
     return path
+
+
+def test_unknown_ways_to_read_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="order is 'size'; it is file or date"):
+        read_matches(tmp_path, order="size")  # type: ignore[arg-type]  # the point
+    with pytest.raises(InputError, match="on_error is 'ignore'; it is stop or skip"):
+        read_matches(tmp_path, on_error="ignore")  # type: ignore[arg-type]  # the point
 
 
 def ids(matches: Any) -> list[str]:
@@ -114,11 +122,6 @@ def test_folders_are_read_by_date(tmp_path: Path, sample_match_path: Path) -> No
     )
 
 
-def test_an_unknown_order_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="order is 'size'; it is file or date"):
-        read_matches(tmp_path, order="size")  # type: ignore[arg-type]  # the point
-
-
 def test_all_matches_is_not_read_beside_the_matches_it_holds(
     tmp_path: Path, sample_match_path: Path
 ) -> None:
@@ -168,10 +171,12 @@ def test_a_zip_in_a_zip_is_read(tmp_path: Path) -> None:
     assert read_match(f"{outer}::season/inner.zip").match_id == "m"
 
 
-def test_a_broken_zip_in_a_folder_is_skipped(tmp_path: Path) -> None:
+def test_a_broken_zip_is_refused_at_once_and_skipped_in_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "f"
     folder.mkdir()
     (folder / "a.zip").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(MatchFileError, match="not a zip that can be opened"):
+        read_matches(folder / "a.zip", on_error="skip")
     written(folder, document(), "b.json")
     skipped: list[MatchFileError] = []
     assert ids(read_matches(folder, on_error="skip", skipped=skipped)) == ["b"]
@@ -199,13 +204,6 @@ def test_a_long_table_is_read_in_little_memory(
     assert len(seen) == 100
     assert path.stat().st_size > 2**21
     assert peak < path.stat().st_size / 2
-
-
-def test_a_broken_zip_is_refused_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    path.write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(MatchFileError, match="not a zip that can be opened"):
-        read_matches(path, on_error="skip")
 
 
 def test_a_zip_of_kaggle_tables_is_one_file_of_matches(shared_data: Path, tmp_path: Path) -> None:

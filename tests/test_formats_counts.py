@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from raw_counts import Counts, counts_of, files_of
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_match, read_matches
 
 FULL = os.environ.get("ATTNLENS_FULL") == "1"
@@ -66,15 +66,3 @@ def test_the_counts_are_those_of_the_raw_files(shared_data: Path, name: str) -> 
         assert found == expected, place
         compared += len(expected)
     assert compared == holds if FULL else compared >= 1
-
-
-def test_every_match_is_met_in_its_zip(shared_data: Path) -> None:
-    """The same over the whole zip at once, as a command reads it."""
-    if not FULL:
-        pytest.skip("ATTNLENS_FULL=1 reads all 2,588")
-    source = shared_data / "t20s_male_json.zip"
-    expected = dict(
-        item for place, data in files_of(source) for item in counts_of(place, data).items()
-    )
-    found = {match.match_id: ours(match) for match in read_matches(source)}
-    assert found == expected

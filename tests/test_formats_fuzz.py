@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -33,3 +34,13 @@ def test_a_thousand_damaged_files(shared_data: Path) -> None:
     assert read > 200
     assert refused > 200
     assert "\nbroken: 0\n" in found.stdout
+
+
+def test_without_real_matches_a_test_fails_where_they_are_required(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    env = {**os.environ, "ATTNLENS_SHARED_DATA": str(tmp_path), "ATTNLENS_REQUIRE_DATA": "1"}
+    found = subprocess.run(
+        [*words, "-k", "thousand"], capture_output=True, text=True, check=False, env=env
+    )
+    assert found.returncode == 1, found.stdout
+    assert "real matches are not here: looked for" in found.stdout

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from match_files import delivery, document
 from raw_counts import from_json
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.csv2_writer import write_csv2
+from attnlens.cricket.readers.writers import write_match
 
 KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 REDS, BLUES = ("Ana", "Bea", "Eli"), ("Cem", "Dov", "Fay")
@@ -121,7 +121,7 @@ def test_three_formats_say_the_same(folder: Path, content: dict[str, Any]) -> No
             legal += ball.is_legal
             wickets += sum(wicket.counts for wicket in ball.wickets)
         assert score == innings.total
-    write_csv2(match, folder / "g2.csv")
+    write_match(match, folder / "g2.csv")
     (folder / "g3.csv").write_text(original_of(match), encoding="utf-8")
     for other in (folder / "g2.csv", folder / "g3.csv"):
         again = read_match(other)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from match_files import problem
 
-from attnlens.cricket.match import Player, Wicket
+from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.readers import read_match, read_matches
 
 HEAD = """version,1.3.0
@@ -86,13 +86,17 @@ def test_twenty_one_fields_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("ball,1,0.3,Reds", "ball,1,0.3,Greens", "16: Greens bats inside the innings of Reds"),
+        (
+            "ball,1,0.3,Reds",
+            "ball,1,0.3,Greens",
+            "16: batting_team is 'Greens'; the teams are: Reds, Blues",
+        ),
         ("ball,1,0.3", "ball,0,0.3", "16: innings is '0', not a number from 1 to 20"),
         ("ball,1,0.3", "ball,1,3", "16: ball is '3', not over and ball such as 7.4"),
         (
             '"caught","Ana"',
             '"caught",""',
-            "16: of wicket_type and player_dismissed one is blank",
+            "16: wicket_type is 'caught', and no one is out",
         ),
         (
             ",0,1,1,,,",

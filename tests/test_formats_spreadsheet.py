@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 from match_files import problem
 
-from attnlens.cricket.naming import find_ball
+from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.spreadsheet import (
-    date_from,
-    day_comes_first,
-    is_rewritten,
-    restored_label,
-)
+from attnlens.cricket.readers.text import date_from, day_comes_first, is_rewritten
 
 HEADER = (
     "match_id,season,start_date,venue,innings,ball,batting_team,bowling_team,striker,"
@@ -135,9 +130,12 @@ def test_which_part_is_the_day() -> None:
     ]  # fmt: skip
 
 
-def test_labels_are_restored_only_where_zeros_went() -> None:
-    assert restored_label("0.1", 0, 10) == "0.10"
-    assert restored_label("7.2", 7, 20) == "7.20"
-    assert restored_label("0.2", 0, 10) == "0.2"
-    assert restored_label("0.1", 0, 9) == "0.1"
-    assert restored_label("10.1", 10, 10) == "10.10"
+def test_labels_are_restored_only_where_zeros_went(tmp_path: Path) -> None:
+    labels = [f"0.{number}" for number in (*range(1, 10), 1, 11, *range(12, 20), 2, 20)]
+    rows = [row("7", "2023-10-05", label, wide=True) for label in labels]
+    path = tmp_path / "m.csv"
+    path.write_text("\n".join([HEADER, *rows, row("7", "2023-10-05", "1.2")]) + "\n")
+    (innings,) = read_match(path).innings
+    read = [ball.label for ball in innings.deliveries]
+    # Ball 21 is labelled 20, which no lost zero explains, and ball 1 of the next over 2.
+    assert read == [*(f"0.{number}" for number in range(1, 21)), "0.20", "1.2"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from match_files import document, problem
 
+from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.readers import archives, read_match, read_matches
-from attnlens.errors import MatchFileError
 
 MATCH = json.dumps(document())
 
@@ -72,6 +72,7 @@ def test_encrypted_members_are_refused(tmp_path: Path) -> None:
         struct.pack_into("<H", data, place + offset, flags | 1)
     archive.write_bytes(bytes(data))
     assert refusals(archive) == ["is encrypted"]
+    assert problem(archive).endswith("is encrypted; unpack it first")
     assert problem(f"{archive}::secret.json").endswith("is encrypted; unpack it first")
 
 

@@ -19,14 +19,13 @@ from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
 from attnlens.analysis.heads import Bootstrap, best_matching, correlation, departure, softmax_shares
-from attnlens.cricket.head_stability import roles
-from attnlens.cricket.json_writer import write_json
-from attnlens.cricket.reading import SITES
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import save_predictor
-from attnlens.models.predictor import FUSED
-from attnlens.models.slots import SLOTS
-from attnlens.render.heads_table import render_heads
+from attnlens.cricket.explain.reading import SITES
+from attnlens.cricket.model.predictor import FUSED
+from attnlens.cricket.model.trained import save_predictor
+from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.head_stability import roles
 
 PREDICTOR = small_predictor()
 HELD_OUT = range(6, 12)
@@ -110,30 +109,18 @@ def test_correlation_is_pearsons() -> None:
     assert np.isnan(correlation(first, np.ones(20)))
 
 
-def report_with(profile: list[list[float]], names: list[str]) -> dict[str, Any]:
-    """As much of a report as roles are read from."""
-    heads = [
-        {
-            "earned": name,
-            "relations": [{"share": value + 0.2, "uniform": 0.2} for value in row],
-        }
-        for row, name in zip(profile, names, strict=True)
-    ]
-    return {"scales": [{"scale": "micro", "heads": heads}]}
-
-
 def test_roles_that_two_heads_have_swapped_are_matched() -> None:
     near, far = [0.5, 0.1, -0.2], [-0.3, 0.4, 0.0]
-    found = roles(
-        [report_with([near, far], ["recency", "x"]), report_with([far, near], ["x", "recency"])]
-    )[0]
-    assert [head["best_match"] for head in found["heads"]] == [[1], [0]]
-    assert [head["best_match_correlations"] for head in found["heads"]] == [[1.0], [1.0]]
-    assert (found["same_names"], found["same_names_matched"]) == (0, 2)
+    tables = [{"micro": np.array(one)} for one in ([near, far], [far, near], [far])]
+    names = [{"micro": one} for one in (["recency", "x"], ["x", "recency"], ["x"])]
+    found = roles(tables[:2], names[:2])[0]
+    assert [head.best_match for head in found.heads] == [[1], [0]]
+    assert [head.best_match_correlations for head in found.heads] == [[1.0], [1.0]]
+    assert (found.same_names, found.same_names_matched) == (0, 2)
     apart = float(np.corrcoef(near, far)[0, 1])
-    assert found["heads"][0]["correlations"] == [pytest.approx(apart, abs=1e-6)]
-    fewer = roles([report_with([near, far], ["recency", "x"]), report_with([far], ["x"])])[0]
-    assert [head["best_match"] for head in fewer["heads"]] == [[None], [0]]
+    assert found.heads[0].correlations == [pytest.approx(apart, abs=1e-6)]
+    fewer = roles(tables[::2], names[::2])[0]
+    assert [head.best_match for head in fewer.heads] == [[None], [0]]
 
 
 # the command
@@ -147,7 +134,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_predictor(made / "two.safetensors", small_predictor(seed=4))
     (made / "matches").mkdir()
     for seed in (4, *HELD_OUT):
-        write_json(simulate_match(seed), made / "matches" / f"{seed}.json")
+        write_match(simulate_match(seed), made / "matches" / f"{seed}.json")
     return made
 
 
@@ -248,19 +235,21 @@ def test_the_page_names_every_head(folder: Path, attnlens_here: Here) -> None:
 def test_a_narrow_page_tells_the_same_and_cuts_nothing(folder: Path, attnlens_here: Here) -> None:
     one, others = folder / "one.safetensors", (folder / "two.safetensors",) * 3
     asked = ("heads", folder / "matches", "--model", one, "--balls", 4, "--until", "2024-01-08")
-    data = json.loads(attnlens_here.good(*asked, "--json", "--beside", *others))
 
-    def words(page: str) -> Counter[str]:
-        return Counter(word.strip(",") for word in page.split())
+    def page(width: int) -> str:
+        attnlens_here.patch.setenv("COLUMNS", str(width))
+        return attnlens_here.good(*asked, "--beside", *others)
+
+    def words(text: str) -> Counter[str]:
+        return Counter(word.strip(",") for word in text.split())
 
     # A narrow page has the tables' titles on every line.
-    page = render_heads(data, width=110, color=False)
-    wide = words("\n".join(line for line in page.splitlines() if not line.endswith("rank")))
-    for width in (40, 60, 79, 80):
-        page = render_heads(data, width=width, color=False)
-        assert max(map(len, page.splitlines())) <= width
-        assert "…" not in page
-        assert not wide - words(page)
+    wide = words("\n".join(line for line in page(110).splitlines() if not line.endswith("rank")))
+    for width in (40, 79):
+        narrow = page(width)
+        assert max(map(len, narrow.splitlines())) <= width
+        assert "…" not in narrow
+        assert not wide - words(narrow)
 
 
 @pytest.mark.parametrize(

@@ -21,22 +21,22 @@ from attnlens.analysis.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.analysis.verdicts import LEAST_LIFT
-from attnlens.cricket.head_looks import NEAR, pass_over
-from attnlens.cricket.head_sample import batches_of, past_told, probabilities, sample_balls
-from attnlens.cricket.heads import HeadStudy, dealt, name_head, source_averaged
-from attnlens.cricket.held_out import EncodedInnings
-from attnlens.cricket.reading import SITES, SLOT_SITE, bias_shares, scale_attention
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.window import BallWindow, cut_window
-from attnlens.explanation.heatmap import PastBall
-from attnlens.models.predictor import FUSED, FullModel
-from attnlens.models.relation_attention import RelationAttention
-from attnlens.models.relations import RELATIONS
-from attnlens.models.slots import SLOTS, slot_masks
+from attnlens.claims.verdicts import LEAST_LIFT
+from attnlens.cricket.explain.reading import SITES, SLOT_SITE, bias_shares, scale_attention
+from attnlens.cricket.model.heads import PastBall
+from attnlens.cricket.model.predictor import FUSED, FullModel
+from attnlens.cricket.model.relation_attention import RelationAttention
+from attnlens.cricket.model.relations import RELATIONS
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import BallWindow, cut_window
+from attnlens.cricket.model.within_ball import SLOTS, slot_masks
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.head_looks import NEAR, pass_over
+from attnlens.cricket.study.heads import HeadStudy, dealt, name_head, source_averaged
+from attnlens.cricket.study.held_out import EncodedInnings
+from attnlens.cricket.study.sampling import batches_of, past_told, probabilities, sample_balls
+from attnlens.cricket.training.run import earned_names
 from attnlens.recorder import record
-from attnlens.training.earned import earned_names
 
 PREDICTOR = small_predictor()
 SEED, BALLS = 7, 24
@@ -113,7 +113,7 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
             PREDICTOR.model.predict(window.batch)
         for scale in SCALES:
             entry = recording[SITES[scale]]
-            attention, _ = scale_attention(PREDICTOR, window, entry, scale)
+            attention = scale_attention(PREDICTOR, window, entry, scale)
             looks = passed.looks[scale]
             weights = np.array(attention.rows)
             held = flags_of(list(attention.balls), NEAR[scale])
@@ -272,7 +272,7 @@ def test_mean_ablation_is_a_layer_that_no_longer_hears_the_head(scale: str, head
         points.append(100 * np.abs(full - without).max())
     found = study().importance(SITES[scale], head, heads)
     assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
-    assert found.log_loss.value == pytest.approx(np.mean(rise), rel=1e-3, abs=1e-7)
+    assert found.log_loss_change.value == pytest.approx(np.mean(rise), rel=1e-3, abs=1e-7)
     assert found.points.value == pytest.approx(np.mean(points), rel=1e-3)
     assert np.mean(nats) > 1e-9
 
@@ -427,8 +427,7 @@ def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
     assert found["silent"].earned == "unspecialised"
     assert found["silent"].tests[RELATIONS.index("same_bowler")].nats.value == 0
     # The card of a trained predictor holds the names by the same rule.
-    sample = [(one.match, one.side, one.arrays) for one in innings()]
-    assert earned_names(loud, sample, balls=60, seed=SEED)["short"][1] == "same_bowler"
+    assert earned_names(loud, innings(), balls=60, seed=SEED)["short"][1] == "same_bowler"
 
 
 def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:

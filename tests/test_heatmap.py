@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from typing import Any
 
@@ -11,22 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.explanation import build
-from attnlens.explanation.attention_types import HeatmapDocument
-from attnlens.explanation.heatmap import (
-    SHARES,
-    PastBall,
+from attnlens.cricket.explain import build
+from attnlens.cricket.explain.attention_types import HeatmapDocument
+from attnlens.cricket.explain.heatmap import (
     ScaleAttention,
     aggregate,
     heat_map,
     note_on,
     ranked,
-    rounded,
     shares,
 )
+from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
+from attnlens.cricket.model.heads import SHARES, PastBall
+from attnlens.show.numbers import rounded
 
 
-def ball(index: int, *relations: str, outcome: str = "0", over: int = 0) -> PastBall:
+def ball(index: int, *relations: str, outcome: Outcome = "0", over: int = 0) -> PastBall:
     runs = int(outcome) if outcome.isdigit() else 0
     return PastBall(
         index=index,
@@ -75,25 +74,22 @@ def attention(**changes: Any) -> ScaleAttention:
 EFFECTS = {one.index: one.index / 1e9 for one in BALLS}
 
 
+def drawn(**changes: Any) -> dict[str, Any]:
+    """The heat map of a scale as plain data, read back as its published type."""
+    effects = changes.pop("effects", None)
+    found = heat_map(attention(**changes), bowler="Cem", batter="Ana", effects=effects)
+    data = found.model_dump(mode="json")
+    document = HeatmapDocument.model_validate({"temporal_attention": data})
+    assert document.temporal_attention == found
+    return data
+
+
 def test_the_document_of_a_scale() -> None:
-    found = heat_map(attention(), bowler="Cem", batter="Ana", effects=EFFECTS)
-    assert list(found)[:5] == [
-        "scale",
-        "current_ball",
-        "sequence_range",
-        "question",
-        "attention_by_head",
-    ]
+    found = drawn(effects=EFFECTS)
+    assert list(found)[:4] == ["scale", "current_ball", "sequence_range", "question"]
     assert (found["scale"], found["current_ball"]) == ("medium", 47)
     assert found["sequence_range"] == [41, 47]
-    assert found["question"] == "longer patterns and bowling changes"
     assert found["balls"] == [41, 42, 43, 44, 45, 46]
-    assert list(found["attention_by_head"]) == [
-        "head_0_recency",
-        "head_1_same_bowler",
-        "head_2_same_batsman",
-        "head_3_free",
-    ]
     assert found["attention_by_head"]["head_0_recency"] == {
         "pattern": "recency",
         "question": "where is the momentum now",
@@ -114,7 +110,7 @@ def test_the_document_of_a_scale() -> None:
 
 
 def test_relation_heads_list_only_related_balls() -> None:
-    heads = heat_map(attention(), bowler="Cem", batter="Ana")["attention_by_head"]
+    heads = drawn()["attention_by_head"]
     bowler, batter = heads["head_1_same_bowler"], heads["head_2_same_batsman"]
     # Ball 46 is his too, and has no weight.
     assert (bowler["bowler"], bowler["top_balls"], bowler["weights"]) == (
@@ -123,30 +119,18 @@ def test_relation_heads_list_only_related_balls() -> None:
         [0.1, 0.05],
     )
     assert bowler["top_any"] == [41, 45, 44, 43]
-    assert bowler["top_any_weights"] == [0.3, 0.25, 0.1, 0.1]
     assert bowler["effects"] == [None, None]
     assert (batter["batsman"], batter["top_balls"]) == ("Ana", [44, 43])
-    assert batter["weights"] == [0.2, 0.2]
     assert "batsman" not in bowler
-    assert "bowler" not in batter
     free = heads["head_3_free"]
     assert (free["pattern"], free["top_balls"], free["earned"]) == ("learned", [], "boundary")
     assert not {"bowler", "batsman"} & set(free)
 
 
-def test_every_heat_map_is_of_the_published_type() -> None:
-    for scale in ("micro", "short", "medium", "long"):
-        weights = [{0: sum(row)} for row in ROWS] if scale == "long" else None
-        told = heat_map(attention(scale=scale, over_weights=weights), bowler="C", batter="A")
-        document = {"temporal_attention": told}
-        model = HeatmapDocument.model_validate(document)
-        assert json.dumps(model.model_dump(mode="json")) == json.dumps(document)
-
-
 def test_a_ball_counts_once_under_the_first_that_fits() -> None:
     by_ball = [sum(row[place] for row in ROWS) for place in range(6)]
     whole = sum(by_ball)
-    assert aggregate(attention()) == pytest.approx(
+    assert aggregate(attention()).model_dump() == pytest.approx(
         {
             "last_over": by_ball[5] / whole,
             "same_bowler": (by_ball[1] + by_ball[3]) / whole,
@@ -159,31 +143,22 @@ def test_a_ball_counts_once_under_the_first_that_fits() -> None:
 
 
 def test_shares_count_every_relation_on_its_own() -> None:
-    table = {row["relation"]: row for row in shares(attention())}
+    table = {row.relation: row for row in shares(attention())}
     assert tuple(table) == SHARES
     whole = sum(map(sum, ROWS))
-    bowler = sum(row[1] + row[3] + row[5] for row in ROWS)
-    assert table["same_bowler"] == {
-        "relation": "same_bowler",
-        "share": pytest.approx(bowler / whole, abs=1e-6),
-        "uniform": 0.5,
-        "ratio": pytest.approx(2 * bowler / whole, abs=1e-6),
-    }
-    assert table["over_boundary"] == {
-        "relation": "over_boundary",
-        "share": 0.0,
-        "uniform": 0.0,
-        "ratio": None,
-    }
+    share = sum(row[1] + row[3] + row[5] for row in ROWS) / whole
+    bowler, none = table["same_bowler"], table["over_boundary"]
+    assert (bowler.share, bowler.uniform) == (pytest.approx(share, abs=1e-6), 0.5)
+    assert bowler.ratio == pytest.approx(2 * share, abs=1e-6)
+    assert (none.share, none.uniform, none.ratio) == (0.0, 0.0, None)
 
 
 def test_without_a_past_there_is_nothing_to_share() -> None:
-    found = heat_map(attention(balls=(), rows=((), (), (), ())), bowler="Cem", batter="Ana")
+    found = drawn(balls=(), rows=((), (), (), ()))
     assert found["sequence_range"] == [47, 47]
     assert set(found["aggregate_attention"].values()) == {0.0}
     assert all(row["share"] == 0 and row["ratio"] is None for row in found["shares"])
     assert all(head["top_balls"] == [] for head in found["attention_by_head"].values())
-    assert found["balls"] == []
 
 
 def test_of_equal_weights_the_later_ball_comes_first() -> None:
@@ -195,19 +170,15 @@ def test_overs_are_listed_beside_balls_on_the_long_scale() -> None:
     weights = ({0: 0.4, 1: 0.2, 2: 0.2}, {0: 0.0, 1: 0.6, 2: 0.1})
     sizes = {over: sum(one.over == over for one in balls) for over in range(3)}
     rows = [[told[one.over] / sizes[one.over] for one in balls] for told in weights]
-    found = heat_map(
-        attention(
-            scale="long",
-            balls=balls,
-            rows=rows,
-            own=(0.2, 0.3),
-            patterns=("recency", "same_bowler"),
-            earned=("recency", "recency"),
-            bias_shares=(None, None),
-            over_weights=weights,
-        ),
-        bowler="Cem",
-        batter="Ana",
+    found = drawn(
+        scale="long",
+        balls=balls,
+        rows=rows,
+        own=(0.2, 0.3),
+        patterns=("recency", "same_bowler"),
+        earned=("recency", "recency"),
+        bias_shares=(None, None),
+        over_weights=weights,
     )
     head = found["attention_by_head"]["head_0_recency"]
     assert (head["top_overs"], head["top_over_weights"]) == ([0, 2, 1], [0.4, 0.2, 0.2])
@@ -249,14 +220,13 @@ def test_a_note_tells_what_all_listed_balls_share(balls: list[PastBall], note: s
 )
 def test_the_parts_sum_to_one_and_the_lists_are_ranked(rows: list[list[float]]) -> None:
     scaled = [[weight / (sum(row) * 1.25) for weight in row] for row in rows]
-    told = attention(
+    found = drawn(
         rows=scaled,
         own=[0.2] * len(rows),
         patterns=[None] * len(rows),
         earned=["unspecialised"] * len(rows),
         bias_shares=[None] * len(rows),
     )
-    found = heat_map(told, bowler="Cem", batter="Ana")
     assert math.isclose(sum(found["aggregate_attention"].values()), 1, abs_tol=3e-6)
     for head, row in zip(found["attention_by_head"].values(), scaled, strict=True):
         assert head["weights"] == sorted(head["weights"], reverse=True)
@@ -268,55 +238,31 @@ def test_the_parts_sum_to_one_and_the_lists_are_ranked(rows: list[list[float]]) 
         assert head["past_attention"] == pytest.approx(0.8, abs=1e-6)
 
 
+HALF = (0.5, *[0.05] * 10)
+QUARTER = (0.25, 0.05, 0.05, 0.05, 0.3, *[0.05] * 6)
+
+
 def test_a_prediction_is_told_beside_its_baseline() -> None:
-    told = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), "0")
-    assert told == {
-        "outcomes": [
-            {"outcome": "0", "probability": 0.25, "baseline": 0.5},
-            {"outcome": "4", "probability": 0.75, "baseline": 0.5},
-        ],
-        "top": "4",
-        "explained": None,
-        "actual": "0",
-        "surprise_bits": 2.0,
-        "calibration": None,
-    }
-    next_ball = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), None)
-    assert (next_ball["actual"], next_ball["surprise_bits"]) == (None, None)
-    asked = build.prediction(("0", "4"), (0.25, 0.75), (0.5, 0.5), "0", "0")
-    assert asked == told | {"explained": "0"}
+    told = build.prediction(QUARTER, HALF, "0")
+    rows = {row.outcome: (row.probability, row.baseline) for row in told.outcomes}
+    assert tuple(rows) == OUTCOMES
+    assert (rows["0"], rows["4"]) == ((0.25, 0.5), (0.3, 0.05))
+    assert (told.top, told.actual, told.surprise_bits, told.explained) == ("4", "0", 2.0, None)
+    next_ball = build.prediction(QUARTER, HALF, None, "0")
+    assert (next_ball.actual, next_ball.surprise_bits, next_ball.explained) == (None, None, "0")
 
 
 def test_changes_are_in_points_and_name_the_outcome_that_moves_most() -> None:
-    assert build.top_change(("0", "4", "W"), (0.3, 0.2, 0.5), (0.32, 0.1, 0.58)) == {
-        "outcome": "4",
-        "points": -10.0,
-        "before": 0.2,
-        "after": 0.1,
-    }
-    told = build.top_change(("0", "4", "W"), (0.3, 0.2, 0.5), (0.32, 0.1, 0.58), "0")
-    assert told == {"outcome": "0", "points": 2.0, "before": 0.3, "after": 0.32}
-    groups = ("a", "bowler's record")
-    parts = build.contributions(
-        ("0", "4"), groups, ((0.01, -0.01), (-1e-12, 0.0)), {"a": [(7, (0.25, -0.25))]}
+    most = build.top_change(HALF, QUARTER)
+    assert (most.outcome, most.points, most.before, most.after) == ("0", -25.0, 0.5, 0.25)
+    asked = build.top_change(HALF, QUARTER, "4")
+    assert (asked.outcome, asked.points, asked.before, asked.after) == ("4", 25.0, 0.05, 0.3)
+    rows = ((0.01, -0.01, *[0.0] * 9), (-1e-12, *[0.0] * 10))
+    first, second = build.contributions(
+        ("a", "bowler's record"), rows, {"a": [(7, (0.25, -0.25, *[0.0] * 9))]}
     )
-    assert parts == [
-        {
-            "group": "a",
-            "points": [{"outcome": "0", "points": 1.0}, {"outcome": "4", "points": -1}],
-            "when": "in the match",
-            "balls": [
-                {
-                    "index": 7,
-                    "points": [{"outcome": "0", "points": 0.25}, {"outcome": "4", "points": -0.25}],
-                }
-            ],
-        },
-        {
-            "group": "bowler's record",
-            "points": [{"outcome": "0", "points": 0.0}, {"outcome": "4", "points": 0}],
-            "when": "before the match",
-            "balls": [],
-        },
-    ]
-    assert math.copysign(1, parts[1]["points"][0]["points"]) == 1
+    assert [part.points for part in first.points[:3]] == [1.0, -1.0, 0.0]
+    assert (first.when, second.when) == ("in the match", "before the match")
+    assert [(ball.index, ball.points[1].points) for ball in first.balls] == [(7, -0.25)]
+    assert second.balls == ()
+    assert math.copysign(1, second.points[0].points) == 1

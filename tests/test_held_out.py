@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from small_predictors import small_predictor
 
-from attnlens.cricket.held_out import held_out, last_day
-from attnlens.cricket.match import Match
-from attnlens.cricket.ratings import Ratings
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.readers.csv2_writer import write_csv2
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import TrainedPredictor
-from attnlens.errors import InputError, MatchFileError
-from attnlens.training.dataset import rate_and_encode
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.held_out import held_out, last_day
+from attnlens.cricket.training.dataset import rate_and_encode
+from attnlens.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> list[Match]:
     """Six matches as files tell them, oldest first, no two on one day."""
     folder = tmp_path_factory.mktemp("season")
     for seed in range(40, 46):
-        write_csv2(match := simulate_match(seed), folder / f"{match.match_id}.csv")
+        write_match(match := simulate_match(seed), folder / f"{match.match_id}.csv")
     found = sorted(read_matches(folder), key=lambda match: match.dates)
     assert len({match.dates for match in found}) == 6
     return found
@@ -151,8 +152,8 @@ def test_ratings_of_later_days_are_told(
 def test_files_that_cannot_be_read_are_passed_over(
     predictor: TrainedPredictor, tmp_path: Path
 ) -> None:
-    write_csv2(simulate_match(45), tmp_path / "good.csv")
-    write_csv2(simulate_match(44), tmp_path / "bad.csv")
+    write_match(simulate_match(45), tmp_path / "good.csv")
+    write_match(simulate_match(44), tmp_path / "bad.csv")
     bad = tmp_path / "bad.csv"
     bad.write_text(bad.read_text(encoding="utf-8").replace(",", ";", 300), encoding="utf-8")
     predictor.card["trained_until"] = "2000-01-01"

@@ -14,7 +14,7 @@ import torch
 from command_line import Here
 from small_predictors import small_predictor
 
-from attnlens.cricket.trained import load_predictor, save_predictor
+from attnlens.cricket.model.trained import load_predictor, save_predictor
 from attnlens.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 Change = Callable[[dict[str, torch.Tensor], dict[str, Any]], None]

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from attention_cases import Calls, encoder, reference, tensors
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numerics import near
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -141,11 +142,6 @@ def test_a_row_without_any_key_is_zero() -> None:
         assert np.abs(recorded[:, :, 1, 1] - 1).max() < 1e-6
 
 
-def test_hidden_without_renormalising() -> None:
-    before, recorded, output = ran(hide=[1], renormalise=False)
-    check(np.where(cells([1]), 0, before), recorded, output)
-
-
 def test_what_hides_nearly_all_leaves_the_rest_exact() -> None:
     q = torch.ones(1, 1, 1, 1)
     k = torch.tensor([200.0, 1.0, 0.0]).view(1, 1, 3, 1)
@@ -205,7 +201,8 @@ def test_rows_of_the_batch_and_calls() -> None:
     plain = model(q, k, v)
     with intervene(model, hide=[0], rows=-1):
         output = model(q, k, v)
-    assert torch.equal(output[0], plain[0])
+    # Under a mask torch may take another kernel for the whole batch.
+    near(output[0], plain[0], of=torch.float32)
     assert (output[1] - plain[1]).abs().max() > 1e-3
     with intervene(model, hide=[0], calls=[1]) as changed:
         outputs = [model(q, k, v) for _ in range(3)]

@@ -16,9 +16,9 @@ from torch.utils.checkpoint import checkpoint
 
 from attnlens import intervene, record
 from attnlens.errors import AttnlensError, InterventionError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder import Edges
-from attnlens.records import Recording
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.recording import Recording
 
 ORIGINAL = F.scaled_dot_product_attention
 

@@ -20,8 +20,8 @@ from torch import softmax as held
 
 from attnlens import intervene, record
 from attnlens.errors import IncompleteRecordingError, InterventionError, NothingRecordedError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder import Edges, SoftmaxAdapter
+from attnlens.recording.probe import AttentionProbe
 
 B, H, L, D = 2, 3, 5, 7
 EXACT = 2e-5
@@ -37,7 +37,7 @@ WAYS: dict[str, Callable[[Tensor], Tensor]] = {
     "special": lambda logits: torch.special.softmax(logits, -1),
     "operator": lambda logits: torch.ops.aten.softmax.int(logits, -1),
 }
-NAMED = ["method", "torch", "functional", "module"]
+NAMED = ["method", "torch", "functional", "module", "held"]
 
 
 class ByHand(nn.Module):
@@ -190,10 +190,10 @@ def test_an_edit_for_no_named_site_reaches_both_or_says_which_it_missed() -> Non
     (q,) = tensors(B, H, L, D)
     with (
         told(
-            "attention ran that cannot be changed: by_hand: a softmax over the last of four "
-            "dimensions that nothing says is attention; if it is, give "
-            "adapters=SoftmaxAdapter('by_hand') or pass the weights through an AttentionProbe; "
-            "if not, leave it out with sites="
+            "attention ran that cannot be changed: by_hand: a softmax of shape (2, 3, 5, 5), which "
+            "nothing says is attention laid out (batch, head, query, key); if it is attention, "
+            "give adapters=SoftmaxAdapter('by_hand') to have it as it is, or pass the weights "
+            "through an AttentionProbe; if not, leave it out with sites="
         ),
         intervene(model, hide=1),
     ):
@@ -206,7 +206,7 @@ def test_an_edit_for_no_named_site_reaches_both_or_says_which_it_missed() -> Non
     with intervene(model, hide=1, sites="other") as changed:
         model(q)
     assert changed == {"other": 1}
-    with told("by_hand: a softmax over the last"), intervene(model, hide=1, sites="by_hand"):
+    with told("by_hand: a softmax of shape"), intervene(model, hide=1, sites="by_hand"):
         model(q)
 
 
@@ -214,12 +214,12 @@ def test_an_edit_for_no_named_site_reaches_both_or_says_which_it_missed() -> Non
 def test_a_recording_names_the_softmaxes_it_missed(way: str) -> None:
     model = Two(way)
     (q,) = tensors(B, H, L, D)
-    text = r"by_hand: a softmax over the last of four .* leave it out with include="
+    text = r"by_hand: a softmax of shape \(2, 3, 5, 5\), .* leave it out with include="
     with pytest.raises(IncompleteRecordingError, match=text), record(model):
         model(q)
     with record(model, include="other", expected=1):
         model(q)
-    text = r"nothing was recorded of ByHand: ByHand: a softmax over the last of four"
+    text = r"nothing was recorded of ByHand: ByHand: a softmax of shape"
     with pytest.raises(NothingRecordedError, match=text), record(model.by_hand):
         model.by_hand(q)
 
@@ -244,8 +244,92 @@ def test_softmaxes_that_are_no_attention_are_let_be() -> None:
     assert changed == {"attention": 1}
 
 
-def test_attention_of_one_head_is_hinted_at() -> None:
-    model = nn.Sequential(ByHand())
+class Beside(nn.Module):
+    """Torch's attention, and attention by hand in the same module."""
+
+    def __init__(self, heads: int, torch_heads: int, way: str) -> None:
+        super().__init__()
+        self.mha = nn.MultiheadAttention(8, torch_heads, batch_first=True) if torch_heads else None
+        self.heads, self.way = heads, way
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        if self.heads == 1:
+            parts = x
+        written = WAYS[self.way](parts @ parts.transpose(-1, -2)) @ parts
+        if self.heads > 1:
+            written = written.transpose(1, 2).flatten(2)
+        if self.mha is not None:
+            return written + self.mha(x, x, x, need_weights=False)[0]
+        return written + F.scaled_dot_product_attention(x, x, x)
+
+
+@pytest.mark.parametrize("way", NAMED)
+@pytest.mark.parametrize("torch_heads", [0, 2])
+@pytest.mark.parametrize("heads", [1, 2])
+def test_attention_by_hand_beside_torchs_in_one_module(
+    heads: int, torch_heads: int, way: str
+) -> None:
+    model = nn.Sequential(Beside(heads, torch_heads, way)).eval()
+    (x,) = tensors(B, L, 8)
+    shape = (B, L, L) if heads == 1 else (B, heads, L, L)
+    text = f"0: a softmax of shape {shape}, which nothing says is attention"
+    with pytest.raises(IncompleteRecordingError, match=re.escape(text)), record(model):
+        model(x)
+    with told(text), intervene(model, hide=1):
+        model(x)
+    adapter = SoftmaxAdapter("0")
+    with (
+        record(model, expected=2, adapters=adapter) as recording,
+        intervene(model, hide=1, adapters=adapter) as changed,
+    ):
+        model(x)
+    assert sum(changed.values()) == 2
+    assert all(not entry.weights[..., 1].any() for entry in recording.records())
+    if torch_heads:
+        with intervene(model, hide=1, sites="0.mha") as changed, record(model, include="0.mha"):
+            model(x)
+        assert changed == {"0.mha": 1}
+
+
+class Additive(nn.Module):
+    """Weights of one head that no product of queries and keys gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score, self.inner = nn.Linear(D, L), Calls()
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = self.score(x).softmax(-1)
+        return torch.bmm(weights, self.inner(x, x, x))
+
+
+class Head(nn.Module):
+    """Shares of classes at the end, as of a language model with tied embeddings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.words = Calls(), nn.Parameter(torch.ones(9, D))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.inner(x, x, x) @ self.words.T, -1)
+
+
+def test_what_is_multiplied_with_tells_attention_of_one_head_from_shares_of_classes() -> None:
+    (x,) = tensors(B, L, D)
+    with told("Additive: a softmax of shape (2, 5, 5)"), intervene(model := Additive(), hide=1):
+        model(x)
+    with record(model := Head(), expected=1), intervene(model, hide=1) as changed:
+        model(x)
+    assert changed == {"inner": 1}
+
+
+def test_attention_of_one_head_may_be_hinted_at() -> None:
+    class Shares(nn.Module):
+        def forward(self, q: Tensor) -> Tensor:
+            return q.softmax(-1)
+
+    model = nn.Sequential(Shares())
     (q,) = tensors(B, L, D)
     hint = (
         "a softmax over the last of three dimensions ran in 0: if it is attention, give "
@@ -254,6 +338,18 @@ def test_attention_of_one_head_is_hinted_at() -> None:
     with pytest.raises(NothingRecordedError, match=re.escape(hint)), record(model):
         model(q)
     with told(hint), intervene(model, hide=0):
+        model(q)
+
+
+def test_sites_of_many_layers_are_named_by_a_pattern() -> None:
+    model = nn.Sequential(*[nn.Sequential(ByHand()) for _ in range(8)])
+    (q,) = tensors(B, H, L, D)
+    with (
+        pytest.raises(NothingRecordedError, match=r"SoftmaxAdapter\('\*\.\*'\) to have"),
+        record(model),
+    ):
+        model(q)
+    with record(model, adapters=SoftmaxAdapter("*.*"), expected=8):
         model(q)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from attnlens.cli import main
-from attnlens.cricket.readers.csv2_writer import write_csv2
-from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def season(tmp_path: Path) -> Path:
     folder.mkdir()
     matches = sorted((simulate_match(seed) for seed in (1, 2, 3)), key=lambda m: m.dates)
     for name, match in zip(("c", "b", "a"), matches, strict=True):
-        write_csv2(match, folder / f"{name}.csv")
+        write_match(match, folder / f"{name}.csv")
     return folder
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from command_line import REPOSITORY, Here, run_process
 
-import attnlens
-from attnlens.models.catalogue import MODELS
+from attnlens.cli.models import described
+from attnlens.cricket.catalogue import MODELS
 from attnlens.models.tiny import TinyTransformer, save_tiny
-from attnlens.render.description import render_description
+from attnlens.show.description import render_description
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
 
@@ -127,21 +127,16 @@ def test_a_checkpoint_is_described_as_what_it_is(attnlens_here: Here) -> None:
         (("describe", "."), "is no file"),
         (("describe", MATCH), "was not written by attnlens"),
         (("trace", "tiny", "3,1,4,1,12"), "token 12 in place 5 is out of range"),
-        (("trace", "tiny", "3,1,-4,1,1"), "token -4 in place 3 is out of range"),
         (("trace", "tiny", "3,1,4"), "3 tokens given; give 5 tokens from 0 to 9"),
         (("trace", "tiny", "a,b"), "'a,b' is no list of tokens"),
-        (("trace", "tiny", ""), "'' is no list of tokens"),
-        (("trace", "tiny", "3,1,4,1,5.0"), "is no list of tokens"),
         (("trace", "tiny", "٣,1,4,1,5"), "is no list of tokens"),
         (("trace", "tiny", "9" * 5000), "is out of range"),
         (("trace", "attention", "1,2;3"), "row 1 has 2 numbers, not 4"),
         (("trace", "attention", "x,1,2,3"), "row 1 ('x,1,2,3') is no row of numbers"),
         (("trace", "attention", "nan,1,2,3"), "row 1 holds what is no number of use"),
-        (("trace", "attention", "0"), "0 rows cannot be drawn"),
         (("trace", "attention", "100000000000"), "rows cannot be drawn"),
         (("trace", "temporal", MATCH), "which ball is not said"),
         (("trace", "temporal", MATCH, "--ball", "999"), "there is no delivery 999"),
-        (("trace", "temporal", "none.csv", "--ball", "1"), "none.csv"),
         (("trace", "tiny", "3,1,4,1,5", "--html", "no/a.html"), "its folder does not exist"),
         (("trace", "tiny", "3,1,4,1,5", "--html", "a", "--out", "a"), "is the file of"),
     ],
@@ -171,14 +166,6 @@ def test_as_a_process_where_the_terminal_knows_ascii_only(tmp_path: Path) -> Non
     assert "?" not in plain.out
 
 
-def test_python_has_both() -> None:
-    import torch
-
-    model = torch.nn.Linear(2, 3)
-    assert "Y = x Wᵀ + b" in str(attnlens.describe(model, torch.ones(1, 2)))
-    assert "Y = x Wᵀ + b" in str(attnlens.trace(model, torch.ones(1, 2)))
-
-
 def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
     told = json.loads(attnlens_here.good("trace", "attention", "-1,0,0,1;0,1,0,1", "--json"))
     assert told["inputs"][0]["values"][0] == [-1, 0, 0, 1]
@@ -189,16 +176,10 @@ def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
     assert (answer.status, "token -3 in place 1 is out of range" in answer.err) == (2, True)
 
 
-@pytest.mark.parametrize("words", [("models",), ("trace", "tiny", "3,1,4,1,5")])
-def test_json_is_short_for_its_format(words: tuple[str, ...], attnlens_here: Here) -> None:
-    long = attnlens_here.good(*words, "--format", "json")
-    assert json.loads(long) == json.loads(attnlens_here.good(*words, "--json"))
-
-
 @pytest.mark.parametrize("name", [entry.name for entry in MODELS])
-def test_every_sign_of_a_description_has_a_word_in_ascii(name: str, attnlens_here: Here) -> None:
-    told = json.loads(attnlens_here.good("describe", name, "--json"))
-    text = render_description(told, unicode=False)
+def test_every_sign_of_a_description_has_a_word_in_ascii(name: str) -> None:
+    entry = next(entry for entry in MODELS if entry.name == name)
+    text = render_description(described(entry, entry.loaded()), unicode=False)
     assert text.isascii()
     assert "?" not in text
     if name == "cricket":

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from match_files import delivery, document
 
-from attnlens.cricket.match import Match
-from attnlens.cricket.naming import BallReference, echo, find_ball, hint
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference, echo, find_ball, hint
 from attnlens.cricket.readers import read_match
-from attnlens.errors import BallNotFoundError
 
 
 @pytest.fixture

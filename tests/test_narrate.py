@@ -60,8 +60,8 @@ def test_what_is_not_borne_out_is_marked(
     told, _, marks = out.partition("\n\nNot in the explanation:\n")
     assert told == f"{true} {FALSE}"
     assert marks.startswith(f"  ✗ {FALSE}\n")
-    assert 'number "93%" is not what this is; nearest: 42%' in marks
-    assert 'name "Jasprit Bumrah" is not named in the explanation' in marks
+    assert 'number "93%" is not in the explanation; nearest: ' in marks
+    assert 'name "Jasprit Bumrah" is not in the explanation' in marks
     assert marks.count("✗") == 1
 
 

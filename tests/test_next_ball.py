@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from attnlens.cricket.match import Innings, Match
-from attnlens.cricket.naming import BallReference, echo, find_ball
-from attnlens.cricket.next_ball import NOT_BOWLED, with_next_ball
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.naming import BallReference, echo, find_ball
+from attnlens.cricket.match.next_ball import NOT_BOWLED, with_next_ball
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.simulate import simulate_match
-from attnlens.errors import AttnlensError, BallNotFoundError, InputError
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.errors import AttnlensError, InputError
 
 
 def cut(match: Match, number: int, balls: int) -> Match:

@@ -14,12 +14,12 @@ from command_line import Here, run_process
 from overs import small_overs
 
 import attnlens
-from attnlens.cricket.over_tokens import TOKENS
-from attnlens.cricket.trained_overs import TrainedOvers, load_overs, save_overs
-from attnlens.errors import InputError
-from attnlens.models.shipped import named_checkpoint
-from attnlens.render.canvas import display_width
-from attnlens.render.over import render_over
+from attnlens.cricket.model.shipped import named_checkpoint
+from attnlens.cricket.overs.tokens import TOKENS
+from attnlens.cricket.overs.trained import TrainedOvers, load_overs, save_overs
+from attnlens.cricket.pages.over import render_over
+from attnlens.cricket.session import Session
+from attnlens.show.canvas import display_width
 
 MOST_BYTES = 1_500_000
 
@@ -94,16 +94,14 @@ def test_the_sample_matchs_over_is_foretold_as_cricket(answer: dict[str, object]
     assert verdicts <= {"supported", "not better than chance", "contradicted", None}
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 140])
-@pytest.mark.parametrize("unicode", [True, False])
-def test_no_line_is_wider_than_the_terminal(
-    answer: dict[str, object], width: int, unicode: bool
-) -> None:
+@pytest.mark.parametrize(("width", "unicode"), [(60, True), (80, False), (140, True)])
+def test_no_line_is_wider_than_the_terminal(sample: Path, width: int, unicode: bool) -> None:
+    answer = Session().over(sample, over=12, samples=1000, seed=3)
     page = render_over(answer, width=width, color=False, unicode=unicode)
     assert max(map(display_width, page.splitlines())) <= min(width, 100)
     assert "\x1b" not in page
     assert unicode or page.isascii()
-    assert answer["cross_attention"]["balls"][0]["over"] == 0
+    assert answer.cross_attention.balls[0].over == 0
     heat = next(line for line in page.splitlines() if line.startswith("  past over"))
     assert heat.split()[2:] == [str(over) for over in range(12)]
     for word in ("bowled", "even", "hidden from the whole model", "1,000 overs drawn"):
@@ -141,12 +139,6 @@ def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
     assert counts[5] > 0.7
     assert answer["samples"]["unfinished"] == 0
     assert "other_balls_per_over" in {one["flag"] for one in answer["flags"]}
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32])
-def test_a_seed_that_is_none_is_refused_of_the_function_too(seed: int, sample: Path) -> None:
-    with pytest.raises(InputError, match="seed"):
-        attnlens.next_over(sample, over=12, seed=seed, samples=3, evidence=False)
 
 
 def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
@@ -211,18 +203,6 @@ def test_what_cannot_be_answered_is_said_in_one_line(
     assert said.err.startswith("attnlens: ")
     assert complaint in said.err
     assert attnlens_here.files() == []
-
-
-def test_an_innings_without_a_ball_has_no_over(attnlens_here: Here) -> None:
-    from match_files import document, written
-
-    content = document()
-    content["innings"][1]["overs"] = []
-    path = written(attnlens_here.folder, content)
-    said = attnlens_here("over", path, "--over", "0", "--innings", "2")
-    assert said.status == 2
-    assert said.err.count("\n") == 1
-    assert "innings 2" in said.err
 
 
 def matches(here: Here, count: int = 6) -> str:
@@ -299,7 +279,7 @@ def test_train_evaluate_and_ask(attnlens_here: Here) -> None:
     [
         (("--teacher", "boosted_trees"), "--teacher is not for --model cricket"),
         (("--hidden-dim", "12"), "--hidden-dim is not for --model cricket"),
-        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs, overs"),
+        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs"),
         (("--set", "d=0"), "d is at least 1"),
         (("--set", "smoothing=2"), "smoothing is between 0 and 1"),
         (("--set", "tokens=9"), "there is no setting 'tokens'"),
@@ -318,9 +298,9 @@ def test_a_setting_about_predictors_of_balls_is_not_taken_for_this_model(
     attnlens_here: Here, sample: Path
 ) -> None:
     Path("attnlens.toml").write_text('model = "measured"\n', encoding="utf-8")
-    attnlens_here.good("over", sample, "--over", "0")
+    assert attnlens_here("over", sample, "--over", "0").status == 0
     said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
-    assert "there is no setting 'speed'; known: epochs, innings" in said.err
+    assert "there is no setting 'speed'; known: epochs" in said.err
     attnlens_here.patch.setenv("ATTNLENS_OVERS_MODEL", "nowhere.safetensors")
     assert (
         "nowhere.safetensors: no such checkpoint"
@@ -328,14 +308,7 @@ def test_a_setting_about_predictors_of_balls_is_not_taken_for_this_model(
     )
     attnlens_here.patch.setenv("ATTNLENS_KIND", "cricket")
     said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
-    assert "there is no setting 'speed'; known: epochs, overs" in said.err
-
-
-@pytest.mark.parametrize("option", ["--plot", "--calibration-out"])
-def test_what_is_about_single_balls_is_not_evaluated(attnlens_here: Here, option: str) -> None:
-    said = attnlens_here("evaluate", "nowhere", "--model", "cricket", option, "x.svg")
-    assert said.status == 2
-    assert f"{option} is about single balls" in said.err
+    assert "there is no setting 'speed'; known: epochs" in said.err
 
 
 def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> None:

@@ -9,29 +9,28 @@ from random import Random
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from overs import SIZES, small_overs
 
-from attnlens.cricket.match import Innings, Match, Player
-from attnlens.cricket.next_ball import at_the_crease
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.over_batch import over_batch
-from attnlens.cricket.over_features import (
+from attnlens.cricket.match.match import Innings, Match, Player
+from attnlens.cricket.match.next_ball import at_the_crease
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.overs.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,
     RATED,
     OverArrays,
     encode_overs,
+    over_batch,
 )
-from attnlens.cricket.over_question import find_over
-from attnlens.cricket.over_tokens import TOKEN_INDEX, overs_of, token_of
-from attnlens.cricket.ratings import KINDS, Ratings
+from attnlens.cricket.overs.question import find_over
+from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
+from attnlens.cricket.overs.trained import TrainedOvers
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained_overs import TrainedOvers
-from attnlens.training.dataset import rated
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.training.dataset import rated
 
 NAMES = list(PAST_FEATURES)
 CONTEXT = list(CONTEXT_FEATURES)
@@ -178,20 +177,6 @@ def test_the_match_is_told_as_its_features_names_say() -> None:
     assert dict(zip(CONTEXT, arrays.context[0], strict=True))["new_batters"] == 1
 
 
-def test_the_first_over_has_no_history_and_all_of_it_is_padding() -> None:
-    arrays = arrays_of(simulate_match(2))
-    batch = over_batch([(arrays, 0), (arrays, 2)], SIZES)
-    assert bool(batch.padded[0].all())
-    assert int((~batch.padded[1]).sum()) == int(arrays.start[2])
-    alone = over_batch([(arrays, 0)], SIZES)
-    assert alone.history.shape == (1, 0, 18)
-    with torch.no_grad():
-        told = trained().model(batch.history, batch.padded, batch.context, batch.given)[0]
-        other = trained().model(alone.history, alone.padded, alone.context, alone.given)[0]
-    assert bool(told.isfinite().all())
-    torch.testing.assert_close(told[: len(other)], other, atol=1e-6, rtol=1e-6)
-
-
 def test_tokens_are_given_and_wanted_one_place_apart() -> None:
     match = simulate_match(2)
     arrays = arrays_of(match)
@@ -205,17 +190,6 @@ def test_tokens_are_given_and_wanted_one_place_apart() -> None:
             batch.wanted.shape[1] - len(wanted)
         )
         assert batch.given[row, : len(wanted)].tolist() == [1, *wanted[:-1]]
-
-
-def test_no_bowler_and_no_phase_is_rated() -> None:
-    ratings = trained().ratings
-    kept = {name: len(table.keys) for name, table in ratings.tables.items()}
-    assert {name for name, count in kept.items() if count} == set(RATED)
-    assert set(RATED) < {kind.name for kind in KINDS}
-    match = simulate_match(0)
-    rows = ratings.learning_rows(match, match.innings[0])
-    unrated = [n for n, kind in enumerate(KINDS) if kind.name not in RATED]
-    assert (rows[:, unrated] == -1).all()
 
 
 def test_ratings_are_those_of_the_day_before() -> None:

@@ -10,8 +10,7 @@ from overs import SIZES, inputs, small_model
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.cricket import (
+from attnlens.cricket.overs.encoder_decoder import (
     END,
     PAD,
     START,
@@ -22,7 +21,8 @@ from attnlens.models.cricket import (
     OverSizes,
     decode,
 )
-from attnlens.probe import steps_told_to
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.recording.probe import steps_told_to
 
 # Torch's layers know heads that share the width between them, so here d = heads * d_k.
 SHARED = OverSizes(
@@ -126,14 +126,6 @@ def test_the_reference_configuration_is_the_default() -> None:
     ]
 
 
-def test_heads_need_not_share_the_width() -> None:
-    model = small_model()
-    assert SIZES.heads * SIZES.d_k != SIZES.d
-    counted = sum(parameter.numel() for parameter in model.parameters())
-    assert counted == SIZES.parameters
-    assert model(*inputs()).shape == (2, 5, 24)
-
-
 def test_sizes_survive_plain_data_and_refuse_what_is_none() -> None:
     assert OverSizes.from_dict(SIZES.to_dict()) == SIZES
     for name, value in (("d", 0), ("heads", True), ("dropout", 1.0), ("length", 10**12)):
@@ -175,27 +167,6 @@ def test_a_past_of_no_balls_is_looked_at_with_zeros(balls: int) -> None:
     assert bool(logits.isfinite().all())
 
 
-def test_the_context_speaks_at_the_first_place_only() -> None:
-    model = small_model()
-    _, _, context, tokens = inputs()
-    with torch.no_grad():
-        one = model.decoder.placed(tokens, context)
-        other = model.decoder.placed(tokens, context + 1)
-    assert bool((one[:, 0] != other[:, 0]).any())
-    assert torch.equal(one[:, 1:], other[:, 1:])
-
-
-def test_a_token_sees_none_that_follow() -> None:
-    model = small_model()
-    history, padded, context, tokens = inputs()
-    changed = tokens.clone()
-    changed[:, 3:] = (changed[:, 3:] + 1 - 3) % (SIZES.tokens - 3) + 3
-    with torch.no_grad():
-        one, other = (model(history, padded, context, told) for told in (tokens, changed))
-    assert torch.equal(one[:, :3], other[:, :3])
-    assert not torch.equal(one[:, 3:], other[:, 3:])
-
-
 def test_one_step_at_a_time_gives_the_numbers_of_the_whole() -> None:
     model = small_model()
     history, padded, context, tokens = inputs()
@@ -233,22 +204,6 @@ def test_greedy_takes_the_likeliest_token_until_the_end() -> None:
                     assert told[row, place + 1 :].tolist() == [PAD] * (SIZES.length - place - 1)
                     break
                 given.append(token)
-
-
-def test_an_over_ends_with_its_token_and_goes_no_further() -> None:
-    model = small_model()
-    with torch.no_grad():
-        model.decoder.b[END] += 2.0
-    history, padded, context, _ = inputs()
-    with torch.no_grad():
-        memory = model.remember(history, padded, context)
-    generator = torch.Generator().manual_seed(0)
-    told = decode(model, memory, Choice(greedy=False), samples=400, generator=generator)
-    assert told.shape == (2, 400, SIZES.length)
-    ended = (told == END).cumsum(-1) - (told == END).long()
-    assert bool(((told == PAD) == (ended > 0)).all())
-    assert 0.02 < float((told[..., 0] == END).float().mean()) < 0.999
-    assert not bool((told == START).any())
 
 
 def test_what_is_drawn_follows_temperature_and_top_k() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlens.cricket.match import Delivery, Facts
-from attnlens.cricket.outcomes import classify
-from attnlens.cricket.over_tokens import TOKEN_INDEX, TOKENS, legal, overs_of, token_of, written
-from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.match.match import Delivery, Facts
+from attnlens.cricket.match.outcomes import classify
+from attnlens.cricket.overs.tokens import TOKENS, legal, overs_of, token_of
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.simulator.simulate import simulate_match
 
 EXTRAS = ("wides", "noballs", "byes", "legbyes", "penalty")
 BALL = simulate_match(1).innings[0].deliveries[0]
@@ -127,17 +127,3 @@ def test_every_delivery_of_real_matches_has_a_token(shared_data: Path) -> None:
                     if token not in ("W", "0"):
                         assert legal(token) == one.is_legal
     assert {"0", "1", "4", "6", "W", "wd", "nb", "lb", "b", "wd+4"} <= set(seen)
-
-
-def test_overs_are_the_files_own(sample_match_path: Path) -> None:
-    side = read_match(sample_match_path).innings[0]
-    overs = overs_of(side)
-    assert list(overs) == list(range(20))
-    assert [one.label.partition(".")[0] for one in overs[12]] == ["12"] * len(overs[12])
-
-
-def test_tokens_as_words_stop_at_the_end() -> None:
-    numbers = [TOKEN_INDEX[word] for word in ("1", "wd", "<end>", "<pad>", "<pad>")]
-    assert written(numbers) == ["1", "wd", "<end>"]
-    assert written(numbers[:2]) == ["1", "wd"]
-    assert written([0, 3]) == []

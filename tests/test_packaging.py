@@ -18,13 +18,17 @@ from attnlens._version import VERSION
 
 HOLDS = {
     "attnlens/py.typed",
-    "attnlens/explanation/schema.json",
+    "attnlens/cricket/explain/schema.json",
     "attnlens/models/weights/bundled.safetensors",
     "attnlens/models/weights/measured.safetensors",
     "attnlens/models/weights/cricket.safetensors",
     "attnlens/dashboard/__init__.py",
     "attnlens/templates/__init__.py",
-    "attnlens/templates/prompt.j2",
+    "attnlens/templates/page.css",
+    "attnlens/templates/page.html",
+    "attnlens/templates/recording.js",
+    "attnlens/templates/cricket/explanation.html",
+    "attnlens/templates/cricket/prompt.j2",
     f"attnlens-{VERSION}.dist-info/licenses/LICENSE",
 }
 ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"

@@ -18,9 +18,18 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from small_predictors import small_model
 
-from attnlens.analysis.discrimination import auc
-from attnlens.cricket.evidence import claims_of
-from attnlens.cricket.false_alarms import (
+from attnlens.analysis.faithfulness import auc
+from attnlens.cricket.explain.claims import claims_of
+from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.match.match import Delivery, Facts
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import BallWindow, cut_window
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.simulator.rules import RULES, RuledBall, ruled_ball, rules_times
+from attnlens.cricket.simulator.simulate import Simulated, simulate
+from attnlens.cricket.study.false_alarms import (
     OWN,
     RANDOM_SETS,
     RANDOM_UNIFORM,
@@ -33,17 +42,15 @@ from attnlens.cricket.false_alarms import (
     supported_share,
     verdict_shares,
 )
-from attnlens.cricket.match import Delivery, Facts
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.planted import RuledInnings, learnt, point, pointing, ruled_innings, sample
-from attnlens.cricket.ratings import Ratings
-from attnlens.cricket.readers import read_match
-from attnlens.cricket.reading import read_ball
-from attnlens.cricket.simulate import Simulated, simulate
-from attnlens.cricket.simulated_rules import RULES, RuledBall, ruled_ball, rules_times
-from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.window import BallWindow, cut_window
-from attnlens.training.dataset import fit_base
+from attnlens.cricket.study.planted import (
+    RuledInnings,
+    learnt,
+    point,
+    pointing,
+    ruled_innings,
+    ruled_sample,
+)
+from attnlens.cricket.training.dataset import fit_base
 
 FROM = "removed from the "
 BY_NAME = {rule.name: rule for rule in RULES}
@@ -89,7 +96,7 @@ def innings(predictor: TrainedPredictor) -> list[RuledInnings]:
 
 @pytest.fixture(scope="module")
 def asked(innings: list[RuledInnings]) -> tuple[BallWindow, RuledBall]:
-    place, position = sample(innings, 1, 2)[0]
+    place, position = ruled_sample(innings, 1, 2)[0]
     one = innings[place]
     return cut_window(one.match, one.side, one.arrays, position + 1), one.ruled[position]
 
@@ -247,7 +254,7 @@ def test_the_area_is_that_of_scikit_learn(rows: list[tuple[int, bool]]) -> None:
 def test_every_method_is_asked_and_the_truth_itself_points_best(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
-    for place, position in sample(innings, 2, 1):
+    for place, position in ruled_sample(innings, 2, 1):
         one = innings[place]
         found = point(predictor, one, position, np.random.default_rng(1))
         planted = found.true_effects > 0
@@ -267,13 +274,13 @@ def test_a_model_that_is_the_scoreboard_has_learnt_nothing(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
     found = learnt(predictor, innings, 5)
-    losses = found["expected_log_loss"]
+    losses = found.expected_log_loss
     every = [ball for one in innings for ball in one.ruled]
     entropy = [-sum(p * math.log(p) for p in ball.probabilities()) for ball in every]
-    assert losses["truth"]["mean"] == pytest.approx(np.mean(entropy), abs=1e-9)
-    assert found["balls"] == len(every)
+    assert losses["truth"].mean == pytest.approx(np.mean(entropy), abs=1e-9)
+    assert found.balls == len(every)
     # Nothing is below the entropy (Gibbs).
-    assert min(losses[name]["mean"] for name in losses) == losses["truth"]["mean"]
+    assert min(losses[name].mean for name in losses) == losses["truth"].mean
 
 
 def test_uniform_attention_is_uniform_everywhere(
@@ -323,13 +330,13 @@ def test_claims_drawn_as_controls_are_seldom_supported(
     assert len(sets) > 15
     # 5% of some 25 is 1.25; even with the dependence within a ball 6 would be a rare accident.
     assert sum(one.verdict == "supported" for one in sets) <= 6
-    shares = verdict_shares(found, 5)
-    assert shares["random_sets"]["all"]["claims"] == len(sets)
+    shares = verdict_shares(found, 5).sources
+    assert shares["random_sets"]["all"].claims == len(sets)
     told = shares["random_sets"]
     for parts in (("matched by distance", "not matched"), (FROM + "model", FROM + "head")):
-        assert sum(told[part]["claims"] for part in parts) == len(sets)
-    assert (told["all"]["even"], shares[RANDOM_UNIFORM]["all"]["even"]) == (0, 0)
-    assert shares[RANDOM_UNIFORM]["all"]["claims"] > 15
+        assert sum(told[part].claims for part in parts) == len(sets)
+    assert (told["all"].even, shares[RANDOM_UNIFORM]["all"].even) == (0, 0)
+    assert shares[RANDOM_UNIFORM]["all"].claims > 15
 
 
 def test_where_attention_is_even_no_head_is_said_to_look_anywhere(
@@ -338,9 +345,9 @@ def test_where_attention_is_even_no_head_is_said_to_look_anywhere(
     found = all_sentences(predictor, innings, balls=4, seed=4)
     even = [one for one in found if one.source == UNIFORM]
     assert {one.verdict for one in even} == {None}
-    shares = verdict_shares(found, 5)[UNIFORM]["all"]
-    assert shares["claims"] == shares["even"] == sum(one.even for one in even) > 15
-    assert (shares["supported"], shares["share"]) == (0, 0.0)
+    shares = verdict_shares(found, 5).sources[UNIFORM]["all"]
+    assert shares.claims == shares.even == sum(one.even for one in even) > 15
+    assert (shares.supported, shares.share) == (0, 0.0)
     assert any(one.verdict for one in found if one.source == OWN), "its own attention is not even"
 
 
@@ -349,12 +356,12 @@ def test_a_share_of_none_has_an_interval() -> None:
         return Sentence(str(match), "own", "short", "model", False, False, False, verdict)
 
     none = supported_share([said(n, "contradicted") for n in range(40)], 5)
-    assert (none["share"], none["supported"], none["ci"][0]) == (0.0, 0, 0.0)
-    assert 0.05 < none["ci"][1] < 0.12
+    assert (none.share, none.supported, none.ci[0]) == (0.0, 0, 0.0)
+    assert 0.05 < none.ci[1] < 0.12
     some = supported_share(
         [said(n, "supported" if n % 4 else "contradicted") for n in range(40)], 5
     )
-    assert some["ci"][0] < some["share"] == 0.75 < some["ci"][1]
+    assert some.ci[0] < some.share == 0.75 < some.ci[1]
 
 
 # The command
@@ -412,10 +419,10 @@ def test_a_process_of_its_own_says_what_it_is_for(tmp_path: Path) -> None:
 def test_a_sample_has_what_it_asks_for(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
-    chosen = sample(innings, 50, 7)
-    assert chosen == sample(innings, 50, 7)
+    chosen = ruled_sample(innings, 50, 7)
+    assert chosen == ruled_sample(innings, 50, 7)
     assert len(set(chosen)) == 50
     assert all(position >= 36 and innings[p].ruled[position].planted for p, position in chosen)
     found = pointing(predictor, innings, balls=2, seed=7)
-    assert found["balls"] == 2
-    assert 0 <= found["methods"]["random"]["all"]["mean"] <= 1
+    assert found.balls == 2
+    assert 0 <= found.methods["random"]["all"].mean <= 1

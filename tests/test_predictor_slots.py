@@ -11,30 +11,28 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import arrays_of, small_predictor, stirred
+from small_predictors import arrays_of, simulated, small_predictor, stirred
 from torch import Tensor
 
-import attnlens
-from attnlens.cricket.batch import training_batch, window_batch
-from attnlens.cricket.match import Match
-from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.ratings import KINDS, phase_of, quota_of
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.tensors import (
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.model.batch import training_batch, window_batch
+from attnlens.cricket.model.predictor import BLOCK, FullModel
+from attnlens.cricket.model.ratings import KINDS
+from attnlens.cricket.model.relation_attention import RelationAttention
+from attnlens.cricket.model.relations import RELATIONS
+from attnlens.cricket.model.tensors import (
     TODAY_DEVIATION,
     base_inputs,
     encode_innings,
     rate_today,
     scoreboard,
 )
-from attnlens.models.predictor import BLOCK, FullModel
-from attnlens.models.relation_attention import RelationAttention
-from attnlens.models.relations import RELATIONS
-from attnlens.models.slots import SLOTS
-from attnlens.training.fit import cricket_sizes
+from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.training.fit import cricket_sizes
 
 PREDICTOR = small_predictor()
-MATCH = simulate_match(11)
+MATCH = simulated(11)
 
 
 @settings(max_examples=40, deadline=None)
@@ -66,24 +64,6 @@ def test_even_attention_with_nothing_is_a_shrunk_mean(balls: int, hidden: int, n
     values = (key @ attention.to_value.weight.T)[0, hidden:].detach()
     mean = values.mean(0) if seen else torch.zeros(8)
     torch.testing.assert_close(mixed[0, 0], share * mean, atol=1e-5, rtol=1e-5)
-
-
-def test_nothing_is_the_last_key_of_the_recording_and_is_named() -> None:
-    raw = MATCH.innings[0].deliveries
-    batch = window_batch(arrays_of(PREDICTOR, MATCH), 30)
-    with attnlens.record(PREDICTOR.model) as recording:
-        PREDICTOR.model.predict(batch)
-    record = recording["slots.attention"]
-    assert record.weights.shape[-1] == 31
-    torch.testing.assert_close(
-        record.weights.sum(-1), torch.ones(record.weights.shape[:-1]), atol=1e-6, rtol=0
-    )
-    assert record.content is not None
-    assert record.bias is not None
-    # Nothing has no content: its logit is built in.
-    assert not record.content[..., -1].any()
-    assert torch.equal(record.bias[0, :, 0, -1], PREDICTOR.model.slots.attention.null.detach())
-    assert len(raw) > 31
 
 
 def variant(**sizes: Any) -> FullModel:
@@ -156,9 +136,7 @@ def test_todays_rating_is_one_newton_step_by_hand() -> None:
     side = MATCH.innings[0]
     today, balls = rate_today(MATCH, MATCH.innings[1], PREDICTOR.ratings, PREDICTOR.base)
     assert balls == len(side.deliveries)
-    quota = quota_of(MATCH, side)
-    phases = [phase_of(ball.legal_balls_before, quota) for ball in side.deliveries]
-    parts = PREDICTOR.ratings.parts(PREDICTOR.ratings.entities(MATCH, side, phases))
+    parts = PREDICTOR.ratings.parts(PREDICTOR.ratings.entities(MATCH, side))
     logits = PREDICTOR.base.log_probabilities(base_inputs(scoreboard(MATCH, side))).astype(float)
     logits = logits + sum(parts[kind.name].astype(float) for kind in KINDS)
     gained = np.zeros(len(OUTCOMES))

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Here
+from command_line import REPOSITORY, Here, clean_environment
 from explanation_cases import explanation
 from hostile import NAMES, save_hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.prompt import MOST_TOKENS, Prompt, token_bound
+from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
+from attnlens.cricket.pages.prompt_data import CUTS, claims_in_order, fitted, tables_of
 from attnlens.errors import InputError
-from attnlens.explanation.visible import LONGEST, visible, visible_name
-from attnlens.render.prompt import MOST_TOKENS, prompt_of, token_bound
-from attnlens.render.prompt_data import CUTS, claims_in_order, fitted, tables_of
+from attnlens.show.safe import LONGEST, visible, visible_name
 
 FENCED = re.compile(r"^<(data-[0-9a-z]+)>\n(.*)\n</\1>$", re.MULTILINE | re.DOTALL)
 
@@ -32,6 +36,10 @@ def data_of(text: str) -> dict[str, Any]:
     assert not set("<>&") & set(inside)
     data: dict[str, Any] = json.loads(inside)
     return data
+
+
+def prompt_of(data: dict[str, Any], **options: Any) -> Prompt:
+    return typed_prompt_of(Explanation.from_dict(data), **options)
 
 
 def rows(table: dict[str, Any]) -> list[dict[str, Any]]:
@@ -99,7 +107,7 @@ def test_untested_balls_and_balls_to_come_are_asked_for_otherwise() -> None:
 
 
 def test_rows_go_in_a_fixed_order_and_are_counted() -> None:
-    whole = tables_of(explanation(60))
+    whole = tables_of(Explanation.from_dict(explanation(60)))
     tables = {
         name: table["rows"] if isinstance(table, dict) else table
         for name, table in whole.items()
@@ -123,13 +131,12 @@ def test_rows_go_in_a_fixed_order_and_are_counted() -> None:
 
 
 def test_the_most_telling_claims_come_first() -> None:
-    data = explanation(60)
-    order = claims_in_order(data)
-    assert sorted(order) == list(range(len(data["evidence"])))
-    told = [data["evidence"][at] for at in order]
-    tested = [claim for claim in told if claim["verdict"] is not None]
+    data = Explanation.from_dict(explanation(60))
+    told = claims_in_order(data)
+    assert sorted(map(id, told)) == sorted(map(id, data.evidence))
+    tested = [claim for claim in told if claim.verdict is not None]
     assert told[: len(tested)] == tested
-    model = [claim["verdict"] for claim in tested if claim["removed_from"] == "model"]
+    model = [claim.verdict for claim in tested if claim.removed_from == "model"]
     ranks = ["supported", "contradicted", "not better than chance"]
     assert model == sorted(model, key=ranks.index)
 
@@ -276,7 +283,7 @@ def test_a_wrong_template_is_one_line_with_its_place(
 def test_a_template_that_never_ends_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlens.render.prompt_template.SECONDS", 0.3)  # of the clock, ten times
+    monkeypatch.setattr("attnlens.show.prompt_template.SECONDS", 0.3)  # of the clock, ten times
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(InputError, match="takes more than"):
         prompt_of(explanation(47), template=template(tmp_path, loops))
@@ -311,3 +318,20 @@ def test_hostile_names_change_nothing(attnlens_here: Here) -> None:
         assert not [name for name in NAMES if len(name) > 4 and name in outside]
         assert "49" not in json.dumps(data["ball"]["bowler"])
         assert not re.search(r"[\u200b\u202e\ufeff\x1b]", text)
+
+
+def test_sampled_prompts_keep_the_bound(tmp_path: Path, sample_match_path: Path) -> None:
+    sample = tmp_path / "sampled.jsonl"
+    words = [str(sample_match_path), "--balls", "12", "--out", str(sample)]
+    run_benchmark("sample_explanations.py", *words)
+    told = run_benchmark("explanations.py", str(sample), "--prompts")
+    assert "longer than 2,000 tokens by the bound: 0" in told
+
+
+def run_benchmark(name: str, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "benchmarks" / name, *words],
+        env=clean_environment(), capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

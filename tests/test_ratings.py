@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,27 +13,29 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_predictors import arrays_of, probabilities, small_predictor
+from small_predictors import arrays_of, probabilities, simulated, small_predictor
 
-from attnlens.cricket.batch import window_batch
-from attnlens.cricket.flags import flags_of
-from attnlens.cricket.match import Match, Player
-from attnlens.cricket.naming import BallReference
-from attnlens.cricket.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.ratings import KINDS, STEP, Kind, Ratings, Table, phase_of, quota_of
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.timeline import Timeline
-from attnlens.cricket.trained import TrainedPredictor, load_predictor, save_predictor
-from attnlens.cricket.window import window_for
+from attnlens.cricket.explain.flags import flags_of
+from attnlens.cricket.match.match import Match, Player
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.quota import phase_of, quota_of
+from attnlens.cricket.model.batch import window_batch
+from attnlens.cricket.model.ratings import KINDS, STEP, Kind, Ratings, Table
+from attnlens.cricket.model.timeline import Timeline
+from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.model.window import window_for
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.held_out import EncodedInnings
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.errors import CheckpointError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
-from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
 
-HISTORY = [simulate_match(seed) for seed in range(8)]
+HISTORY = [simulated(seed) for seed in range(8)]
 BASE = fit_base(HISTORY[:4], seed=1)
 
 
-def rated(matches: list[Match]) -> tuple[Ratings, list[TrainingInnings]]:
+def rated(matches: list[Match]) -> tuple[Ratings, list[EncodedInnings]]:
     ratings = Ratings()
     return ratings, rate_and_encode(matches, BASE, ratings)
 
@@ -93,27 +94,11 @@ def test_one_update_by_hand() -> None:
     assert balls.tolist() == [3, 0]
 
 
-def test_a_player_who_hits_more_sixes_is_rated_for_it() -> None:
-    ratings, _ = rated(HISTORY)
-    sixes: dict[str, list[int]] = {}
-    for match in HISTORY:
-        for side in match.innings:
-            for ball in side.deliveries:
-                sixes.setdefault(ratings.player_key(ball.batter), []).append(ball.outcome == "6")
-    often = {key: np.mean(hits) for key, hits in sixes.items() if len(hits) >= 100}
-    table = ratings.tables["striker"]
-    told = {key: table.rating[table.keys[key], OUTCOME_INDEX["6"]] for key in often}
-    assert np.corrcoef(list(often.values()), list(told.values()))[0, 1] > 0.5
-    assert {key: float(table.balls[table.keys[key]]) for key in often} == {
-        key: len(sixes[key]) for key in often
-    }
-
-
 def test_someone_never_met_gets_zeros_and_a_flag() -> None:
     predictor = small_predictor(matches=2)
     predictor.ratings = Ratings()
     window = window_for(HISTORY[5], BallReference(1, 20), predictor)
-    flags = {one["flag"] for one in flags_of(window, predictor, evidence=True)}
+    flags = {one.flag for one in flags_of(window, predictor, evidence=True)}
     assert {"unseen_batter", "unseen_bowler", "unseen_venue"} <= flags
     assert all(not rating.any() for rating in window.arrays.ratings.values())
     assert not any(flags.any() for flags in window.arrays.met.values())
@@ -123,7 +108,7 @@ def test_someone_never_met_gets_zeros_and_a_flag() -> None:
     known = flags_of(
         window_for(HISTORY[5], BallReference(1, 20), predictor), predictor, evidence=True
     )
-    assert not {"unseen_batter", "unseen_bowler", "unseen_venue"} & {one["flag"] for one in known}
+    assert not {"unseen_batter", "unseen_bowler", "unseen_venue"} & {one.flag for one in known}
 
 
 def test_a_match_is_rated_by_earlier_matches_only() -> None:
@@ -145,14 +130,6 @@ def test_a_match_is_rated_by_earlier_matches_only() -> None:
     assert not np.array_equal(plain[-1].arrays.ratings["era"], other[-1].arrays.ratings["era"])
     assert any(one.arrays.ratings["striker"].any() for one in plain[:12])
     assert not plain[0].arrays.ratings["striker"].any()
-
-
-def test_rating_in_two_goes_equals_rating_in_one() -> None:
-    whole, _ = rated(HISTORY)
-    half, _ = rated(HISTORY[:4])
-    rate_and_encode(HISTORY, BASE, half)
-    assert table_of(whole) == table_of(half)
-    assert whole.until == half.until == datetime.date(2024, 1, 8)
 
 
 def timeline(until: int, history: list[Match]) -> Timeline:
@@ -346,7 +323,7 @@ def test_matches_of_teams_never_trained_on_are_flagged() -> None:
         card = dict(predictor.card) if teams is None else {**predictor.card, "teams": teams}
         told = dataclasses.replace(predictor, card=card)
         window = window_for(match, BallReference(1, 20), told)
-        return {one["flag"]: one["text"] for one in flags_of(window, told, evidence=True)}
+        return {one.flag: one.text for one in flags_of(window, told, evidence=True)}
 
     first, second = match.teams
     assert "other_teams" not in flags(None)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import datetime
 import io
 import json
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,18 +15,18 @@ import pytest
 import torch
 from command_line import OUTCOMES, Answer, Here, run_process
 from safetensors.torch import load_file
-from small_predictors import small_predictor
+from small_predictors import simulated, small_predictor
 
-from attnlens.cricket.json_writer import write_json
-from attnlens.cricket.match import Match
-from attnlens.cricket.ratings_update import brought_up_to_date, rated_players
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.model.timeline import brought_up_to_date
+from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
 
 KNOWN, LATER = range(4, 6), range(6, 12)
 """Matches the small predictor's ratings know already, and later ones; a day apart."""
 
-LAST = simulate_match(LATER[-1])
+LAST = simulated(LATER[-1])
 SIXTEEN_BITS = 5e-4
 """How far probabilities may be apart where ratings went through a file's sixteen bits."""
 
@@ -51,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     save_predictor(folder / "small.safetensors", predictor)
     (folder / "matches").mkdir()
     for seed in (*KNOWN, *LATER):
-        write_json(simulate_match(seed), folder / "matches" / f"{seed}.json")
+        write_match(simulate_match(seed), folder / "matches" / f"{seed}.json")
     return Place(folder, predictor)
 
 
@@ -155,16 +153,6 @@ def test_nothing_newer_writes_nothing_and_says_so(place: Place, attnlens_here: H
     assert attnlens_here.files() == []
 
 
-def test_matches_of_another_kind_are_pointed_out(place: Place, attnlens_here: Here) -> None:
-    card = {**place.predictor.card, "match_types": ["ODI"]}
-    other = dataclasses.replace(place.predictor, card=card)
-    save_predictor(attnlens_here.folder / "odi.safetensors", other)
-    matches = place.folder / "matches"
-    done = attnlens_here("ratings", matches, "--model", "odi.safetensors", "--out", "x.safetensors")
-    assert done.status == 0
-    assert f"{len(LATER)} of the {len(LATER)} matches learnt are of a kind" in done.err
-
-
 def test_explanations_flag_ratings_from_later(place: Place, attnlens_here: Here) -> None:
     matches, small = place.folder / "matches", place.folder / "small.safetensors"
     attnlens_here.good("ratings", matches, "--model", small, "--out", "new.safetensors")
@@ -212,22 +200,8 @@ def test_a_player_as_the_tables_have_them(place: Place, attnlens_here: Here) -> 
     assert f"{told['striker']['balls']:,}" in page
 
 
-def test_a_player_fits_a_narrow_terminal(place: Place, attnlens_here: Here) -> None:
-    small = place.folder / "small.safetensors"
-    name = next(iter(rated_players(load_predictor(small))))
-    asked = ("ratings", "--player", name, "--model", small)
-    attnlens_here.patch.setenv("COLUMNS", "100")
-    wide = attnlens_here.good(*asked)
-    for width in (40, 60, 84):
-        attnlens_here.patch.setenv("COLUMNS", str(width))
-        page = attnlens_here.good(*asked)
-        assert max(map(len, page.splitlines())) <= width
-        assert "…" not in page
-        assert not Counter(wide.split()) - Counter(page.split())
-
-
 def test_the_average_player_of_a_phase_is_at_one(place: Place) -> None:
-    from attnlens.cricket.ratings_update import _phase_mean
+    from attnlens.cricket.model.people import _phase_mean
 
     tables = place.predictor.ratings.tables
     whole, by_phase = tables["bowler"], tables["bowler_phase"]
@@ -248,7 +222,7 @@ def test_the_average_player_of_a_phase_is_at_one(place: Place) -> None:
         (["ratings", "matches"], "no checkpoint to write"),
         (["ratings", "nowhere", "--out", "x.safetensors"], "nowhere"),
         (["ratings", "--player", "Nobody At All"], "no rated player is called"),
-        (["ratings", "--player", "a"], "give one of these names in full"),
+        (["ratings", "--player", "a"], "write the whole name, or the registry id"),
         (["ratings", "matches", "--player", "a"], "--player only shows"),
         (["ratings", "matches", "--out", "no/x.safetensors"], "its folder does not exist"),
     ],

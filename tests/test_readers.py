@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from match_files import delivery, document, problem, written
 
-from attnlens.cricket.match import Facts, Player, Wicket
+from attnlens.cricket.match.match import Facts, Player, Wicket
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.json_position import line_of
+from attnlens.cricket.readers.json_values import line_of
 
 
 def test_a_match_is_read_whole(tmp_path: Path) -> None:
@@ -107,16 +107,6 @@ def test_a_super_over_chase_has_a_target(tmp_path: Path) -> None:
     third, fourth = read_match(written(tmp_path, content)).innings[2:]
     assert (third.super_over, third.target, third.target_balls) == (True, None, None)
     assert (fourth.super_over, fourth.target, fourth.target_balls) == (True, 7, 6)
-
-
-def test_a_twenty_over_match_that_says_fifty_is_put_right(tmp_path: Path) -> None:
-    content = document()
-    content["info"]["overs"] = 50
-    match = read_match(written(tmp_path, content))
-    assert match.overs == 20
-    assert match.notes[-1] == (
-        "the file says 50 overs: taken as 20, as its type is a twenty-over match"
-    )
 
 
 def test_an_unlimited_match_has_no_overs_a_side(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ ODD = {
 def validator() -> jsonschema.Draft202012Validator:
     from importlib.resources import files
 
-    text = files("attnlens.explanation").joinpath("schema.json").read_text(encoding="utf-8")
+    text = files("attnlens.cricket.explain").joinpath("schema.json").read_text(encoding="utf-8")
     return jsonschema.Draft202012Validator(json.loads(text))
 
 

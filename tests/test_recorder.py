@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
-from safetensors.torch import save_file
 from small_predictors import arrays_of, small_model, small_predictor
 from torch import Tensor, nn
 
-from attnlens.axes import Axis
-from attnlens.cricket.batch import training_batch
-from attnlens.cricket.simulate import simulate_match
-from attnlens.errors import AttnlensError, InputError, NothingRecordedError, RecordingError
-from attnlens.models.relation_attention import RelationAttention
-from attnlens.models.temporal import TemporalEncoder, causal
-from attnlens.probe import AttentionProbe
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.relation_attention import RelationAttention
+from attnlens.cricket.model.temporal import causal
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.errors import AttnlensError, NothingRecordedError, RecordingError
 from attnlens.recorder import record
-from attnlens.records import AttentionRecord, Recording, load_recording
+from attnlens.recording.axes import Axis
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
 
 
 class Looker(nn.Module):
@@ -144,32 +142,6 @@ def test_several_calls_of_one_module_are_kept_apart() -> None:
         recording.calls("x")
 
 
-def test_hooks_go_when_the_block_fails() -> None:
-    model = Pair()
-
-    def fail() -> None:
-        with record(model):
-            model()
-            raise KeyError("ours")
-
-    with pytest.raises(KeyError, match="ours"):
-        fail()
-    assert hooks(model) == 0
-
-
-def test_recordings_nest() -> None:
-    model = Pair()
-    with record(model) as outer:
-        model()
-        with record(model) as inner:
-            model()
-        assert len(inner.calls("second")) == 1
-        model()
-    assert [entry.call for entry in outer.calls("second")] == [0, 1, 2]
-    assert len(inner.calls("second")) == 1
-    assert hooks(model) == 0
-
-
 def test_silence_is_a_failure() -> None:
     model = Looker()
     with (
@@ -199,69 +171,3 @@ def test_axes_that_do_not_fit_are_refused() -> None:
         entry.labelled(key=["a", "b"])
     with pytest.raises(RecordingError, match="no axis 'ball'; axes: head, query, key"):
         entry.labelled(ball=["a"])
-
-
-def test_a_saved_recording_comes_back_exactly(tmp_path: Path) -> None:
-    model = TemporalEncoder(3, 12, num_heads=2, max_seq_len=5)
-    place = torch.arange(4)
-    path = tmp_path / "r.safetensors"
-    with record(model) as recording:
-        for seed in (0, 1):
-            torch.manual_seed(seed)
-            model(torch.randn(2, 4, 3), place, place // 6, place % 6 + 1)
-    kept = Recording()
-    for site in recording:
-        for entry in recording.calls(site):
-            kept.add(entry.labelled(key=["1.1", "1.2", "1.3", "ö|\n", "this ball"]))
-    kept.save(path)
-    back = load_recording(path)
-    assert list(back) == list(kept) == ["layers.0.attention", "layers.1.attention"]
-    for site in kept:
-        for old, new in zip(kept.calls(site), back.calls(site), strict=True):
-            assert (old.site, old.call, old.axes) == (new.site, new.call, new.axes)
-            for part in ("weights", "content", "bias"):
-                assert torch.equal(getattr(old, part), getattr(new, part))
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def foreign(folder: Path, kind: str) -> Path:
-    path = folder / kind
-    if kind == "directory":
-        path.mkdir()
-    elif kind == "text":
-        path.write_text("not a recording\n" * 40, encoding="utf-8")
-    elif kind == "empty":
-        path.touch()
-    elif kind == "other tensors":
-        save_file({"a": torch.zeros(2)}, path)
-    elif kind == "no records":
-        save_file({"a": torch.zeros(2)}, path, {"format": "attnlens recording 1"})
-    elif kind == "broken records":
-        save_file({"a": torch.zeros(2)}, path, {"format": "attnlens recording 1", "records": "[3]"})
-    elif kind == "cut off":
-        Recording([AttentionRecord("a", 0, torch.rand(40, 40), (Axis("q"), Axis("k")))]).save(path)
-        path.write_bytes(path.read_bytes()[:-9])
-    return path
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "missing",
-        "directory",
-        "text",
-        "empty",
-        "other tensors",
-        "no records",
-        "broken records",
-        "cut off",
-    ],
-)
-def test_a_file_that_is_no_recording_gives_one_line(tmp_path: Path, kind: str) -> None:
-    path = foreign(tmp_path, kind)
-    with pytest.raises(InputError) as caught:
-        load_recording(path)
-    text = str(caught.value)
-    assert text.startswith(f"{path}: ")
-    assert "recording" in text
-    assert "\n" not in text

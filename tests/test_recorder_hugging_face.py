@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import re
 import threading
 from typing import Any
 
 import pytest
 import torch
+from needed import skip_without
 from torch import Tensor, nn
 
-from attnlens.errors import IncompleteRecordingError, NothingRecordedError
+from attnlens.errors import IncompleteRecordingError, InterventionError, NothingRecordedError
 from attnlens.recorder import SoftmaxAdapter, intervene, record
 
-transformers = pytest.importorskip("transformers")
+skip_without("transformers")
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -24,6 +26,8 @@ PLACES = {"max_position_embeddings": 20, "vocab_size": 50}
 
 
 def made(name: str, how: str, **sizes: Any) -> Any:
+    import transformers
+
     config = getattr(transformers, f"{name}Config")(**sizes)
     config._attn_implementation = how
     torch.manual_seed(0)
@@ -148,6 +152,8 @@ def test_biases_of_t5_stand_apart() -> None:
 
 
 def test_generation_gives_a_record_per_step() -> None:
+    import transformers
+
     config = transformers.GPT2Config(n_layer=1, n_embd=32, n_head=4, vocab_size=50)
     model = transformers.GPT2LMHeadModel(config).eval()
     with torch.no_grad(), record(model, rows=-1) as recording:
@@ -160,6 +166,8 @@ def test_generation_gives_a_record_per_step() -> None:
 def test_steps_of_a_generation_with_grouped_heads_are_rows_of_one_run(
     options: dict[str, Any],
 ) -> None:
+    import transformers
+
     sizes, _ = MODELS["Llama"]
     models = {}
     for how in ("eager", "sdpa"):
@@ -216,7 +224,7 @@ def test_a_softmax_that_is_laid_out_otherwise_is_named_with_its_shape() -> None:
     model = made("Longformer", "eager", **sizes)
     site = "encoder.layer.0.attention.self"
     with (
-        pytest.raises(NothingRecordedError, match=rf"{site}: its softmax is of shape \(2, 8, 4, 5"),
+        pytest.raises(NothingRecordedError, match=rf"{site}: a softmax of shape \(2, 8, 4, 5"),
         torch.no_grad(),
         record(model),
     ):
@@ -263,6 +271,8 @@ def test_flex_attention_of_the_library() -> None:
 
 
 def test_a_kernel_that_cannot_be_seen_is_named() -> None:
+    import transformers
+
     sizes, inputs = MODELS["GPT2"]
     model = made("GPT2", "sdpa", **sizes)
     hidden = model.h[1].attn
@@ -284,3 +294,86 @@ def test_a_kernel_that_cannot_be_seen_is_named() -> None:
         record(model),
     ):
         model(**inputs)
+
+
+BLOCKS = {"block_size": 4, "vocab_size": 50, "max_position_embeddings": 128}
+BOTH = {
+    **{
+        f"{side}_{what}": size
+        for side in ("encoder", "decoder")
+        for what, size in (("layers", 1), ("attention_heads", 4), ("ffn_dim", 40))
+    },
+    "d_model": 32,
+}
+LONG = (torch.arange(64) % 40 + 3)[None]
+IN_PART: dict[str, tuple[dict[str, Any], int, str, tuple[int, ...]]] = {
+    "BigBird": (
+        {**SMALL, **BLOCKS, "num_hidden_layers": 1, "num_random_blocks": 2},
+        64,
+        "encoder.layer.0.attention.self",
+        (1, 4, 12, 4, 28),
+    ),
+    "BigBirdPegasus": (
+        {**BOTH, **BLOCKS, "num_random_blocks": 2},
+        64,
+        "encoder.layers.0.self_attn.self",
+        (1, 4, 12, 4, 28),
+    ),
+    "PegasusX": (
+        {**BOTH, **BLOCKS, "num_global_tokens": 3},
+        64,
+        "encoder.layers.0.self_attn",
+        (1, 4, 16, 4, 7),
+    ),
+    "ProphetNet": (
+        {
+            "hidden_size": 32,
+            "vocab_size": 50,
+            "num_encoder_layers": 1,
+            "num_decoder_layers": 1,
+            "num_encoder_attention_heads": 4,
+            "num_decoder_attention_heads": 4,
+            "encoder_ffn_dim": 40,
+            "decoder_ffn_dim": 40,
+        },
+        9,
+        "decoder.layers.0.self_attn",
+        (1, 2, 4, 5, 10),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_PART)
+def test_attention_seen_in_part_is_told(name: str) -> None:
+    sizes, length, site, shape = IN_PART[name]
+    model = made(name, "eager", **sizes)
+    inputs = {"input_ids": LONG[:, :length]}
+    if name != "BigBird":
+        inputs["decoder_input_ids"] = LONG[:, :5]
+    told = re.escape(f"{site}: a softmax of shape {shape}, which nothing says is attention")
+    with (
+        torch.no_grad(),
+        pytest.raises(IncompleteRecordingError, match=told) as caught,
+        record(model),
+    ):
+        model(**inputs)
+    assert f"give adapters=SoftmaxAdapter('{site}')" in str(caught.value)
+    with torch.no_grad(), pytest.raises(InterventionError, match=told), intervene(model, hide=1):
+        model(**inputs)
+    # What the message advises helps.
+    with torch.no_grad(), record(model, adapters=SoftmaxAdapter(site)) as recording:
+        model(**inputs)
+    assert shape[-3:] in [entry.shape[1:] for entry in recording.calls(site)]
+    if name != "BigBird":
+        with torch.no_grad(), record(model, include=lambda one: one != site) as recording:
+            model(**inputs)
+        assert site not in recording
+
+
+def test_routers_of_experts_are_no_attention() -> None:
+    sizes = {**SMALL, **PLACES, "num_hidden_layers": 2, "num_key_value_heads": 2}
+    experts = {"num_local_experts": 4, "num_experts_per_tok": 2}
+    model = made("Mixtral", "sdpa", **sizes, **experts)
+    with torch.no_grad(), record(model, expected=2), intervene(model, hide=1) as changed:
+        model(IDS)
+    assert list(changed.values()) == [1, 1]

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 import attnlens.recorder.capture as capture
 import attnlens.recorder.stream as stream
 from attnlens.errors import InputError, RecordingError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder import record
 from attnlens.recorder.selection import largest
-from attnlens.records import AttentionRecord, Recording, load_recording
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording, load_recording
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

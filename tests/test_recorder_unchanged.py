@@ -24,8 +24,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from attnlens.errors import NothingRecordedError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder import SoftmaxAdapter, intervene, record
+from attnlens.recording.probe import AttentionProbe
 
 ORIGINALS = {
     (F, "scaled_dot_product_attention"): F.scaled_dot_product_attention,
@@ -153,6 +153,17 @@ class Operator(nn.Module):
     def forward(self, q: Tensor) -> Tensor:
         result: Tensor = torch.ops.aten.scaled_dot_product_attention.default(q, q, q)
         return result
+
+
+def test_the_function_is_seen_where_the_garbage_collector_does_not_look() -> None:
+    (q,) = tensors(1, 2, 3, 4)
+    model = Two(functools.partial(bound_here, scale=0.5))
+    gc.freeze()
+    try:
+        with record(model, expected=2):
+            model(q.transpose(1, 2).flatten(2))
+    finally:
+        gc.unfreeze()
 
 
 def test_operators_and_exported_modules_are_seen() -> None:

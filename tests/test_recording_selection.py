@@ -25,10 +25,11 @@ from recording_cases import (
     whole_record,
 )
 
-from attnlens.axes import Axis
 from attnlens.errors import RecordingError
-from attnlens.lazy import LazyAttention
-from attnlens.records import AttentionRecord, Recording
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
 
 WHOLE = lazy_attention().weights()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import io
 import os
@@ -34,13 +33,7 @@ ODD = (
 )
 
 
-def _parsers() -> dict[str, argparse.ArgumentParser]:
-    commands = next(one for one in build_parser()._actions if one.dest == "command").choices
-    assert commands is not None
-    return dict(commands)  # type: ignore[call-overload, no-any-return]
-
-
-PARSERS = _parsers()
+PARSERS = build_parser().commands
 
 
 @st.composite
@@ -50,7 +43,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     words = [name]
     values = st.sampled_from([one for one in ODD if name not in LONG or one[:5] != "match"])
     values |= st.text(max_size=8).filter(lambda text: "\0" not in text)
-    actions = [one for one in PARSERS[name]._actions if one.dest not in ("help", "command")]
+    actions = PARSERS[name].taken
     flags = [one for one in actions if one.option_strings]
     for action in draw(st.lists(st.sampled_from(flags), max_size=4)) if flags else ():
         words.append(action.option_strings[-1])
@@ -178,8 +171,9 @@ def test_several_processes_writing_one_file_leave_one_whole_file(
     environment = clean_environment(OMP_NUM_THREADS="1")
     several = [subprocess.Popen(words, cwd=tmp_path, env=environment) for _ in range(3)]
     assert [one.wait(120) for one in several] == [0, 0, 0]
-    alone = run_process(tmp_path, "predict", sample_match_path)
-    assert (tmp_path / "balls.csv").read_text(encoding="utf-8") == alone.out
+    asked = command("predict", sample_match_path)
+    alone = subprocess.run(asked, env=environment, capture_output=True, check=True)
+    assert (tmp_path / "balls.csv").read_bytes() == alone.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["balls.csv"]
 
 
@@ -232,7 +226,9 @@ def _calls(tree: ast.AST) -> list[tuple[str, ast.Call]]:
     return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
-BETWEEN_OURSELVES = {f"attnlens/corpus/engines.py: pickle.{way}" for way in ("dumps", "loads")}
+BETWEEN_OURSELVES = {
+    f"attnlens/cricket/corpus/engines.py: pickle.{way}" for way in ("dumps", "loads")
+}
 """What a run of a corpus and its own Ray actors tell each other; no file comes in there."""
 
 

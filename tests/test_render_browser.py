@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from command_line import Here
 
-from attnlens.render.html import render_html
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.html import render_html
 
 WIDTHS = (375, 768, 1280)
 
@@ -20,7 +21,7 @@ WIDTHS = (375, 768, 1280)
 def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = json.loads(Path(__file__).with_name("explanation_example.json").read_text("utf-8"))
     path = tmp_path_factory.mktemp("page") / "explanation.html"
-    path.write_text(render_html(data), "utf-8")
+    path.write_text(render_html(Explanation.from_dict(data)), "utf-8")
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import hashlib
 import html
 import json
@@ -21,11 +20,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from attnlens.cricket.simulated_files import save_simulated
-from attnlens.explanation import narrate
-from attnlens.render import parts
-from attnlens.render.html import render_html
-from attnlens.render.markdown import escape, render_markdown
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages import parts
+from attnlens.cricket.pages.html import render_html
+from attnlens.cricket.pages.markdown import render_markdown
+from attnlens.cricket.simulator.files import save_simulated
+from attnlens.show.heat_map import LEVELS
+from attnlens.show.numbers import percent_seen
+from attnlens.show.safe import markdown, seen
 
 VOID = {"meta", "br", "img", "input", "hr", "link"}
 
@@ -66,9 +68,9 @@ class Tags(HTMLParser):
         return "".join(self.texts)
 
 
-def told(ball: int = 47, **options: Any) -> dict[str, Any]:
+def told(ball: int = 47, **options: Any) -> Explanation:
     data = explanation_cases.explanation(ball, **options)
-    return data | {"narrative": narrate(data)}
+    return Explanation.from_dict(data | {"narrative": explanation_cases.narrated(data)})
 
 
 COMMONMARK = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -107,50 +109,51 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_markdown_tells_the_story_and_the_figures(case: tuple[int, dict[str, Any]]) -> None:
-    data = told(case[0], **case[1])
-    page = render_markdown(data)
+    explanation = told(case[0], **case[1])
+    page = render_markdown(explanation)
     text = shown_text(page)
-    for sentence in data["narrative"]:
-        assert sentence["text"] in text
-    for flag in data["flags"]:
-        assert flag["text"] in text
-    for claim in data["evidence"]:
-        assert claim["claim"] in text
-        if claim["verdict"] is not None:
-            assert claim["verdict"] in text
-    for entry in data["prediction"]["outcomes"]:
-        assert parts.percent(entry["probability"], 1) in text
-    assert text.count("happened") == (data["prediction"]["actual"] is not None)
+    for sentence in explanation.narrative:
+        assert sentence.text in text
+    for flag in explanation.flags:
+        assert flag.text in text
+    for claim in explanation.evidence:
+        assert claim.claim in text
+        if claim.verdict is not None:
+            assert claim.verdict in text
+    for entry in explanation.prediction.outcomes:
+        assert percent_seen(entry.probability, 1) in text
+    assert text.count("happened") == (explanation.prediction.actual is not None)
     kinds = [kind for kind, _ in skeleton(page)]
-    assert kinds.count("table_open") == 1 + 2 * bool(data["evidence"]) + (
-        bool(data["contributions"]) and not data["evidence"]
-    )
-    assert kinds.count("fence") == sum(
-        bool(inner["balls"]) for inner in data["across_balls"].values()
-    )
+    assert kinds.count("fence") == sum(bool(inner.balls) for _, inner in explanation.across_balls)
     assert not page.endswith("\n")
 
 
-def test_the_strip_has_one_sign_per_ball_and_the_darkest_for_the_most() -> None:
-    data = told()
-    inner = data["across_balls"]["medium"]
-    strips = re.findall(r"```text\n(.*?)```", render_markdown(data), re.DOTALL)
-    lines = {line[:14].strip(): line[14:] for line in strips[2].splitlines()}
-    assert lines["outcome"].replace(" ", "") == "".join(
-        {"0": "·", "wd": "w", "nb": "n"}.get(outcome, outcome) for outcome in inner["ball_outcomes"]
+def test_the_strip_has_one_sign_per_ball_and_one_scale_for_the_page() -> None:
+    explanation = told()
+    strips = re.findall(r"```text\n(.*?)```", render_markdown(explanation), re.DOTALL)
+    most = max(
+        weight
+        for _, inner in explanation.across_balls
+        for head in inner.attention_by_head.values()
+        for weight in head.row
     )
-    for key, head in inner["attention_by_head"].items():
-        shades = lines[parts.head_name(key, head)].replace(" ", "")
-        assert len(shades) == len(inner["balls"])
-        order = sorted(range(len(shades)), key=lambda at: head["row"][at])
-        levels = ["▁▂▃▄▅▆▇█".index(shades[at]) for at in order]
-        assert levels == sorted(levels)
+    for strip, (_, inner) in zip(strips, explanation.across_balls, strict=True):
+        lines = {line[:14].strip(): line[14:] for line in strip.splitlines()}
+        assert lines["outcome"].replace(" ", "") == "".join(
+            {"0": "·", "wd": "w", "nb": "n"}.get(outcome, outcome)
+            for outcome in inner.ball_outcomes
+        )
+        for key, head in inner.attention_by_head.items():
+            shades = lines[parts.head_name(key, head)].replace(" ", "")
+            told_levels = ["▁▂▃▄▅▆▇█".index(shade) for shade in shades]
+            assert told_levels == [min(7, int(8 * (one / most) ** 0.5)) for one in head.row]
+        assert f"█ {percent_seen(most, 1)}" in strip
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_html_tells_the_story_and_needs_nothing_else(case: tuple[int, dict[str, Any]]) -> None:
-    data = told(case[0], **case[1])
-    page = render_html(data)
+    explanation = told(case[0], **case[1])
+    page = render_html(explanation)
     tags = Tags(page)
     names = {name for name, _ in tags.tags}
     assert names & {"script", "img", "link", "iframe", "object", "style"} == {"style"}
@@ -158,11 +161,12 @@ def test_html_tells_the_story_and_needs_nothing_else(case: tuple[int, dict[str, 
         assert not attribute.startswith("on")
         assert attribute not in ("src", "style", "srcset", "action")
         assert attribute != "href" or str(value).startswith("#")
-    for sentence in data["narrative"]:
-        assert sentence["text"] in tags.text
-    for name in ("bowler", "batter"):
-        assert f"<bdi>{data['ball'][name]}</bdi>" in page
-    assert tags.text.count("● happened") == (data["prediction"]["actual"] is not None)
+    text = " ".join(tags.text.split())
+    for sentence in explanation.narrative:
+        assert sentence.text in text
+    for name in (explanation.ball.bowler, explanation.ball.batter):
+        assert f"<bdi>{name}</bdi>" in page
+    assert tags.text.count("● happened") == (explanation.prediction.actual is not None)
 
 
 def test_the_policy_lets_in_this_style_and_nothing_else() -> None:
@@ -175,17 +179,17 @@ def test_the_policy_lets_in_this_style_and_nothing_else() -> None:
     )
     assert "url(" not in style
     assert "@import" not in style
-    for medium in ("(prefers-color-scheme: dark)", "print"):
+    for medium in ("screen and (prefers-color-scheme: dark)", "print"):
         assert f"@media {medium}" in style
 
 
 def test_every_fact_links_to_its_pointer() -> None:
-    data = told()
-    page = render_html(data)
+    explanation = told()
+    page = render_html(explanation)
     links = re.findall(r'<a class="fact" href="#([^"]+)" title="([^"]+)"><bdi>([^<]*)', page)
-    facts = [fact for sentence in data["narrative"] for fact in sentence["facts"]]
-    assert [(pointer, words) for _, pointer, words in links] == [
-        (fact["pointer"], fact["text"]) for fact in facts
+    facts = [fact for sentence in explanation.narrative for fact in sentence.facts]
+    assert [(pointer, html.unescape(words)) for _, pointer, words in links] == [
+        (fact.pointer, fact.text) for fact in facts
     ]
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
@@ -208,52 +212,56 @@ def test_headings_and_tables_have_their_order() -> None:
     )
 
 
-def test_the_drawing_is_the_heat_map() -> None:
-    data = told()
-    page = render_html(data)
+def test_the_drawings_are_the_heat_maps_on_one_scale() -> None:
+    explanation = told()
+    page = render_html(explanation)
     drawings = [
         ElementTree.fromstring(drawing)
         for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL)
         if 'role="img"' in drawing
     ]
     assert len(drawings) == 4
-    for drawing, (scale, inner) in zip(drawings, data["across_balls"].items(), strict=True):
-        assert drawing.find("title") is not None
-        assert drawing.get("aria-labelledby") == f"{scale}-title {scale}-told"
-        weights = [weight for head in inner["attention_by_head"].values() for weight in head["row"]]
+    scales = dict(explanation.across_balls)
+    rows = {
+        scale: [head.row for head in inner.attention_by_head.values()]
+        for scale, inner in scales.items()
+    }
+    most = max(weight for heads in rows.values() for row in heads for weight in row)
+    assert f"</svg> {percent_seen(most, 1)} of a head" in page
+    for drawing, (scale, inner) in zip(drawings, scales.items(), strict=True):
+        assert drawing.findtext("title", "").startswith(scale.capitalize())
         cells = drawing.findall("rect")
-        most = max(weights)
+        weights = [weight for row in rows[scale] for weight in row]
         for cell, weight in zip(cells, weights, strict=True):
-            assert float(cell.get("fill-opacity")) ** 2 == pytest.approx(weight / most, abs=0.011)
-            words = cell.findtext("title")
-            assert words.endswith(f": {parts.percent(weight, 1)} of its attention")
-        boxes = [(float(c.get("x")), float(c.get("y"))) for c in cells]
+            shade, *_ = cell.get("class", "").split()
+            assert int(shade[1:]) / LEVELS == pytest.approx((weight / most) ** 0.5, abs=0.026)
+            words = cell.findtext("title", "")
+            assert words.endswith(f": {percent_seen(weight, 1)} of its attention")
+        boxes = [(float(c.get("x", "")), float(c.get("y", ""))) for c in cells]
         assert len(set(boxes)) == len(boxes)
-        _, _, width, height = map(float, drawing.get("viewBox").split())
+        _, _, width, height = map(float, drawing.get("viewBox", "").split())
         assert all(0 < x < width and 0 < y < height for x, y in boxes)
-        listed = sum(len(head["top_balls"]) for head in inner["attention_by_head"].values())
-        framed = [cell for cell in cells if cell.get("class") == "listed"]
-        assert len(framed) == (listed if len(inner["balls"]) <= 40 else 0)
+        listed = sum(len(head.top_balls) for head in inner.attention_by_head.values())
+        framed = [cell for cell in cells if cell.get("class", "").endswith(" listed")]
+        assert len(framed) == (listed if len(inner.balls) <= 40 else 0)
 
 
 def test_verdicts_are_told_by_sign_and_word() -> None:
     page = render_html(told())
     for sign, words, kind in parts.VERDICTS.values():
-        assert (
-            f'<li class="{kind}"><p class="verdict"><span aria-hidden="true">{sign}</span> {words}'
-            in (page)
-        )
+        start = f'<li class="{kind}"><p class="verdict"><span aria-hidden="true">{sign}</span>'
+        assert f"{start} {words}" in page
 
 
 @given(st.text(min_size=1, max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_any_text_is_only_text_in_markdown(name: str) -> None:
-    name = parts.seen(name).strip()
+    name = seen(name).strip()
     for template in ("A {} B", "| h |\n| --- |\n| x {} |"):
         plain = skeleton(template.format("x"))
-        page = template.format(escape(name))
+        page = template.format(markdown(name))
         assert skeleton(page) == plain
-    shown = shown_text(f"A {escape(name)} B")
+    shown = shown_text(f"A {markdown(name)} B")
     plainer = re.sub(r"\s+", " ", shown.replace("＠", "@"))
     assert plainer == re.sub(r"\s+", " ", f"A {name.replace('＠', '@')} B")
 
@@ -261,26 +269,24 @@ def test_any_text_is_only_text_in_markdown(name: str) -> None:
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=6))
 @settings(max_examples=40, deadline=None)
 def test_what_is_seen_of_a_whole_is_what_is_seen_of_its_parts(texts: list[str]) -> None:
-    assert parts.seen("".join(texts)) == "".join(map(parts.seen, texts))
+    assert seen("".join(texts)) == "".join(map(seen, texts))
 
 
 def test_a_sentence_is_its_pieces() -> None:
-    for sentence in told()["narrative"]:
+    for sentence in told().narrative:
         pieces = list(parts.pieces(sentence))
-        assert "".join(words for words, _ in pieces) == sentence["text"]
-        assert [
-            {"text": words, "pointer": pointer} for words, pointer in pieces if pointer is not None
-        ] == sentence["facts"]
+        assert "".join(words for words, _ in pieces) == sentence.text
+        facts = [(fact.text, fact.pointer) for fact in sentence.facts]
+        assert [piece for piece in pieces if piece[1] is not None] == facts
 
 
 def test_long_names_are_cut_the_same_everywhere() -> None:
-    data = told()
-    text = json.dumps(data).replace("J Marchetti", "J " + 300 * "M")
-    shown = parts.presentable(json.loads(text))
-    assert shown["ball"]["batter"] == "J " + 57 * "M" + "…"
-    assert 61 * "M" not in json.dumps(shown)
-    for sentence in shown["narrative"]:
-        assert all(fact["text"] in sentence["text"] for fact in sentence["facts"])
+    text = told().to_json().replace("J Marchetti", "J " + 300 * "M")
+    shown = parts.presentable(Explanation.from_json(text))
+    assert shown.ball.batter == "J " + 57 * "M" + "…"
+    assert 61 * "M" not in shown.to_json()
+    for sentence in shown.narrative:
+        assert all(fact.text in sentence.text for fact in sentence.facts)
 
 
 # ---- through the command line, with names that would do harm
@@ -298,31 +304,23 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[
     )
 
 
-BALLS = ("40", "2:17")
+UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x1b\x07]")
 
 
-@pytest.mark.parametrize("ball", BALLS)
-def test_hostile_names_change_nothing_in_html(
-    attnlens_here: Here, matches: tuple[Path, Path, dict[str, str]], ball: str
+def test_hostile_names_change_nothing_in_html_and_markdown(
+    attnlens_here: Here, matches: tuple[Path, Path, dict[str, str]]
 ) -> None:
     plain, harmful, _ = matches
-    asked = ("--ball", ball, "--no-evidence", "--format", "html")
-    one, two = (Tags(attnlens_here.good("explain", path, *asked)) for path in (plain, harmful))
-    assert two.tags == one.tags
-    assert max(map(len, two.text.split("\n"))) < 4000
-    assert not re.search("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x1b\x07]", two.text)
-
-
-@pytest.mark.parametrize("ball", BALLS)
-def test_hostile_names_change_nothing_in_markdown(
-    attnlens_here: Here, matches: tuple[Path, Path, dict[str, str]], ball: str
-) -> None:
-    plain, harmful, _ = matches
-    asked = ("--ball", ball, "--no-evidence", "--format", "markdown")
-    one, two = (attnlens_here.good("explain", path, *asked) for path in (plain, harmful))
-    assert skeleton(two) == skeleton(one)
-    assert len(two.splitlines()) == len(one.splitlines())
-    assert not re.search("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x1b\x07]", two)
+    for kind, ball in (("html", "40"), ("html", "2:17"), ("markdown", "2:17")):
+        asked = ("--ball", ball, "--no-evidence", "--format", kind)
+        one, two = (attnlens_here.good("explain", path, *asked) for path in (plain, harmful))
+        if kind == "html":
+            assert Tags(two).tags == Tags(one).tags
+            assert max(map(len, Tags(two).text.split("\n"))) < 4000
+        else:
+            assert skeleton(two) == skeleton(one)
+            assert len(two.splitlines()) == len(one.splitlines())
+        assert not UNSEEN.search(Tags(two).text if kind == "html" else two)
 
 
 def test_hostile_names_change_nothing_in_text_summary_and_json(
@@ -335,18 +333,11 @@ def test_hostile_names_change_nothing_in_text_summary_and_json(
     summary = attnlens_here.good(*asked, "--format", "summary")
     assert summary.count("\n") == 1
     for text in (page, summary):
-        assert not re.search("[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\x1b\x07]", text)
+        assert not UNSEEN.search(text)
     data = json.loads(attnlens_here.good(*asked, "--json"))
     assert data["ball"]["batter"] in changed.values()
-    assert check_facts(data)
-
-
-def check_facts(data: dict[str, Any]) -> bool:
-    return all(
-        fact["text"] in sentence["text"]
-        for sentence in data["narrative"]
-        for fact in sentence["facts"]
-    )
+    for sentence in data["narrative"]:
+        assert all(fact["text"] in sentence["text"] for fact in sentence["facts"])
 
 
 def test_tested_claims_of_hostile_names_are_shown_too(
@@ -354,16 +345,15 @@ def test_tested_claims_of_hostile_names_are_shown_too(
 ) -> None:
     _, harmful, _ = matches
     data = json.loads(attnlens_here.good("explain", harmful, "--ball", "30", "--json"))
-    plain = copy.deepcopy(data)
-    text = json.dumps(plain)
+    text = json.dumps(data)
     names = {row[role] for row in data["history"] for role in ("batter", "bowler")}
     names |= {data["ball"][role] for role in ("batter", "bowler", "non_striker")}
     for at, name in enumerate(sorted(names, key=len, reverse=True)):
         text = text.replace(json.dumps(name)[1:-1], f"Player {at:02d}")
-    plain = json.loads(text)
-    assert data["evidence"]
-    assert Tags(render_html(data)).tags == Tags(render_html(plain)).tags
-    assert skeleton(render_markdown(data)) == skeleton(render_markdown(plain))
+    harmed, plain = Explanation.from_dict(data), Explanation.from_json(text)
+    assert harmed.evidence
+    assert Tags(render_html(harmed)).tags == Tags(render_html(plain)).tags
+    assert skeleton(render_markdown(harmed)) == skeleton(render_markdown(plain))
 
 
 def test_a_page_is_written_whole_to_its_place(attnlens_here: Here, sample_match_path: Path) -> None:

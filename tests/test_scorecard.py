@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import card_data, match_data, scorecard
+from attnlens.cricket.pages.scorecard import render_scorecard
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.results import result_sentence
-from attnlens.cricket.scorecard import card_data, match_data, scorecard
-from attnlens.cricket.simulate import simulate_match
-from attnlens.render.canvas import display_width
-from attnlens.render.scorecard import render_scorecard
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.show.canvas import display_width
 
 
 def adds_up(match: Match) -> None:
@@ -25,7 +25,7 @@ def adds_up(match: Match) -> None:
         charged = sum(line.runs for line in card.bowling)
         unearned = card.extras["byes"] + card.extras["legbyes"] + card.extras["penalty"]
         assert charged + unearned == innings.total
-        assert sum(line.legal for line in card.bowling) == innings.legal_balls
+        assert sum(line.legal_balls for line in card.bowling) == innings.legal_balls
         assert len(card.falls) == innings.wickets
         assert [fall.wicket for fall in card.falls] == list(range(1, innings.wickets + 1))
         faced = sum(line.balls for line in card.batting)
@@ -94,7 +94,7 @@ def test_a_scorecard_as_it_was_printed(shared_data: Path) -> None:
     assert result_sentence(match) == "India won by 11 runs"
     # India named twelve: a concussion substitute bowled.
     assert first["did_not_bat"] == ["Mohammed Shami", "T Natarajan", "YS Chahal"]
-    page = render_scorecard({**match_data(match), "result": None}, width=80, color=False)
+    page = render_scorecard(match, width=80, color=False)
     assert "did not bat Mohammed Shami, T Natarajan, YS Chahal" in page
 
 
@@ -131,11 +131,11 @@ def test_results_in_words(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
 def test_the_page_fits_its_width(width: int) -> None:
-    data = {**match_data(simulate_match(3)), "result": "it ended"}
-    page = render_scorecard(data, width=width, color=False)
+    match = simulate_match(3)
+    page = render_scorecard(match, width=width, color=False)
     assert max(map(display_width, page.splitlines())) <= width
     assert "\x1b" not in page
-    plain = render_scorecard(data, width=width, color=False, unicode=False)
+    plain = render_scorecard(match, width=width, color=False, unicode=False)
     assert plain.isascii()
 
 

@@ -14,13 +14,17 @@ from format_rules import check_csv2, check_json, probabilities_add_up
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.json_writer import json_text, write_json
-from attnlens.cricket.match import Facts, Match, Player
+from attnlens.cricket.match.match import Facts, Match, Player
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.csv2_writer import csv2_texts
-from attnlens.cricket.simulate import Coefficients, planted_balls, simulate, simulate_match
-from attnlens.cricket.simulated_causes import CAUSES, PLANTED
-from attnlens.cricket.simulated_files import TRUTH_COLUMNS, save_simulated
+from attnlens.cricket.readers.writers import csv2_texts, json_text, write_match
+from attnlens.cricket.simulator.causes import CAUSES, PLANTED
+from attnlens.cricket.simulator.files import TRUTH_COLUMNS, save_simulated
+from attnlens.cricket.simulator.simulate import (
+    Coefficients,
+    planted_balls,
+    simulate,
+    simulate_match,
+)
 from attnlens.errors import InputError
 
 PENALTIES = "penalty runs outside a delivery are not in this format: taken as 0"
@@ -162,7 +166,7 @@ def test_json_has_no_place_for_some_things(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ball 0\.2 is ball 1 of its over"):
         json_text(broken)
     with pytest.raises(InputError, match="its folder does not exist"):
-        write_json(match, tmp_path / "none" / "m.json")
+        write_match(match, tmp_path / "none" / "m.json")
     penalised = dataclasses.replace(first, penalty_runs=Facts(pre=0, post=5))
     with pytest.raises(InputError, match="innings 1 has penalty runs outside a delivery"):
         csv2_texts(dataclasses.replace(match, innings=(penalised,)))
@@ -187,7 +191,7 @@ def test_json_keeps_what_simulated_matches_do_not_have(tmp_path: Path) -> None:
         match, innings=(odd, chase), outcome=Facts(winner=match.teams[0], method="D/L")
     )
     path = tmp_path / f"{match.match_id}.json"
-    write_json(whole, path)
+    write_match(whole, path)
     assert '"to": 0.10,' in path.read_text(encoding="utf-8")
     assert read_match(path).innings == whole.innings
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlens.cricket.explain.types import Explanation, HeatmapDocument
+from attnlens.cricket.words.summary import summarize_temporal_attention
 from attnlens.errors import InputError
-from attnlens.explanation import Explanation, HeatmapDocument
-from attnlens.explanation.summary import summarize_temporal_attention
 
 REFERENCE = json.loads("""
 {"temporal_attention": {

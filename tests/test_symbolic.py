@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -18,10 +16,10 @@ import attnlens
 from attnlens.errors import RecordingError
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.tiny import TinyTransformer
-from attnlens.probe import step
-from attnlens.render.description import render_description_latex, render_description_markdown
-from attnlens.symbolic import Description, describe
-from attnlens.symbolic.families import Member, families
+from attnlens.recording.probe import step
+from attnlens.show.description import render_description_latex, render_description_markdown
+from attnlens.symbolic import Description, Equation, describe
+from attnlens.symbolic.description import Member, families
 
 TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
 
@@ -80,22 +78,26 @@ def test_the_latex_of_the_equations() -> None:
     assert latex["h_attn"] == "h_{\\mathrm{attn}} = \\left(A V\\right) W_O"
 
 
-def test_without_the_norm_its_line_goes() -> None:
+def test_a_changed_part_changes_its_line_and_its_notation() -> None:
     model = TinyTransformer()
+    model.norm.eps = 1e-3
+    assert any("√(var(v) + 0.001)" in line for line in of_tiny(model).notation)
     model.norm = nn.Identity()  # type: ignore[assignment]
     assert changes(model) == ({"h_1 = LN(h_0 + h_attn)"}, {"h_1 = h_0 + h_attn"})
     told = of_tiny(model)
     assert not any(line.startswith("LN") for line in told.notation)
     assert told.sizes["parameters"] == 250
-
-
-def test_another_activation_is_another_line() -> None:
     model = TinyTransformer()
     model.activation = nn.ReLU()  # type: ignore[assignment]
     assert changes(model) == ({"h_ff = GELU(h_1 W_1) W_2"}, {"h_ff = ReLU(h_1 W_1) W_2"})
     assert "ReLU(v) = max(v, 0)" in of_tiny(model).notation
     model.activation = nn.GELU(approximate="tanh")
     assert changes(model)[1] == {"h_ff = GELU_tanh(h_1 W_1) W_2"}
+    told = of_tiny(TinyTransformer(d_ff=10))
+    assert texts(told) == TWELVE
+    shapes = {one.symbol: one.shape for one in told.parameters}
+    assert (shapes["W_1"], shapes["W_2"]) == ((5, 10), (10, 5))
+    assert (told.sizes["d_ff"], told.sizes["parameters"]) == (10, 310)
 
 
 def test_several_heads_carry_an_index() -> None:
@@ -128,20 +130,6 @@ def test_a_bias_appears_where_it_is_added() -> None:
     unused = [one.name for one in told.parameters if one.description == "not used in this pass"]
     assert "W_1" in unused
     assert "b_out" not in unused
-
-
-def test_a_wider_feed_forward_network_has_other_shapes() -> None:
-    told = of_tiny(TinyTransformer(d_ff=10))
-    assert texts(told) == TWELVE
-    shapes = {one.symbol: one.shape for one in told.parameters}
-    assert (shapes["W_1"], shapes["W_2"]) == ((5, 10), (10, 5))
-    assert (told.sizes["d_ff"], told.sizes["parameters"]) == (10, 310)
-
-
-def test_a_changed_eps_is_told() -> None:
-    model = TinyTransformer()
-    model.norm.eps = 1e-3
-    assert any("√(var(v) + 0.001)" in line for line in of_tiny(model).notation)
 
 
 def test_causal_attention_hides_what_comes_later() -> None:
@@ -294,13 +282,12 @@ def test_steps_of_one_name_are_told_apart_by_where_they_are() -> None:
 
 def test_families_keep_what_differs() -> None:
     def member(name: str, width: int) -> Member:
-        return Member(
-            f"Q^({name})", f"Q^{{({name})}}", f"Q^({name}) = x / √{width}", (1, width), "asks", name
-        )
+        text = f"Q^({name}) = x / √{width}"
+        return Equation(f"Q^({name})", f"Q^{{({name})}}", text, (1, width), "asks"), name
 
-    one = Member("y", "y", "y = x", (1,), "", "")
+    one = Equation("y", "y", "y = x", (1,), ""), ""
     few = [member("a", 2), member("b", 3), one]
-    assert families(few) == few, "two are told one by one"
+    assert families(few) == [each for each, _ in few], "two are told one by one"
     told = families([member("a", 2), member("b", 3), member("c", 5), one])
     assert [each.text for each in told] == ["Q^(s) = x / √⟨2, 3, 5⟩", "y = x"]
     assert told[0].shape == (1, None)
@@ -310,42 +297,34 @@ def test_families_keep_what_differs() -> None:
 # Forms.
 
 
-def documents() -> Sequence[Any]:
+def test_latex_is_a_whole_document(tmp_path: Path) -> None:
     stack = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 3, enable_nested_tensor=False
     )
-    return [
+    latex = shutil.which("pdflatex")
+    for told in (
         of_tiny(TinyTransformer()),
         of_tiny(TinyTransformer(width=6, heads=3)),
         describe(stack, torch.randn(1, 3, 8), batched=True),
         describe(MultiHeadAttention(4, 2, causal=True), torch.randn(1, 3, 4), batched=True),
-    ]
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_latex_is_a_whole_document(number: int, tmp_path: Path) -> None:
-    text = render_description_latex(documents()[number].to_dict())
-    assert text.startswith("\\documentclass")
-    assert text.endswith("\\end{document}")
-    for opened, closed in (("{", "}"), ("\\left", "\\right")):
-        assert text.count(opened) == text.count(closed)
-    assert text.count("\\begin{") == text.count("\\end{")
-    assert all(ord(sign) < 0x250 for sign in text), "inputenc knows no more"
-    latex = shutil.which("pdflatex")
-    if latex is None:
-        return
-    (tmp_path / "a.tex").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [latex, "-interaction=nonstopmode", "-halt-on-error", "a.tex"], cwd=tmp_path, check=False
-    )
-    assert done.returncode == 0
+    ):
+        text = render_description_latex(told)
+        assert text.startswith("\\documentclass")
+        assert text.endswith("\\end{document}")
+        for opened, closed in (("{", "}"), ("\\left", "\\right"), ("\\begin{", "\\end{")):
+            assert text.count(opened) == text.count(closed)
+        assert all(ord(sign) < 0x250 for sign in text), "inputenc knows no more"
+        if latex is not None:
+            (tmp_path / "a.tex").write_text(text, encoding="utf-8")
+            words = [latex, "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+            assert subprocess.run(words, cwd=tmp_path, check=False).returncode == 0
 
 
 def test_markdown_holds_every_equation() -> None:
-    told = of_tiny(TinyTransformer()).to_dict()
-    text = render_description_markdown(told)
-    for one in told["equations"]:
-        assert f"$${one['latex']}$$" in text
+    description = of_tiny(TinyTransformer())
+    text = render_description_markdown(description)
+    for one in description.equations:
+        assert f"$${one.latex}$$" in text
     assert "| attention.W\\_Q | W\\_Q | (5, 5) | float32 |" in text
 
 

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -16,16 +15,19 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.cricket.inside import loaded, read_ball
+from attnlens.cricket.inside import predictor, read_ball
+from attnlens.cricket.model.predictor import FullModel
 from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.predictor import FullModel
-from attnlens.probe import step
-from attnlens.render.trace import render_trace, to_ascii
-from attnlens.render.trace_html import render_trace_html
-from attnlens.symbolic.evaluate import difference
+from attnlens.recording.probe import step
+from attnlens.show.trace import render_trace
+from attnlens.show.trace_html import render_trace_html
+from attnlens.symbolic.numbers import difference
+from attnlens.symbolic.trace import Trace
 from attnlens.symbolic.tracing import run
 
 CLOSE = 1e-5
+
+Ways = dict[str, bool | str]
 
 
 class Written(nn.Module):
@@ -67,6 +69,49 @@ FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "largest of columns": (lambda h: h.argmax(0), "y = argmax_1(x w)"),
     "largest": (lambda h: h.amax(-1), "y = max(x w)"),
     "concat": (lambda h: torch.cat([h, h.tanh()], -1), "y = concat(x w, tanh(x w))"),
+    "nothing beside it": (lambda h: torch.cat([torch.tensor([]), h], -2), "y = x w"),
+    "an empty cache": (lambda h: torch.cat([h.new_empty(0, 4), h, h[:0]]), "y = x w"),
+    "only what is held": (
+        lambda h: torch.cat([h, torch.tensor([]), h.tanh()], -1),
+        "y = concat(x w, tanh(x w))",
+    ),
+    "nothing at all": (lambda h: torch.cat([torch.tensor([]), h[:0]], -1), "y = (x w)[:0]"),
+    "nothing twice": (
+        lambda h: torch.cat([torch.tensor([]), h[:0], h[:0].exp()], -1),
+        "y = concat((x w)[:0], exp((x w)[:0]))",
+    ),
+    "by name": (
+        lambda h: torch.add(
+            input=torch.softmax(input=h, dim=-1), other=torch.cat(tensors=[h], dim=0)
+        ),
+        "y = softmax(x w) + x w",
+    ),
+    "where by name": (
+        lambda h: torch.where(condition=h > 0, input=h, other=h.exp()),
+        "y = [x w where x w > 0 else exp(x w)]",
+    ),
+    "every other": (lambda h: h[:, 1::2], "y = (x w)[:, 1::2]"),
+    "as many as are true": (
+        lambda h: (h > 0).int().cumsum(0) + (h > 1).long(),
+        "y = cumsum_1(x w > 0) + (x w > 1)",
+    ),
+    "what is not nothing": (lambda h: h.bool() | (h > 0), "y = (x w ≠ 0) ∨ (x w > 0)"),
+    "squares": (
+        lambda h: h.square() + nn.functional.softplus(50 * h),
+        "y = (x w)^2 + softplus(50 x w)",
+    ),
+    "each twice": (lambda h: h.repeat_interleave(2, -1), "y = repeat_interleave(x w)"),
+    "all twice": (lambda h: h.repeat(2, 1, 1), "y = repeat(x w)"),
+    "of a normal": (lambda h: torch.erf(h).view_as(h), "y = erf(x w)"),
+    "numpy's words": (
+        lambda h: h.mean(axis=0, keepdims=True),  # type: ignore[call-overload]
+        "y = mean_1(x w)",
+    ),
+    "columns by a list": (lambda h: h[:, [2, 0]], "y = (x w)[:, [2, 0]]"),
+    "a product added to": (
+        lambda h: torch.baddbmm(h[None], h[None], torch.ones(1, 4, 4), beta=2, alpha=0.5),
+        "y = 2 x w + (x w) 1 / 2",
+    ),
     "stack": (lambda h: torch.stack([h, h.relu()]), "y = stack(x w, ReLU(x w))"),
     "item": (lambda h: h[1:, 2], "y = (x w)[1:, 2]"),
     "moved": (lambda h: h.t().unsqueeze(0).expand(3, 4, 3)[1], "y = ((x w)ᵀ)[1]"),
@@ -74,6 +119,18 @@ FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "silu": (nn.functional.silu, "y = SiLU(x w)"),
     "norm": (lambda h: nn.functional.layer_norm(h, (4,)), "y = LN(x w)"),
     "rms": (lambda h: nn.functional.rms_norm(h, (4,), eps=1e-4), "y = RMSNorm(x w)"),
+    "norm with a scale that was computed": (
+        lambda h: nn.functional.layer_norm(h, (4,), h[0] + 1, h[1].exp()),
+        "y = LN(x w) ⊙ ((x w)[0] + 1) + exp((x w)[1])",
+    ),
+    "rms with a scale that was computed": (
+        lambda h: nn.functional.rms_norm(h, (4,), h[0], eps=1e-4),
+        "y = RMSNorm(x w) ⊙ (x w)[0]",
+    ),
+    "norm with a fixed scale": (
+        lambda h: nn.functional.layer_norm(h, (4,), torch.full((4,), 2.0)),
+        "y = 2 LN(x w)",
+    ),
     "einsum": (
         lambda h: torch.einsum("qd,kd->qk", h, h),
         "y = einsum_[qd,kd→qk](x w, x w)",
@@ -120,33 +177,30 @@ def test_an_equation_that_says_something_else_than_the_code_is_found_out() -> No
 
 @settings(max_examples=25, deadline=None)
 @given(
-    heads=st.sampled_from([1, 2, 3]),
-    width=st.sampled_from([6, 12]),
-    first=st.booleans(),
-    batch_first=st.booleans(),
-    activation=st.sampled_from(["relu", "gelu"]),
-    length=st.integers(1, 5),
-    batch=st.integers(1, 3),
+    sizes=st.tuples(st.sampled_from([6, 12]), st.sampled_from([1, 2, 3]), st.just(7)),
+    ways=st.fixed_dictionaries(
+        {
+            "norm_first": st.booleans(),
+            "batch_first": st.booleans(),
+            "activation": st.sampled_from(["relu", "gelu"]),
+        }
+    ),
+    lead=st.tuples(st.integers(1, 3), st.integers(1, 5)),
     masked=st.booleans(),
     seed=st.integers(0, 99),
 )
 def test_every_equation_of_torchs_encoder_layer_holds(
-    heads: int,
-    width: int,
-    first: bool,
-    batch_first: bool,
-    activation: str,
-    length: int,
-    batch: int,
+    sizes: tuple[int, ...],
+    ways: dict[str, bool | str],
+    lead: tuple[int, int],
     masked: bool,
     seed: int,
 ) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        layer = nn.TransformerEncoderLayer(
-            width, heads, 7, norm_first=first, batch_first=batch_first, activation=activation
-        ).eval()
-        x = torch.randn(*((batch, length) if batch_first else (length, batch)), width)
+        layer = nn.TransformerEncoderLayer(*sizes, **ways).eval()
+        x = torch.randn(*(lead if ways["batch_first"] else lead[::-1]), sizes[0])
+    length = lead[1]
     mask = torch.ones(length, length, dtype=torch.bool).triu(1) if masked else None
     inputs = (x,) if mask is None else (x, mask)
     trace = attnlens.trace(layer, *inputs)
@@ -191,7 +245,7 @@ def test_heads_come_first_and_axes_are_told() -> None:
     assert s.axes == ("head", "token", "token")
     assert s.shape == (3, 3)
     assert s.values.shape == (2, 3, 3)
-    page = render_trace(trace.to_dict())
+    page = render_trace(trace)
     assert "  head 2\n" in page
     rows = [line.split() for line in page.splitlines()]
     assert ["a", "b", "c"] in rows, "the columns of S"
@@ -203,8 +257,8 @@ def test_what_is_not_finite_is_plain_json_too() -> None:
     trace = attnlens.trace(Written(lambda h: h.masked_fill(HALF, -math.inf)), torch.ones(1, 4))
     data = json.loads(json.dumps(trace.to_dict(), allow_nan=False))
     assert data["steps"][0]["values"][0][0] == "-inf"
-    assert "−inf" in render_trace(data)
-    assert "−inf" in render_trace_html(data)
+    assert "−inf" in render_trace(trace)
+    assert "−inf" in render_trace_html(trace)
 
 
 def test_a_value_changed_later_keeps_what_it_was() -> None:
@@ -222,9 +276,9 @@ def test_a_value_changed_later_keeps_what_it_was() -> None:
 
 
 def test_every_equation_of_the_predictor_holds() -> None:
-    model = loaded()
+    model = predictor()
     path = str(REPOSITORY / "sample_data" / "match.csv")
-    reading = read_ball(model, path, {"ball": "47"})
+    reading = read_ball(model, path, ball="47")
     assert isinstance(model.module, FullModel)
     trace = attnlens.trace(
         model.module, *reading.inputs, names=reading.names, axes=reading.axes, batched=True
@@ -245,8 +299,8 @@ def test_every_equation_of_the_predictor_holds() -> None:
 # The pages.
 
 
-def of_tiny() -> dict[str, Any]:
-    from attnlens.models.catalogue import reference_model
+def of_tiny() -> Trace:
+    from attnlens.cricket.catalogue import reference_model
 
     entry, _ = reference_model("tiny")
     model = entry.loaded()
@@ -254,39 +308,58 @@ def of_tiny() -> dict[str, Any]:
     return attnlens.trace(
         model.module, *reading.inputs, name="tiny", axes=reading.axes, labels=reading.labels,
         batched=True, about=reading.about,
-    ).to_dict()  # fmt: skip
+    )  # fmt: skip
 
 
 def test_the_page_needs_no_script_and_holds_every_number() -> None:
-    data = of_tiny()
-    page = render_trace_html(data)
+    trace = of_tiny()
+    page = render_trace_html(trace)
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
-    assert "default-src &#x27;none&#x27;" in page
+    assert "default-src &#39;none&#39;" in page
     assert page.count("<section") == page.count("</section>") == 13
-    assert page.count('class="grid"') == 13
+    assert page.count('<svg class="heat"') == 13
     assert page.count("<rect") == 2 * 5 + 10 * 25 + 50
-    weights = next(one for one in data["steps"] if one["symbol"] == "A")["values"]
-    for row in weights:
+    for row in trace["A"].tolist():
         for value in row:
             assert f">{value:.3f}</text>" in page
 
 
 def test_what_is_wide_is_cut_and_says_so() -> None:
-    trace = attnlens.trace(Written(lambda h: h.repeat_interleave(30, -1) * 1.0), torch.ones(40, 4))
-    data = trace.to_dict()
-    page = render_trace(data, width=80)
+    trace = attnlens.trace(Written(lambda h: h.repeat_interleave(30, -1).ceil()), torch.ones(40, 4))
+    page = render_trace(trace, width=80)
     assert all(len(line) <= 80 for line in page.splitlines())
     assert "rows more" in page
     assert " more" in page
-    html = render_trace_html(data)
+    html = render_trace_html(trace)
     assert "24 rows and 72 columns more" in html
 
 
 def test_a_hostile_label_stays_text() -> None:
-    data = of_tiny()
-    data["labels"]["token"] = ["<script>alert(1)</script>", "\x1b[31m", "a", "b", "c"]
-    assert "<script" not in render_trace_html(data)
-    assert "\x1b" not in render_trace(data)
-    assert to_ascii("S = Q Kᵀ / √5") == "S = Q K^T / sqrt 5"
-    assert render_trace(data, unicode=False).isascii()
+    trace = of_tiny()
+    trace.labels["token"] = ("<script>alert(1)</script>", "\x1b[31m", "a", "b", "c")
+    assert "<script" not in render_trace_html(trace)
+    assert "\x1b" not in render_trace(trace)
+    assert render_trace(trace, unicode=False).isascii()
+
+
+def test_what_is_cut_off_after_the_point_is_not_told_as_the_same() -> None:
+    (y,) = attnlens.trace(Written(lambda h: h.long() + 1), torch.full((1, 4), 0.3)).steps
+    assert y.equation == "y = long(x w) + 1"
+    assert y.difference is None
+
+
+def test_complex_numbers_are_plain_json_too() -> None:
+    class Turning(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            z = step("z", torch.polar(x, x))
+            return step("y", z * 2)
+
+    trace = attnlens.trace(Turning(), torch.tensor([[1.0, 2.0]]))
+    z, y = trace.steps
+    assert z.difference is None
+    assert y.difference == 0
+    data = json.loads(json.dumps(trace.to_dict(), allow_nan=False))
+    assert data["steps"][1]["values"][0][0] == "1.0806+1.68294i"
+    assert "1.0806+1.68294i" in render_trace(trace)
+    assert "1.0806+1.68294i" in render_trace_html(trace)

@@ -12,21 +12,20 @@ import torch
 from small_predictors import arrays_of, small_predictor, stirred
 from torch import Tensor, nn
 
-from attnlens.cricket.batch import training_batch
-from attnlens.cricket.simulate import simulate_match
-from attnlens.models.predictor import FUSED, FullModel
-from attnlens.models.relation_attention import starting_table
-from attnlens.models.relations import RELATIONS, Balls
-from attnlens.models.temporal import (
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.heads import SCALES
+from attnlens.cricket.model.predictor import FUSED, FullModel
+from attnlens.cricket.model.relation_attention import starting_table
+from attnlens.cricket.model.relations import RELATIONS, Balls
+from attnlens.cricket.model.temporal import (
     HEADS,
-    SCALES,
     MultiScaleTemporalEncoder,
     SpecializedTemporalAttention,
     TemporalEncoder,
 )
-from attnlens.models.within_ball import WithinBallEncoder
-from attnlens.recorder import record
-from attnlens.training.fit import Recipe, cricket_sizes, hide_and_forget
+from attnlens.cricket.model.within_ball import WithinBallEncoder
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, hide_and_forget
 
 
 def balls(batch: int, length: int, width: int, seed: int = 0) -> Tensor:
@@ -138,9 +137,8 @@ def test_specialised_attention_is_causal_and_its_biases_learn() -> None:
     assert all(gradient[head, head] != 0 for head in range(3))
 
 
-@pytest.mark.parametrize("heads", [1, 5, 6, 13])
-@pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("length", [1, 2, 35, 36, 37, 60])
+@pytest.mark.parametrize(("heads", "layers"), [(1, 1), (5, 2), (6, 1), (13, 3)])
+@pytest.mark.parametrize("length", [1, 2, 36, 60])
 def test_any_number_of_heads_layers_and_balls(heads: int, layers: int, length: int) -> None:
     result = read(encoder(layers, heads), balls(2, length, 7))
     assert result.shape == (2, 12)
@@ -171,32 +169,6 @@ def test_a_hidden_ball_moves_no_bit(layers: int) -> None:
     assert not torch.allclose(read(module, sequence), read(module, other))
 
 
-def test_padding_in_front_changes_nothing() -> None:
-    module = encoder(2)
-    sequence = balls(2, 6, 7)
-    padded = torch.cat([torch.zeros(2, 3, 7), sequence], 1)
-    mask = torch.arange(9).expand(2, 9) < 3
-    place = torch.tensor([0, 0, 0, 0, 1, 2, 3, 4, 5])
-    with torch.no_grad():
-        found = module(padded, place, place // 6, place % 6 + 1, mask)
-    torch.testing.assert_close(found, read(module, sequence), atol=1e-6, rtol=0)
-
-
-def test_later_balls_are_not_seen_by_earlier_ones() -> None:
-    module = encoder(2)
-    sequence = balls(1, 8, 7)
-    place = torch.arange(8)
-    later = sequence.clone()
-    later[:, 5:] = -4.0
-    seen = []
-    for one in (sequence, later):
-        with record(module) as recording, torch.no_grad():
-            module(one, place, place // 6, place % 6 + 1)
-        seen.append([recording[site].weights[:, :, :5] for site in recording])
-        assert not recording["layers.1.attention"].weights[..., :-1].triu().any()
-    assert all(map(torch.equal, *seen))
-
-
 def test_overs_and_deliveries_beyond_the_embedding_share_the_last_one() -> None:
     module = encoder()
     sequence = balls(1, 4, 7)
@@ -219,9 +191,8 @@ def multi_scale(layers: int = 1, width: int = 12) -> MultiScaleTemporalEncoder:
     return module
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("length", [1, 5, 6, 7, 40])
-@pytest.mark.parametrize(("overs", "width"), [(0, 12), (3, 12), (3, 7), (60, 12)])
+@pytest.mark.parametrize(("layers", "length"), [(1, 1), (1, 6), (2, 7), (2, 40)])
+@pytest.mark.parametrize(("overs", "width"), [(0, 12), (3, 7), (60, 12)])
 def test_four_scales_of_a_sequence(layers: int, length: int, overs: int, width: int) -> None:
     summaries = balls(2, overs, width, seed=1)
     with torch.no_grad():

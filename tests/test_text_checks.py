@@ -18,7 +18,7 @@ from attnlens.errors import InputError
 from attnlens.models.seq2seq import BOS, UNK
 from attnlens.text import TextModel, explain_text
 from attnlens.text.checks import Ablations, _at_least, check, claimed
-from attnlens.text.explain import recorded
+from attnlens.text.explain import TextExplanation, recorded
 from attnlens.text.tokens import tokenise
 
 
@@ -45,13 +45,10 @@ def test_a_token_claims_the_fewest_words_that_hold_half(weights: list[float]) ->
     assert held - min(shares[list(chosen)]) < 0.5 + 1e-6
 
 
-def by_hand(
-    model: TextModel, data: dict[str, object], way: str, gone: tuple[int, ...]
-) -> np.ndarray:
+def by_hand(model: TextModel, data: TextExplanation, way: str, gone: tuple[int, ...]) -> np.ndarray:
     """The answer's probabilities without some words, by plain torch and no intervention."""
-    tokens = data["input"]["tokens"]  # type: ignore[index]
-    written = [one["token"] for one in data["output"]["tokens"]]  # type: ignore[index]
-    source = model.numbers([tokens])
+    written = [one.token for one in data.output.tokens]
+    source = model.numbers([data.input.tokens])
     answer = torch.tensor([[BOS, *map(model.target.number, written)]])
     network = model.network
     with torch.no_grad():
@@ -74,59 +71,59 @@ def nats(full: np.ndarray, other: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("way", ["cross-attention", "model"])
 def test_claims_are_what_taking_words_away_by_hand_says(model: TextModel, way: str) -> None:
     data = explain_text(model, sentence())
-    words = len(data["input"]["tokens"])
+    words = len(data.input.tokens)
     full = by_hand(model, data, way, ())
-    told = [claim for claim in data["evidence"] if claim["removed_from"] == way]
-    assert len(told) == len(data["output"]["tokens"]) - 1 == 2
+    told = [claim for claim in data.evidence if claim.removed_from == way]
+    assert len(told) == len(data.output.tokens) - 1 == 2
     compared = 0
     for claim in told:
-        token, size = claim["token"], len(claim["removed"])
-        assert claim["probability"] == pytest.approx(full[token], abs=1e-5)
-        without = by_hand(model, data, way, tuple(claim["removed"]))
-        assert claim["without"] == pytest.approx(without[token], abs=1e-5)
+        token, size = claim.token, len(claim.removed)
+        assert claim.probability == pytest.approx(full[token], abs=1e-5)
+        without = by_hand(model, data, way, tuple(claim.removed))
+        assert claim.without == pytest.approx(without[token], abs=1e-5)
         effect = nats(full, without)[token]
-        assert claim["effect_nats"] == pytest.approx(effect, rel=1e-2, abs=1e-5)
-        assert claim["words"] == [data["input"]["tokens"][place] for place in claim["removed"]]
-        if claim["p"] is None or size > 2:
+        assert claim.effect_nats == pytest.approx(effect, rel=1e-2, abs=1e-5)
+        assert claim.words == tuple(data.input.tokens[place] for place in claim.removed)
+        if claim.p is None or size > 2:
             continue
         sets = list(itertools.combinations(range(words), size))
         effects = [nats(full, by_hand(model, data, way, one))[token] for one in sets]
         as_much = sum(one >= effect * (1 - 1e-3) for one in effects)
-        assert claim["controls"] == len(sets) - 1
-        assert claim["p"] == pytest.approx(as_much / len(sets), abs=1.5 / len(sets))
+        assert claim.controls == len(sets) - 1
+        assert claim.p == pytest.approx(as_much / len(sets), abs=1.5 / len(sets))
         compared += 1
     assert compared
-    q = stats.false_discovery_control([claim["p"] for claim in told if claim["p"] is not None])
-    assert [claim["q"] for claim in told if claim["q"] is not None] == pytest.approx(q, abs=1e-5)
+    q = stats.false_discovery_control([claim.p for claim in told if claim.p is not None])
+    assert [claim.q for claim in told if claim.q is not None] == pytest.approx(q, abs=1e-5)
 
 
 def test_verdicts_follow_from_q_and_size(model: TextModel) -> None:
     verdicts = set()
     for place in range(0, 60, 6):
-        for claim in explain_text(model, sentence(place))["evidence"]:
-            verdicts.add(claim["verdict"])
-            if claim["verdict"] == "supported":
-                assert claim["q"] <= 0.05
-                assert claim["points"] < 0
-                assert claim["reason"] is None
+        for claim in explain_text(model, sentence(place)).evidence:
+            verdicts.add(claim.verdict)
+            if claim.verdict == "supported":
+                assert claim.q <= 0.05
+                assert claim.points < 0
+                assert claim.reason is None
             else:
-                assert claim["reason"]
+                assert claim.reason
     assert "supported" in verdicts
 
 
 def test_too_few_words_make_no_claim(model: TextModel) -> None:
     data = explain_text(model, "take the red box")
-    single = [claim for claim in data["evidence"] if len(claim["removed"]) == 1]
-    assert {(claim["verdict"], claim["p"]) for claim in single} <= {(None, None)}
-    for claim in data["evidence"]:
-        if claim["p"] is None:
-            assert claim["reason"].startswith(("too few other words", "it looks at them"))
+    single = [claim for claim in data.evidence if len(claim.removed) == 1]
+    assert {(claim.verdict, claim.p) for claim in single} <= {(None, None)}
+    for claim in data.evidence:
+        if claim.p is None:
+            assert claim.reason.startswith(("too few other words", "it looks at them"))
     for text in ("red", "?"):
-        lone = explain_text(model, text)["evidence"]
-        assert {claim["reason"] for claim in lone} <= {"too few other words to compare with"}
+        lone = explain_text(model, text).evidence
+        assert {claim.reason for claim in lone} <= {"too few other words to compare with"}
     bare = explain_text(model, "take the red box", evidence=False)
-    assert bare["evidence"] == []
-    assert bare["output"] == data["output"]
+    assert bare.evidence == ()
+    assert bare.output == data.output
 
 
 def test_the_joint_chance_is_that_of_a_sum_of_trials() -> None:
@@ -141,17 +138,17 @@ def test_the_joint_chance_is_that_of_a_sum_of_trials() -> None:
 
 def test_an_answer_is_told_whole(model: TextModel) -> None:
     data = explain_text(model, sentence().replace("Please", "Abracadabra").replace("one", "zyx"))
-    assert "zyx" in data["input"]["unknown"]
-    assert data["output"]["complete"]
-    assert data["output"]["tokens"][-1]["token"] == "<eos>"
-    for token in data["output"]["tokens"]:
-        assert sum(token["cross_attention"]) == pytest.approx(1, abs=1e-4)
-        assert len(token["cross_attention"]) == len(data["input"]["tokens"])
-        others = [one["probability"] for one in token["runners_up"]]
+    assert "zyx" in data.input.unknown
+    assert data.output.complete
+    assert data.output.tokens[-1].token == "<eos>"
+    for token in data.output.tokens:
+        assert sum(token.cross_attention) == pytest.approx(1, abs=1e-4)
+        assert len(token.cross_attention) == len(data.input.tokens)
+        others = [one.probability for one in token.runners_up]
         assert len(others) == 3
         assert others == sorted(others, reverse=True)
-        assert token["token"] not in [one["token"] for one in token["runners_up"]]
-        assert token["probability"] + sum(others) <= 1 + 1e-5
+        assert token.token not in [one.token for one in token.runners_up]
+        assert token.probability + sum(others) <= 1 + 1e-5
     for text, problem in (("", "is empty"), (" \n", "is empty"), ("x " * 99, "has 99 tokens")):
         with pytest.raises(InputError, match=problem):
             explain_text(model, text)
@@ -168,9 +165,7 @@ def test_a_recording_has_three_kinds_with_words_on_them(model: TextModel, tmp_pa
     recording.save(tmp_path / "answer.safetensors")
     again = attnlens.load_recording(tmp_path / "answer.safetensors")
     mean = again["decoder.0.cross_attention"].weights[0].mean(0)
-    told = [
-        token["cross_attention"] for token in explain_text(model, sentence())["output"]["tokens"]
-    ]
+    told = [token.cross_attention for token in explain_text(model, sentence()).output.tokens]
     assert mean.tolist() == pytest.approx(np.array(told), abs=1e-6)
     assert not again["decoder.0.self_attention"].weights.triu(1).any()
 
@@ -184,15 +179,16 @@ def test_words_drawn_at_random_are_seldom_supported(model: TextModel) -> None:
         source = model.numbers([tokens])
         written = model.network.written(source).tokens
         answer = torch.cat((torch.full((1, 1), BOS), written), 1)
+        words = ["?"] * (answer.shape[1] - 2)
         attention = np.full((answer.shape[1] - 1, len(tokens)), 0.01)
         for row in attention:
             row[random.integers(len(tokens))] = 1
         attention /= attention.sum(1, keepdims=True)
         ablations = Ablations(model.network, source, answer)
-        for claim in check(ablations, "model", attention, answer.shape[1] - 2).claims:
-            if claim["p"] is not None:
-                p_values.append(claim["p"])
-                verdicts.append(claim["verdict"])
+        for claim in check(ablations, "model", attention, tokens, words).claims:
+            if claim.p is not None:
+                p_values.append(claim.p)
+                verdicts.append(claim.verdict)
     assert len(p_values) >= 40
     assert np.mean(np.array(p_values) <= 0.1) < 0.2
     assert 0.4 < np.mean(p_values) < 0.75

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import subprocess
 import sys
@@ -13,15 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_line import Here, clean_environment
+from command_line import clean_environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attnlens
 from attnlens.errors import CheckpointError
-from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.tiny import TinyTransformer, load_tiny, save_tiny
-from attnlens.training.tiny import accuracy, answers, partners, train_tiny
+from attnlens.models.tiny_training import accuracy, answers, partners, train_tiny
 
 EXACT = 1e-6
 Array = np.ndarray[Any, Any]
@@ -143,7 +141,7 @@ def test_training_is_the_same_for_the_same_seed_and_learns() -> None:
 
 def test_the_command_trains_writes_and_tells(tmp_path: Path) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "attnlens.training.tiny", *words]
+        command = [sys.executable, "-m", "attnlens.models.tiny_training", *words]
         environment = clean_environment(OMP_NUM_THREADS="1")
         return subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -172,21 +170,3 @@ def test_a_checkpoint_is_read_back_and_a_damaged_one_refused(tmp_path: Path) -> 
     path.write_bytes(path.read_bytes().replace(b'\\"d_ff\\": 11', b'\\"d_ff\\": 12'))
     with pytest.raises(CheckpointError, match="is damaged"):
         load_tiny(path)
-
-
-def test_it_is_recorded_saved_and_viewed(attnlens_here: Here, tiny: TinyTransformer) -> None:
-    with attnlens.record(tiny) as recording:
-        tiny(torch.tensor([[3, 6, 4, 4, 5]]))
-    recording.save("tiny.safetensors")
-    assert "attention" in attnlens_here.good("view", "tiny.safetensors", "--text")
-    told = json.loads(attnlens_here.good("view", "tiny.safetensors", "--json"))
-    assert told["sites"][0]["site"] == "attention"
-
-
-def test_the_steps_of_attention_are_those_of_its_cached_form() -> None:
-    torch.manual_seed(2)
-    layer = MultiHeadAttention(6, 3, causal=True)
-    x = torch.randn(1, 4, 6)
-    keys, values = layer.keys_and_values(x)
-    torch.testing.assert_close(layer.attend(x, keys, values), layer(x), atol=EXACT, rtol=0)
-    torch.testing.assert_close(layer.attend(x[:, 3:], keys, values), layer(x)[:, 3:])

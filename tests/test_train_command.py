@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from command_line import Here
 
-from attnlens.cricket.trained import load_predictor
+from attnlens.cricket.model.temporal import HEADS
+from attnlens.cricket.model.trained import load_predictor
+from attnlens.cricket.training.curves import write_curves
+from attnlens.cricket.training.settings import PREDICTOR, recipe_and_sizes
 from attnlens.errors import InputError
-from attnlens.models.temporal import HEADS
-from attnlens.training.curves import write_curves
-from attnlens.training.settings import recipe_and_sizes
 
 
 def matches(here: Here, count: int = 4) -> str:
@@ -50,7 +50,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs, innings"),
+        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs"),
         (("--set", "dropout"), "a setting is NAME=VALUE"),
         (("--set", "dropout=high"), "'high' is not a number, true, false or null"),
         (("--set", "dropout=1.5"), "dropout is between 0 and 0.9999"),
@@ -145,17 +145,20 @@ def test_settings_may_come_from_a_file(attnlens_here: Here) -> None:
     Path("attnlens.toml").write_text('set = "dropout=2"\n', encoding="utf-8")
     attnlens_here.patch.setenv("ATTNLENS_TEACHER", "nobody.safetensors")
     told = attnlens_here("train", source, "--out", "mine").err
-    assert told == "attnlens: --set dropout=2: dropout is between 0 and 0.9999\n"
+    complaint = "attnlens: --set dropout=2: dropout is between 0 and 0.9999\n"
+    assert told == f"attnlens: ./attnlens.toml sets set\n{complaint}"
     told = attnlens_here("train", source, "--out", "mine", "--set", "dropout=0.1").err
     assert told.startswith("attnlens: nobody.safetensors: no such checkpoint; ")
 
 
 def test_settings_and_options_mean_the_same() -> None:
-    recipe, sizes = recipe_and_sizes(["epochs=3", "hidden_dim=24", "null=-1"], {"seed": 9})
+    recipe, sizes = recipe_and_sizes(
+        PREDICTOR, ["epochs=3", "hidden_dim=24", "null=-1"], {"seed": 9}
+    )
     assert (recipe.epochs, recipe.seed) == (3, 9)
     assert sizes == {"hidden_dim": 24, "null": -1}
     # An option is stronger than a word.
-    assert recipe_and_sizes(["seed=4"], {"seed": 9})[0].seed == 9
+    assert recipe_and_sizes(PREDICTOR, ["seed=4"], {"seed": 9})[0].seed == 9
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])

@@ -12,27 +12,28 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import arrays_of, small_predictor
+from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.cricket.batch import training_batch
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.simulate import simulate_match
-from attnlens.errors import CheckpointError
-from attnlens.models.predictor import KNOWLEDGE, FullModel
-from attnlens.training.dataset import fit_base, outcome_tables, rate_and_encode
-from attnlens.training.earned import earned_names
-from attnlens.training.fit import (
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.held_out import EncodedInnings
+from attnlens.cricket.training.course import Average, decay_groups
+from attnlens.cricket.training.dataset import fit_base, outcome_tables, rate_and_encode
+from attnlens.cricket.training.fit import (
+    InningsLessons,
     Recipe,
     cricket_sizes,
     fit,
     hide_and_forget,
-    length_batches,
     log_loss,
 )
-from attnlens.training.running import Average, decay_groups
+from attnlens.cricket.training.run import earned_names
+from attnlens.errors import CheckpointError
 
 PREDICTOR = small_predictor(matches=5)
-INNINGS = [arrays_of(PREDICTOR, simulate_match(seed), side) for seed in range(4) for side in (1, 2)]
+INNINGS = [arrays_of(PREDICTOR, simulated(seed), side) for seed in range(4) for side in (1, 2)]
 RECIPE = Recipe(epochs=2, innings=4, warm_up=2, average=0.5, hide_some=0.5, forget=0.3)
 SIZES = cricket_sizes(12)
 PRIOR = PREDICTOR.base.everything
@@ -140,7 +141,6 @@ def test_log_loss_is_per_ball_and_leaves_padding_out() -> None:
         total -= float(np.log(chances[np.arange(len(arrays)), arrays.outcome]).sum())
         count += len(arrays)
     assert log_loss(model, INNINGS[:3]) == pytest.approx(total / count, abs=1e-5)
-    assert log_loss(model, INNINGS[:3], size=2) == pytest.approx(total / count, abs=1e-5)
 
 
 @settings(max_examples=30, deadline=None)
@@ -207,7 +207,8 @@ def test_knowledge_is_forgotten_as_often_as_the_recipe_says() -> None:
 
 
 def test_batches_hold_every_innings_once() -> None:
-    batches = length_batches(INNINGS, 3, np.random.default_rng(1))
+    lessons = InningsLessons([(one, None) for one in INNINGS], [], recipe=Recipe(innings=3))
+    batches = lessons.batches(np.random.default_rng(1))
     assert sorted(row for batch in batches for row in batch) == list(range(8))
     assert [len(batch) for batch in sorted(batches, key=len)] == [2, 3, 3]
 
@@ -269,7 +270,10 @@ def test_the_base_model_expects_better_than_the_shares() -> None:
 
 def test_a_model_that_was_not_trained_earns_no_names() -> None:
     match = simulate_match(4)
-    sample = [(match, side, arrays_of(PREDICTOR, match, side.number)) for side in match.innings]
+    sample = [
+        EncodedInnings(match, side, arrays_of(PREDICTOR, match, side.number))
+        for side in match.innings
+    ]
     names = earned_names(PREDICTOR, sample, balls=2, seed=1)
     assert {scale: len(found) for scale, found in names.items()} == {
         "micro": 2,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import os
 import subprocess
 import sys
@@ -12,22 +11,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_predictors import arrays_of, small_predictor, with_delivery
+from small_predictors import arrays_of, simulated, small_predictor, with_delivery
 
-from attnlens.cricket.batch import training_batch
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.ratings import Ratings
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import load_predictor, save_predictor
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.trained import load_predictor, save_predictor
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.study.held_out import EncodedInnings
+from attnlens.cricket.training import teachers
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
+from attnlens.cricket.training.teachers import TREES, asked, check_teachers, question_of, teach
 from attnlens.errors import AttnlensError, CheckpointError
-from attnlens.training import teachers
-from attnlens.training.dataset import TrainingInnings, fit_base, rate_and_encode
-from attnlens.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
-from attnlens.training.teachers import TREES, asked, check_teachers, question_of, teach
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
-INNINGS = [arrays_of(PREDICTOR, simulate_match(seed), side) for seed in range(4) for side in (1, 2)]
+INNINGS = [arrays_of(PREDICTOR, simulated(seed), side) for seed in range(4) for side in (1, 2)]
 RECIPE = Recipe(epochs=3, innings=4, warm_up=2, average=0.5, hide_some=0.2, forget=0.1)
 SIZES = cricket_sizes(12)
 PRIOR = PREDICTOR.base.everything
@@ -46,7 +46,7 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
         generator.dirichlet(np.ones(len(OUTCOMES)), len(one)).astype(np.float32) for one in arrays
     ]
     with torch.no_grad():
-        loss = loss_of(model, batch, outcome, taught_by(said, [0, 1], outcome.shape[1]), 0.3)
+        loss = loss_of(model, batch, outcome, taught_by(said, outcome.shape[1]), 0.3)
         logs = [model(training_batch([one])[0])[0].log_softmax(-1).double() for one in arrays]
     by_hand = 0.0
     for log, one, told in zip(logs, arrays, said, strict=True):
@@ -124,26 +124,19 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def season() -> tuple[list, list[TrainingInnings]]:
+def season() -> tuple[list, list[EncodedInnings]]:
     matches = [simulate_match(seed) for seed in range(12)]
     base = fit_base(matches, seed=5)
     return matches, rate_and_encode(matches, base, Ratings())
 
 
 def test_trees_are_asked_about_matches_they_did_not_see(
-    season: tuple[list, list[TrainingInnings]], tmp_path: Path
+    season: tuple[list, list[EncodedInnings]], tmp_path: Path
 ) -> None:
     pytest.importorskip("lightgbm")
-    matches, innings = season
+    learning = season[1][:16]
     keep = tmp_path / "said"
-    reports: list[str] = []
-    chosen = {one.match_id for one in innings[:16]}
-
-    def learns(one: TrainingInnings) -> bool:
-        return one.match_id in chosen
-
-    told = teach([TREES], matches, innings, learns, seed=5, keep=keep, report=reports.append)
-    learning = [one for one in innings if learns(one)]
+    told = teach([TREES], learning, seed=5, keep=keep)
     assert [len(one) for one in told] == [len(one.arrays) for one in learning]
     stacked = np.concatenate(told)
     np.testing.assert_allclose(stacked.sum(-1), 1, atol=1e-5)
@@ -152,12 +145,11 @@ def test_trees_are_asked_about_matches_they_did_not_see(
     assert -np.log(stacked[np.arange(len(outcome)), outcome]).mean() > 1.2
     # What was kept is taken for the same question and not for another one.
     before = keep.stat().st_mtime_ns
-    again = teach([TREES], matches, innings, learns, seed=5, keep=keep)
+    again = teach([TREES], learning, seed=5, keep=keep)
     assert all(np.array_equal(one, other) for one, other in zip(told, again, strict=True))
     assert keep.stat().st_mtime_ns == before
-    assert keep.stat().st_mtime_ns == before
     said: list[str] = []
-    teach([TREES], matches, innings, learns, seed=6, keep=keep, report=said.append)
+    teach([TREES], learning, seed=6, keep=keep, report=said.append)
     line = f"{keep} answers another question (matches, settings or versions): asking anew"
     assert said[:2] == [line, f"asking the teacher {TREES}"]
     assert keep.stat().st_mtime_ns > before
@@ -165,29 +157,28 @@ def test_trees_are_asked_about_matches_they_did_not_see(
     with pytest.raises(CheckpointError, match="is not what a teacher said; remove it"):
         check_teachers([TREES], keep)
     with pytest.raises(CheckpointError, match="is not what a teacher said; remove it"):
-        teach([TREES], matches, innings, learns, seed=5, keep=keep)
+        teach([TREES], learning, seed=5, keep=keep)
 
 
 def test_a_question_is_another_with_other_balls_dates_seeds_and_versions(
-    season: tuple[list, list[TrainingInnings]], monkeypatch: pytest.MonkeyPatch
+    season: tuple[list, list[EncodedInnings]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("lightgbm")
     matches, innings = season
-    last = innings[15].date
 
-    def question(played: list, seed: int = 5, until: datetime.date = last) -> str:
-        return question_of([TREES], played, innings, lambda one: one.date <= until, seed=seed)
+    def question(played: list, seed: int = 5, count: int = 16) -> str:
+        by_id = {match.match_id: match for match in played}
+        chosen = [dataclasses.replace(one, match=by_id[one.match_id]) for one in innings[:count]]
+        return question_of([TREES], chosen, seed=seed)
 
     first = question(matches)
     assert question(matches) == first
-    # A later match is no part of it: no feature may look ahead.
-    assert question([*matches[:-1], with_delivery(matches[-1], 1, 5, runs_total=5)]) == first
     bowler = matches[0].innings[0].deliveries[9].batter
     others = [
         question([with_delivery(matches[0], 1, 5, bowler=bowler), *matches[1:]]),
         question([with_delivery(matches[0], 1, 5, runs_total=5), *matches[1:]]),
         question(matches, seed=6),
-        question(matches, until=innings[13].date),
+        question(matches, count=14),
     ]
     monkeypatch.setattr(teachers, "version", lambda _: "0.0")  # of LightGBM
     others.append(question(matches))
@@ -201,16 +192,16 @@ def test_a_question_is_another_with_other_balls_dates_seeds_and_versions(
 
 
 def test_a_checkpoint_can_teach_and_several_teachers_are_averaged(
-    season: tuple[list, list[TrainingInnings]], tmp_path: Path
+    season: tuple[list, list[EncodedInnings]], tmp_path: Path
 ) -> None:
-    matches, innings = season
+    innings = season[1]
     paths = []
     for seed in (3, 4):
         paths.append(str(tmp_path / f"{seed}.safetensors"))
         save_predictor(paths[-1], small_predictor(seed=seed, matches=3))
 
     def said(names: list[str]) -> np.ndarray:
-        return np.concatenate(teach(names, matches, innings[:4], lambda _: True, seed=5))
+        return np.concatenate(teach(names, innings[:4], seed=5))
 
     both = said(paths)
     np.testing.assert_allclose(both, (said(paths[:1]) + said(paths[1:])) / 2, atol=1e-6)
@@ -228,8 +219,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import torch
 from test_training_taught import INNINGS, PRIOR, RECIPE, SIZES
-from attnlens.training.fit import fit
-from attnlens.training.processes import processes
+from attnlens.cricket.training.fit import fit
+from attnlens.cricket.training.processes import processes
 torch.set_num_threads(1)
 among = processes()
 import dataclasses
@@ -246,19 +237,19 @@ TAUGHT = """
 import sys
 from pathlib import Path
 import torch
-from attnlens.cricket.ratings import Ratings
-from attnlens.cricket.simulate import simulate_match
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import AttnlensError
-from attnlens.training.dataset import fit_base, rate_and_encode
-from attnlens.training.processes import processes
-from attnlens.training.teachers import TREES, teach
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.processes import processes
+from attnlens.cricket.training.teachers import TREES, teach
 torch.set_num_threads(1)
 among = processes()
 matches = [simulate_match(seed) for seed in range(6)]
 innings = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())
 said = []
 def ask(keep):
-    return teach([TREES], matches, innings, lambda _: True, seed=5, keep=keep,
+    return teach([TREES], innings, seed=5, keep=keep,
                  report=said.append, among=among)
 keep = Path(sys.argv[1]).with_name("kept")
 told = ask(keep)

@@ -31,11 +31,12 @@ from recording_cases import (
 
 from attnlens.analysis import entropy, entropy_bounds
 from attnlens.analysis.views import maps_data
-from attnlens.axes import Axis
 from attnlens.errors import InputError
-from attnlens.lazy import LazyAttention
-from attnlens.records import AttentionRecord, Recording
-from attnlens.render.recording_html import STRONGEST, render_page, unpacked_map
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.show.recording_html import STRONGEST, render_recording_page, unpacked_map
 
 WHOLE = lazy_attention().weights().double().numpy()
 HOSTILE = (
@@ -111,15 +112,15 @@ def packed_of(record: AttentionRecord) -> list[dict[str, Any]]:
     shape = len(told["rows"]), len(told["columns"])
     maps = []
     for one in told["maps"]:
-        cells, low, high, places, paid = unpacked_map(one["packed"], *shape)
+        found = unpacked_map(one["packed"], *shape)
         maps.append(
             {
                 "lead": one["lead"],
-                "cells": np.array(cells).reshape(shape) / 65535 * one["top"],
-                "low": np.array(low),
-                "high": np.array(high),
-                "places": np.array(places).reshape(shape[0], STRONGEST, 2),
-                "paid": np.array(paid).reshape(shape[0], STRONGEST),
+                "cells": np.array(found.cells).reshape(shape) / 65535 * one["top"],
+                "low": np.array(found.low),
+                "high": np.array(found.high),
+                "places": np.array(found.places).reshape(shape[0], STRONGEST, 2),
+                "paid": np.array(found.paid).reshape(shape[0], STRONGEST),
                 "notes": told["notes"],
                 "told": told,
             }
@@ -173,7 +174,7 @@ def test_a_large_map_is_made_of_the_largest_of_each_block() -> None:
         ]
         assert one["told"]["rows"][1] == "3 … 5"
         assert one["told"]["rows"][-1] == "1098 … 1099"
-    page = render_page(maps_data(Recording([record])), name="big")
+    page = render_recording_page(maps_data(Recording([record])), name="big")
     assert "1100 by 700 cells are shown as 367 by 350" in page
 
 
@@ -199,7 +200,7 @@ def test_weights_that_are_no_shares_are_shown_as_nothing_and_told() -> None:
     (one,) = packed_of(record)
     np.testing.assert_allclose(one["cells"], [[0.5, 0, 0], [0.25, 0, 3.0]], atol=1e-4)
     assert one["notes"] == ["weights that are negative or no numbers are shown as 0"]
-    assert render_page(maps_data(Recording([record])), name="odd")
+    assert render_recording_page(maps_data(Recording([record])), name="odd")
 
 
 def hostile_recording() -> Recording:
@@ -252,7 +253,7 @@ NODE = shutil.which("node")
 def test_the_script_shows_every_site(tmp_path: Path, kind: str) -> None:
     recording = every_kind() if kind == "every kind" else hostile_recording()
     path = tmp_path / "page.html"
-    path.write_text(render_page(maps_data(recording), name="r"), encoding="utf-8")
+    path.write_text(render_recording_page(maps_data(recording), name="r"), encoding="utf-8")
     done = subprocess.run(
         [str(NODE), str(Path(__file__).with_name("view_page.js")), str(path)],
         capture_output=True,

@@ -11,26 +11,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import arrays_of, probabilities, small_predictor, with_delivery
+from numerics import near_effect
+from small_predictors import arrays_of, probabilities, simulated, small_predictor, with_delivery
 
-from attnlens.cricket.batch import window_batch
-from attnlens.cricket.match import Facts, Match, Player
-from attnlens.cricket.naming import BallReference, find_ball
-from attnlens.cricket.outcomes import OUTCOMES
-from attnlens.cricket.people import person_called
-from attnlens.cricket.question import Question
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.match import Facts, Match, Player
+from attnlens.cricket.match.naming import BallReference, find_ball
+from attnlens.cricket.model.batch import window_batch
+from attnlens.cricket.model.people import person_called
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.retelling import possible, retold
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import TrainedPredictor
-from attnlens.cricket.what_if import what_if
-from attnlens.errors import BallNotFoundError, InputError
-from attnlens.explanation.facts import resolve
-from attnlens.explanation.what_if_types import WhatIf
-from attnlens.render.canvas import display_width
-from attnlens.render.what_if import render_what_if
+from attnlens.cricket.whatif.question import Question
+from attnlens.cricket.whatif.retelling import possible, retold
+from attnlens.cricket.whatif.types import WhatIf
+from attnlens.cricket.whatif.what_if import what_if
+from attnlens.cricket.words.facts import resolve
+from attnlens.errors import InputError
+from attnlens.show.canvas import display_width
 
-MATCH = simulate_match(4)
+MATCH = simulated(4)
 CLOSE = 2e-6
 """Figures have six decimals."""
 
@@ -44,10 +44,9 @@ def ask(predictor: TrainedPredictor, ball: int | str, match: Match = MATCH, **as
     """An answer, checked as a document on the way."""
     if "changes" in asked:
         asked["balls"] = tuple((str(k), str(v)) for k, v in asked.pop("changes").items())
-    data = what_if(match, find_ball(match, ball), predictor, Question(**asked))
-    answer = WhatIf.from_dict(data)
-    assert answer.to_dict() == data
+    answer = what_if(match, find_ball(match, ball), predictor, Question(**asked))
     assert WhatIf.from_json(answer.to_json()) == answer
+    data = answer.to_dict()
     check_words(data)
     return data
 
@@ -140,7 +139,7 @@ def test_each_part_is_what_its_own_match_says(
     assert points(parts["scoreboard"]) == pytest.approx(100 * (scoreboard - was), abs=100 * CLOSE)
     assert column(answer, "after") == pytest.approx(after, abs=CLOSE)
     nats = float((was * np.log(was / attention)).sum())
-    assert parts["attention"]["effect_nats"] == pytest.approx(nats, abs=1e-8)
+    near_effect(parts["attention"]["effect_nats"], nats)
     total = sum(points(parts[name]) for name in ("attention", "scoreboard", "together"))
     assert total == pytest.approx(column(answer, "points"), abs=5e-6)
     assert np.abs(points(parts["attention"])).max() > 0
@@ -401,13 +400,14 @@ def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor) -> None:
         ask(predictor, current.index, changes={"last": "1"}, batter=last.non_striker.name)
 
 
-@pytest.mark.parametrize("width", [40, 61, 100, 200])
+@pytest.mark.parametrize("width", [40, 200])
 @pytest.mark.parametrize("unicode", [True, False])
 def test_the_page_keeps_its_width_and_shows_no_escape(
     predictor: TrainedPredictor, width: int, unicode: bool
 ) -> None:
     data = ask(predictor, 60, changes={"last": "W"}, batter="Ev\x1b[31mil \u202eName", unseen=True)
-    page = render_what_if(data, width=width, color=False, unicode=unicode)
+    answer = WhatIf.from_dict(data)
+    page = render_what_if(answer, width=width, color=False, unicode=unicode)
     assert max(display_width(line) for line in page.splitlines()) <= min(width, 100)
     assert "\x1b" not in page
     assert "\u202e" not in page
@@ -416,19 +416,16 @@ def test_the_page_keeps_its_width_and_shows_no_escape(
     assert "what if" in page
     for heading in ("expected", "came", "attention", "scoreboard"):
         assert heading in page
-    coloured = render_what_if(data, width=width, color=True, unicode=unicode)
+    coloured = render_what_if(answer, width=width, color=True, unicode=unicode)
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == page
 
 
 def test_an_answer_is_closed_and_checked(predictor: TrainedPredictor) -> None:
     data = ask(predictor, 30, changes={"last": MATCH.innings[0].deliveries[28].outcome})
-    with pytest.raises(InputError, match="/extra"):
+    with pytest.raises(InputError, match="not an answer to a what-if: /extra"):
         WhatIf.from_dict({**data, "extra": 1})
     with pytest.raises(InputError, match="outcomes"):
         WhatIf.from_dict({**data, "outcomes": data["outcomes"][:-1]})
-    with pytest.raises(InputError, match="not an answer"):
-        WhatIf.from_json("{")
-    assert [entry["outcome"] for entry in data["outcomes"]] == list(OUTCOMES)
 
 
 def test_penalty_runs_stay(predictor: TrainedPredictor) -> None:

@@ -12,9 +12,8 @@ import pytest
 from command_line import REPOSITORY, Here, run_process
 
 import attnlens
-from attnlens.cricket.json_writer import write_json
-from attnlens.cricket.simulate import simulate_match
-from attnlens.errors import AttnlensError
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
 
 ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
 
@@ -63,16 +62,6 @@ def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
     assert max(map(len, narrow.splitlines())) <= 44
 
 
-def test_set_says_the_same_as_the_options(attnlens_here: Here, sample_match_path: Path) -> None:
-    options = ("--bowler", "Velladurai", "--change", "45=0", "--wicket-last-ball")
-    settings = ("bowler=Velladurai", "ball:45=0", "last=W")
-    same = [word for setting in settings for word in ("--set", setting)]
-    one = answered(attnlens_here, sample_match_path, "--ball", "47", *options)
-    two = answered(attnlens_here, sample_match_path, "--ball", "47", *same)
-    assert one == two
-    assert one["parts"]["balls"] == [45, 46]
-
-
 def test_settings_may_hold_a_change(attnlens_here: Here, sample_match_path: Path) -> None:
     attnlens_here.patch.setenv("ATTNLENS_CHANGE", "45=2")
     data = answered(attnlens_here, sample_match_path, "--ball", "47")
@@ -87,17 +76,9 @@ def test_settings_may_hold_a_change(attnlens_here: Here, sample_match_path: Path
         ((), "say which ball"),
         (("--ball", "47"), "nothing is asked to be different; give --bowler"),
         (("--ball", "470", "--target", "9"), "there is no delivery 470"),
-        (("--ball", "47", "--change", "45=9"), "'9' is no outcome"),
-        (("--ball", "47", "--change", "45"), "no change of a ball; write BALL=OUTCOME"),
         (("--ball", "47", "--change", "45=1"), "would be at each other's ends"),
-        (("--ball", "47", "--change", "50=1"), "comes after it"),
-        (("--ball", "47", "--change", "500=1"), "there is no delivery 500"),
-        (("--ball", "47", "--target", "150"), "innings 1 chases nothing"),
         (("--ball", "47", "--bowler", "No Such Man"), "--unseen"),
         (("--ball", "47", "--bowler", "Anselm Duvivier-Oke"), "plays for Copperfield Comets"),
-        (("--ball", "47", "--set", "umpire=X"), "is not understood"),
-        (("--ball", "1", "--wicket-last-ball"), "no ball was bowled before the first"),
-        (("--ball", "2:60", "--target", "3"), "the target was reached"),
         (("--ball", "47", "--target", "9", "--out", "none/here"), "its folder does not exist"),
     ],
 )
@@ -110,22 +91,6 @@ def test_what_cannot_be_asked_is_said_in_one_line(
     assert answer.err.count("\n") == 1
     assert said in answer.err
     assert attnlens_here.files() == []
-
-
-def test_python_refuses_the_same(sample_match_path: Path) -> None:
-    with pytest.raises(AttnlensError, match="nothing is asked"):
-        attnlens.what_if(sample_match_path, ball=47)
-    with pytest.raises(AttnlensError, match="each other's ends"):
-        attnlens.what_if(sample_match_path, ball=47, changes={"6.6": 1, 44: 1})
-
-
-def test_out_is_written_whole(attnlens_here: Here, sample_match_path: Path) -> None:
-    asked = ("whatif", sample_match_path, "--ball", "47", "--change", "last=4", "--json")
-    said = attnlens_here.good(*asked, "--out", "answer.json")
-    assert said == ""
-    assert attnlens_here.files() == ["answer.json"]
-    text = (attnlens_here.folder / "answer.json").read_text(encoding="utf-8")
-    assert text == attnlens_here.good(*asked)
 
 
 def test_a_label_that_television_counts_otherwise_is_pointed_out(
@@ -153,10 +118,10 @@ def test_other_checkpoints_and_ratings_of_the_day(
     history = attnlens_here.folder / "history"
     history.mkdir()
     for seed in (1, 2, 3):
-        write_json(simulate_match(seed), history / f"{seed}.json")
+        write_match(simulate_match(seed), history / f"{seed}.json")
     later = simulate_match(4)
     path = f"{later.match_id}.json"
-    write_json(later, path)
+    write_match(later, path)
     bowler = later.innings[0].deliveries[0].bowler.name
     asked = ("--ball", "20", "--bowler", bowler)
     plain = answered(attnlens_here, path, *asked)

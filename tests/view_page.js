@@ -47,7 +47,7 @@ globalThis.document = {
   querySelectorAll: (which) => byId.sites.find((one) => (which.endsWith("button") ? one.name === "button" : one.name === "td")),
 };
 globalThis.window = globalThis;
-globalThis.getComputedStyle = () => ({ getPropertyValue: () => " #ffffff #7fb5da #08306b" });
+globalThis.getComputedStyle = () => ({ getPropertyValue: (name) => ({ "--ramp0": " #ffffff", "--ramp4": "#08306b" })[name] || "#7fb5da" });
 
 const one = (test) => byId.view.find(test)[0];
 const said = () => ({

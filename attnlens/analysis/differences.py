@@ -1,7 +1,7 @@
 """How attention differs between two recordings: before and after, one model and another.
 
 Records are set side by side by site and call, and their cells by label, so that two recordings
-whose balls or words stand in another order are still compared like with like. What does not
+whose words stand in another order are still compared like with like. What does not
 align is refused, never compared by position in silence. A difference says that attention moved,
 not that the prediction did.
 """
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlens.analysis.focus import Floats, as_floats, joined, nats_of, query_blocks
-from attnlens.axes import Axis
+from attnlens.analysis.focus import as_floats, joined, nats_of, query_blocks
+from attnlens.arrays import Floats
 from attnlens.errors import InputError
-from attnlens.records import AttentionRecord, Recording
-from attnlens.selection import names_of
+from attnlens.recording.axes import Axis
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Difference:
                     was, now = float(before.ravel()[flat]), float(after.ravel()[flat])
                     best.append((-float(change[flat]), tuple(place), was, now))
             best = sorted(best)[:count]
-        names = [names_of(self.first, place) for place in range(len(self.first.axes))]
+        names = [self.first.names(place) for place in range(len(self.first.axes))]
         return tuple(
             Moved(
                 tuple(
@@ -179,8 +180,10 @@ def aligned(first: AttentionRecord, second: AttentionRecord) -> AttentionRecord:
         raise InputError(f"{place}: axes ({names[0]}) and ({names[1]}) do not align")
     for number, axis in enumerate(first.axes):
         labelled = axis.labels is not None and second.axes[number].labels is not None
-        name_of = names_of if labelled else _numbers_of
-        one, other = name_of(first, number), name_of(second, number)
+        one, other = (
+            record.names(number) if labelled else _numbers_of(record, number)
+            for record in (first, second)
+        )
         if one == other:
             continue
         if sorted(one) != sorted(other) or len(set(one)) < len(one):
@@ -196,7 +199,7 @@ def _numbers_of(record: AttentionRecord, number: int) -> tuple[str, ...]:
     """What positions are called where labels are left aside."""
     plain = Axis(record.axes[number].name)
     axes = (*record.axes[:number], plain, *record.axes[number + 1 :])
-    return names_of(record.replaced(axes=axes), number)
+    return record.replaced(axes=axes).names(number)
 
 
 def _apart(name: str, one: Sequence[str], other: Sequence[str]) -> str:

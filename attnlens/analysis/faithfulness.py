@@ -23,14 +23,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnlens.analysis.scores import Bootstrap
-from attnlens.analysis.verdicts import divergence
+from attnlens.analysis.scores import Bootstrap, divergence
+from attnlens.arrays import Flags, Floats, Integers
 
-Floats = NDArray[np.float64]
-Masks = NDArray[np.bool_]
-Integers = NDArray[np.int64]
+Masks = Flags
 Predict = Callable[[Masks], Floats]
 
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
@@ -101,6 +98,29 @@ def partial_spearman(scores: Floats, effects: Floats, given: Floats) -> float:
     if left < SMALLEST:
         return 0.0
     return float(np.clip((both - first * second) / np.sqrt(left), -1.0, 1.0))
+
+
+def auc(scores: Floats, positive: Flags) -> float | None:
+    """How often a positive scores above one that is not; equal scores count half.
+
+    1 is perfect, 0.5 is chance.
+
+    Args:
+        scores: ``(n,)``, the higher the more.
+        positive: which of them are, ``(n,)``.
+
+    Returns:
+        ``None`` where there are none of one kind.
+
+    Reference:
+        Mann & Whitney 1947; Hanley & McNeil 1982.
+    """
+    hits = int(positive.sum())
+    misses = len(positive) - hits
+    if not hits or not misses:
+        return None
+    above = float(ranks(scores)[positive].sum()) - hits * (hits + 1) / 2
+    return above / (hits * misses)
 
 
 def log_odds(chances: Floats, outcome: int) -> Floats:

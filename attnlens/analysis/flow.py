@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnlens.analysis.focus import Floats, Integers, Numbers, as_floats, weights_of
+from attnlens.analysis.focus import Numbers, as_floats, weights_of
+from attnlens.arrays import Floats, Integers
 from attnlens.errors import InputError
 
 

@@ -17,12 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnlens.arrays import Flags, Floats, Integers
 from attnlens.errors import InputError
-from attnlens.records import AttentionRecord
+from attnlens.recording.record import AttentionRecord
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Numbers = Tensor | NDArray[np.generic] | AttentionRecord
 """What the functions take: a record, a tensor of any kind and device, or an array."""
 

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from attnlens.arrays import Flags, Floats
 
 RESAMPLES: Final = 1000
 LEVEL: Final = 95.0
@@ -36,7 +35,7 @@ class Estimates:
 class Bootstrap:
     """Means and ratios over rows, with intervals from resampling whole groups of rows.
 
-    Balls of one match are not independent, so matches are drawn, not balls. The same
+    Rows of one group are not independent, so groups are drawn, not rows. The same
     draws serve every figure, so figures can be compared.
 
     Args:

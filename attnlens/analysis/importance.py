@@ -10,7 +10,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,48 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.analysis.focus import Floats, Numbers, as_floats
+from attnlens.analysis.focus import as_floats
+from attnlens.arrays import Floats
 from attnlens.errors import InputError, NothingRecordedError
-
-
-def gate_slopes(values: Numbers, gradients: Numbers) -> Floats:
-    """The loss's slope in each head's gate, for each example, signed.
-
-    Args:
-        values: a head's attention ``(batch, head, query, key)`` or its output
-            ``(batch, head, query, depth)``.
-        gradients: of the loss by ``values``; same shape.
-
-    Returns:
-        ``(batch, head)``.
-
-    Raises:
-        InputError: shapes that differ or have no axes beyond the head.
-    """
-    if tuple(values.shape) != tuple(gradients.shape) or len(values.shape) < 3:
-        raise InputError(
-            f"values {tuple(values.shape)} and gradients {tuple(gradients.shape)}; "
-            "both must be (batch, head, query, ...)"
-        )
-    product = as_floats(values) * as_floats(gradients)
-    slopes: Floats = product.reshape(*product.shape[:2], -1).sum(-1)
-    return slopes
-
-
-def importance_of_slopes(layers: Sequence[Floats], *, normalised: bool = True) -> list[Floats]:
-    """The mean over examples of the slopes' sizes, ``(batch, head) -> (head,)`` per layer.
-
-    Args:
-        layers: `gate_slopes` of each layer.
-        normalised: divided by the layer's Euclidean length, as in the paper, so that layers
-            can be set side by side; a layer without any slope stays 0.
-    """
-    found = []
-    for slopes in layers:
-        size: Floats = np.abs(slopes).mean(0)
-        length = float(np.linalg.norm(size))
-        found.append(size / length if normalised and length > 0 else size)
-    return found
 
 
 def gradient_importance(
@@ -79,10 +40,11 @@ def gradient_importance(
     Args:
         loss: runs the model and gives a scalar.
         probes: by the name to give them, modules that attention ``(batch, head, query, key)``
-            passes through, such as `attnlens.probe.AttentionProbe`.
+            passes through, such as `attnlens.recording.probe.AttentionProbe`.
         joins: by name, the module that joins the heads (the output projection) and how many
             heads there are; its input is ``(batch, query, head · depth)``.
-        normalised: as for `importance_of_slopes`.
+        normalised: divided by the layer's Euclidean length, as in the paper, so that layers can
+            be set side by side; a layer without any slope stays 0.
 
     Returns:
         by name, ``(head,)``. Several calls of one module add up before their size is taken.
@@ -104,19 +66,19 @@ def gradient_importance(
         raise InputError(f"the loss has shape {tuple(value.shape)}", remedy="give its sum")
     if silent := [name for name, tensors in seen.items() if not tensors]:
         raise NothingRecordedError(f"{silent[0]!r} did not run while the loss was worked out")
-    flat = [tensor for tensors in seen.values() for tensor in tensors]
-    slopes_of = iter(_gradients(value, flat, [n for n, many in seen.items() for _ in many]))
-    layers = []
+    sizes = {}
     for name, tensors in seen.items():
         heads = joins[name][1] if name in joins else None
-        parts = [
-            gate_slopes(_by_head(name, tensor, heads), _by_head(name, next(slopes_of), heads))
-            for tensor in tensors
+        slopes = [
+            _slopes(_by_head(name, tensor, heads), _by_head(name, gradient, heads))
+            for tensor, gradient in zip(tensors, _gradients(value, tensors, name), strict=True)
         ]
-        if len({part.shape for part in parts}) > 1:
+        if len({one.shape for one in slopes}) > 1:
             raise InputError(f"{name!r} ran on batches of different sizes")
-        layers.append(np.sum(parts, axis=0))
-    return dict(zip(seen, importance_of_slopes(layers, normalised=normalised), strict=True))
+        size: Floats = np.abs(np.sum(slopes, axis=0)).mean(0)
+        length = float(np.linalg.norm(size))
+        sizes[name] = size / length if normalised and length > 0 else size
+    return sizes
 
 
 @contextmanager
@@ -158,14 +120,21 @@ def _watched(value: Tensor, into: list[Tensor]) -> Tensor:
     return value
 
 
-def _gradients(value: Tensor, tensors: list[Tensor], names: list[str]) -> list[Tensor]:
-    if not value.requires_grad:
-        raise NothingRecordedError(f"the loss does not depend on {names[0]!r}")
-    found = torch.autograd.grad(value, tensors, allow_unused=True)
-    for name, gradient in zip(names, found, strict=True):
-        if gradient is None:
-            raise NothingRecordedError(f"the loss does not depend on {name!r}")
-    return list(found)
+def _gradients(value: Tensor, tensors: list[Tensor], name: str) -> list[Tensor]:
+    found: tuple[Tensor | None, ...] = (None,)
+    if value.requires_grad:
+        found = torch.autograd.grad(value, tensors, allow_unused=True, retain_graph=True)
+    gradients = [gradient for gradient in found if gradient is not None]
+    if len(gradients) < len(tensors):
+        raise NothingRecordedError(f"the loss does not depend on {name!r}")
+    return gradients
+
+
+def _slopes(values: Tensor, gradients: Tensor) -> Floats:
+    """The loss's slope in each head's gate, for each example, signed: ``(batch, head)``."""
+    product = as_floats(values) * as_floats(gradients)
+    slopes: Floats = product.reshape(*product.shape[:2], -1).sum(-1)
+    return slopes
 
 
 def _by_head(name: str, value: Tensor, heads: int | None) -> Tensor:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.analysis.focus import Flags, Floats, Numbers, as_flags, as_floats, nats_of
+from attnlens.analysis.focus import Numbers, as_flags, as_floats, nats_of
+from attnlens.arrays import Flags, Floats
 from attnlens.errors import InputError
-from attnlens.records import AttentionRecord
+from attnlens.recording.record import AttentionRecord
 
 
 def earlier_token(length: int, back: int = 1) -> Flags:

@@ -10,6 +10,7 @@ Rows of one group depend on one another, so intervals come from resampling whole
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,14 +18,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from attnlens.arrays import Floats, Integers
+
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
 """A probability of nothing for what did happen would make every mean infinite."""
 
 BINS: Final = 15
+_Z: Final = 1.959963984540054
 COVERED: Final = 0.95
 FEWEST_GROUPS: Final = 2
 """Resampling fewer groups than this says nothing."""
@@ -34,6 +36,15 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
     """Log-loss of each row, ``(rows, outcomes), (rows,) -> (rows,)``."""
     told: Floats = -np.log(np.maximum(chances[np.arange(len(actual)), actual], SMALLEST))
     return told
+
+
+def divergence(full: Floats, ablated: Floats) -> Floats:
+    """``KL(full ‖ ablated)`` in nats along the last axis, both probabilities.
+
+    Never negative: what rounding takes below zero is zero.
+    """
+    nats: Floats = (full * (np.log(full) - np.log(ablated))).sum(-1)
+    return np.maximum(nats, 0.0)
 
 
 def brier_scores(chances: Floats, actual: Integers) -> Floats:
@@ -157,7 +168,39 @@ def reliability(
     return told
 
 
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """The 95% interval of a share, the trials independent; 0 to 1 where nothing was tried.
+
+    Reference:
+        Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
+    """
+    if not trials:
+        return 0.0, 1.0
+    share, width = hits / trials, _Z * _Z / trials
+    middle = (share + width / 2) / (1 + width)
+    half = _Z / (1 + width) * math.sqrt(share * (1 - share) / trials + width / (4 * trials))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
 def group_numbers(names: Sequence[str]) -> Integers:
     """A number from 0 for every name, the same for equal ones."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+
+
+def ratio_interval(above: Floats, below: Floats) -> tuple[float, float, float]:
+    """``Σ above / Σ below`` and its 95% interval, groups such as matches being independent.
+
+    The linearised variance of a ratio (Cochran 1977, 6.5); with counts for ``below`` it is the
+    mean's, clustered. NaN ends where there are fewer than two groups.
+
+    Args:
+        above, below: sums of each group ``(group,)``.
+    """
+    groups, total = len(above), float(below.sum())
+    value = float(above.sum()) / total
+    if groups < 2:
+        return value, math.nan, math.nan
+    away = above - value * below
+    half = _Z * math.sqrt(groups / (groups - 1) * float((away**2).sum())) / total
+    return value, value - half, value + half

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from attnlens.arrays import Floats
 
 
 def subsets(groups: int) -> NDArray[np.bool_]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.analysis.focus import Floats, as_floats, entropy, entropy_bounds
+from attnlens.analysis.focus import as_floats, entropy, entropy_bounds
+from attnlens.arrays import Floats
 from attnlens.errors import InputError, RecordingError
-from attnlens.record_tables import kind_of
-from attnlens.records import AttentionRecord, Recording
-from attnlens.selection import names_of, place_of, sizes_of
+from attnlens.files import Json
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.recording.table import kind_of
 
 LONGEST_SIDE: Final = 512
 """Queries or keys of a map that is shown whole."""
@@ -62,7 +64,7 @@ def choose(recording: Recording, **asked: str | None) -> Recording:
 
 
 def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
-    named = word in names_of(record, place_of(record, axis))
+    named = word in record.names(record.place_of(axis))
     try:
         number = None if named else int(word)
     except ValueError:
@@ -73,7 +75,7 @@ def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
         raise InputError(str(error), remedy=f"choose another --{axis}") from None
 
 
-def sites_data(recording: Recording) -> list[dict[str, Any]]:
+def sites_data(recording: Recording) -> list[Json]:
     """Every record but its weights, in order."""
     return [
         {
@@ -82,7 +84,7 @@ def sites_data(recording: Recording) -> list[dict[str, Any]]:
             "kept": kind_of(record),
             "axes": [
                 {"name": axis.name, "size": size, "labels": axis.labels and list(axis.labels)}
-                for axis, size in zip(record.axes, sizes_of(record), strict=True)
+                for axis, size in zip(record.axes, record.sizes, strict=True)
             ],
             "rows": None if record.rows is None else list(record.rows),
             "notes": list(record.notes),
@@ -93,16 +95,16 @@ def sites_data(recording: Recording) -> list[dict[str, Any]]:
 
 def has_weights(record: AttentionRecord) -> bool:
     """Whether there is anything to see."""
-    return bool(record.axes) and 0 not in (*record.shape, *sizes_of(record))
+    return bool(record.axes) and 0 not in (*record.shape, *record.sizes)
 
 
-def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[dict[str, Any]]:
+def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[Json]:
     """What every row of a record pays: how spread it is, and its strongest keys.
 
     An entropy is in nats, and ``None`` where a row pays nothing; of a top-k record only its
     bounds are known.
     """
-    *leads, keys = (names_of(record, place) for place in range(len(record.axes)))
+    *leads, keys = (record.names(place) for place in range(len(record.axes)))
     rows = record.rows if _has_queries(record) else None
     found = {}
     for start, weights, low, high in _measured(record):
@@ -140,7 +142,7 @@ def _called(
     }
 
 
-def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> dict[str, Any]:
+def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
     """Every heat map of a recording, no larger than a page can hold.
 
     Returns:
@@ -170,7 +172,7 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> dict[str
         )
     told = []
     for record, about in zip(records, sites_data(Recording(records)), strict=True):
-        queries, keys = _row_names(record), names_of(record, len(record.axes) - 1)
+        queries, keys = _row_names(record), record.names(len(record.axes) - 1)
         tall, wide = (_block(len(names), side) for names in (queries, keys))
         if tall * wide > 1:
             about["notes"].append(
@@ -225,7 +227,7 @@ def _fitting(records: Sequence[AttentionRecord], most: int) -> tuple[int, bool]:
 
 
 def _sides(record: AttentionRecord) -> tuple[int, int]:
-    sizes = sizes_of(record)
+    sizes = record.sizes
     return (sizes[-2] if len(sizes) > 1 else 1), sizes[-1]
 
 
@@ -235,16 +237,16 @@ def _block(size: int, side: int) -> int:
 
 def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
     """Every place of the axes before the last two, batch by batch."""
-    return list(np.ndindex(sizes_of(record)[:-2]))
+    return list(np.ndindex(record.sizes[:-2]))
 
 
 def _taken(record: AttentionRecord, batches: bool) -> int:
-    sizes = sizes_of(record)[:-2]
+    sizes = record.sizes[:-2]
     return math.prod(sizes) if batches or len(sizes) < 2 else sizes[-1]
 
 
 def _row_names(record: AttentionRecord) -> tuple[str, ...]:
-    return names_of(record, len(record.axes) - 2) if len(record.axes) > 1 else ("",)
+    return record.names(len(record.axes) - 2) if len(record.axes) > 1 else ("",)
 
 
 def _block_names(names: Sequence[str], block: int) -> list[str]:
@@ -258,9 +260,7 @@ def _has_queries(record: AttentionRecord) -> bool:
     return len(record.axes) > 1 and record.axes[-2].name == "query"
 
 
-def _maps(
-    record: AttentionRecord, tall: int, wide: int, count: int
-) -> tuple[list[dict[str, Any]], bool]:
+def _maps(record: AttentionRecord, tall: int, wide: int, count: int) -> tuple[list[Json], bool]:
     """The first ``count`` maps of a record, and whether any weight is no share."""
     queries, keys = _sides(record)
     rows, columns = -(-queries // tall), -(-keys // wide)
@@ -291,7 +291,7 @@ def _maps(
             pairs = np.stack([order // keys + start + height, order % keys], -1)
             best[:, line, :many] = np.where(shares[..., None] > 0, pairs, -1)
             paid[:, line, :many] = shares
-    leads = [names_of(record, place) for place in range(max(0, len(record.axes) - 2))]
+    leads = [record.names(place) for place in range(max(0, len(record.axes) - 2))]
     found = []
     for number, lead in enumerate(_leads(record)[:count]):
         top = float(cells[number].max(initial=0.0))

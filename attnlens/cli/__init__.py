@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
 
 from attnlens._version import VERSION
-from attnlens.cli.messages import one_line
-from attnlens.errors import AttnlensError, MatchFileError
+from attnlens.cli.messages import complain
+from attnlens.cli.parser import Parser
+from attnlens.errors import AttnlensError
 
-DONE, NO, BAD, INTERRUPTED = 0, 1, 2, 130
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line, like all others."""
-
-    def __init__(self, **settings: Any) -> None:
-        # An abbreviation that works today would break when a longer option comes.
-        super().__init__(allow_abbrev=False, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(_complain(f"{message}; see `{self.prog} --help`"))
+DONE, INTERRUPTED = 0, 130
 
 
 def build_parser() -> Parser:
@@ -60,7 +48,7 @@ def build_parser() -> Parser:
         "and check each explanation against the model.",
     )
     parser.add_argument("--version", action="version", version=f"attnlens {VERSION}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    commands = parser.command_group("command")
     for module in (
         explain,
         predict,
@@ -87,6 +75,7 @@ def build_parser() -> Parser:
         completion,
     ):
         module.add_to(commands)
+    parser.set_defaults(whole=parser)
     return parser
 
 
@@ -114,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else DONE
     except AttnlensError as error:
-        return _complain(_with_remedy(error))
+        return complain(_with_remedy(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -125,11 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A full disk, say. What is left would be complained about again on the way out.
         _drop_output()
         place = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{place}cannot be written or read ({error.strerror or error})")
+        return complain(f"{place}cannot be written or read ({error.strerror or error})")
     except Exception as error:
         if os.environ.get("ATTNLENS_DEBUG"):
             raise
-        return _complain(
+        return complain(
             f"a fault of ours, not of your input ({type(error).__name__}: {error}); "
             "set ATTNLENS_DEBUG=1 to see where, and report it"
         )
@@ -147,6 +136,8 @@ def _open_streams() -> None:
 
 def _with_remedy(error: AttnlensError) -> str:
     """What is wrong, and what to do, also where a reader could only say what is wrong."""
+    from attnlens.cricket.errors import MatchFileError
+
     if not isinstance(error, MatchFileError) or error.remedy:
         return str(error)
     if error.line is not None:
@@ -156,9 +147,3 @@ def _with_remedy(error: AttnlensError) -> str:
 
 def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(text: str) -> int:
-    over_progress = "\r\x1b[2K" if sys.stderr.isatty() else ""
-    print(f"{over_progress}attnlens: {one_line(text)}", file=sys.stderr)
-    return BAD

@@ -1,31 +1,33 @@
-"""``attnlens check``: is a text about a ball borne out by its explanation?"""
+"""``attnlens check``: are the numbers and names of a text in an explanation?"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_out
 from attnlens.cli.output import can_draw, emit, emit_json
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attnlens.explanation.grounding import Unsupported
+    from attnlens.cricket.words.grounding import Unsupported
 
 MOST_BYTES = 1 << 20
 MOST_EXPLANATION = 1 << 26
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "check",
-        help="whether a text about a ball is borne out by its explanation",
-        description="Look for every number, name, ball, outcome and verdict of a text in an "
-        "explanation, where its words say that it must be. What is not there is listed, each with "
-        "the nearest true value and its JSON pointer; the exit status is then 1.",
+        help="whether the numbers and names of a text are in an explanation",
+        description="Look for every number, name, ball label and verdict of a text anywhere in an "
+        "explanation. What is not there is listed, each with what comes nearest and its JSON "
+        "pointer; the exit status is then 1. Whether a true number stands in the right place is "
+        "not read.",
     )
     parser.add_argument(
         "explanation",
@@ -47,47 +49,51 @@ def run(options: argparse.Namespace) -> int:
         check_writable(options.out)
     document = _read(options.explanation, MOST_EXPLANATION)
     text = _read(options.text, MOST_BYTES)
-    from attnlens.explanation.grounding import Checker
+    from attnlens.cricket.words.grounding import check_grounding
 
     try:
-        checker = Checker(document)
+        unsupported = check_grounding(document, text)
     except InputError as error:
         place = "stdin" if options.explanation == "-" else options.explanation
         raise InputError(error.problem, path=place, remedy=error.remedy) from None
-    found = checker.check(text)
     if options.format == "json":
-        data = {"grounded": not found, "unsupported": [one.to_dict() for one in found]}
-        emit_json(data, options.out)
+        listed = [entry.to_dict() for entry in unsupported]
+        emit_json({"grounded": not unsupported, "unsupported": listed}, options.out)
     else:
         can_draw()
-        emit("\n".join(lines_of(found)), options.out)
-    return 1 if found else 0
+        emit("\n".join(lines_of(unsupported)), options.out)
+    return 1 if unsupported else 0
 
 
-def lines_of(found: Sequence[Unsupported]) -> list[str]:
-    """What was found, for people: a sentence, and what is wrong in it."""
-    from attnlens.render.canvas import clean
+def lines_of(unsupported: Sequence[Unsupported]) -> list[str]:
+    """What is not in the explanation, for people: each sentence, and what is wrong in it."""
+    if not unsupported:
+        return ["Every number, name, ball and verdict that was read is in the explanation."]
+    count = "1 thing is" if len(unsupported) == 1 else f"{len(unsupported)} things are"
+    return [f"{count} not in the explanation:", *by_sentence(unsupported)]
 
-    if not found:
-        return ["Everything in the text is in the explanation."]
-    count = "1 thing is" if len(found) == 1 else f"{len(found)} things are"
-    lines = [f"{count} not in the explanation:"]
+
+def by_sentence(unsupported: Sequence[Unsupported], mark: str = "") -> list[str]:
+    """Each sentence after an empty line and a mark, and under it what is wrong in it."""
+    from attnlens.show.safe import clean
+
+    lines: list[str] = []
     sentence = None
-    for one in found:
-        if one.sentence != sentence:
-            sentence = one.sentence
-            lines += ["", f"  {clean(sentence)}"]
-        lines.append(f"    {described(one)}")
+    for entry in unsupported:
+        if entry.sentence != sentence:
+            sentence = entry.sentence
+            lines += ["", f"  {mark}{clean(sentence)}"]
+        lines.append(f"    {described(entry)}")
     return lines
 
 
-def described(one: Unsupported) -> str:
-    """What is wrong, and what would be true, on one line."""
-    from attnlens.render.canvas import clean
+def described(entry: Unsupported) -> str:
+    """What is wrong, and what comes nearest, on one line."""
+    from attnlens.show.safe import clean
 
-    near = "" if one.nearest is None else f"; nearest: {clean(one.nearest)}"
-    place = "" if one.pointer is None else f" ({one.pointer})"
-    return f'{one.kind} "{clean(one.text)}" {one.problem}{near}{place}'
+    near = "" if entry.nearest is None else f"; nearest: {clean(entry.nearest)}"
+    place = "" if entry.pointer is None else f" ({entry.pointer})"
+    return f'{entry.kind} "{clean(entry.text)}" {entry.problem}{near}{place}'
 
 
 def _read(path: str, most: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+
+from attnlens.cli.parser import Commands, Parser
 
 FILES = frozenset(
     {"MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CHECKPOINT", "CSV"}
@@ -19,7 +20,7 @@ zsh: attnlens completion zsh > "${fpath[1]}/_attnlens" (before compinit runs)
 tcsh: attnlens completion tcsh > ~/.attnlens.completion, and source it in ~/.tcshrc"""
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "completion",
         help="print what makes a shell complete commands, options and files",
@@ -34,10 +35,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     import shtab
 
-    from attnlens.cli import build_parser
-
-    parser = build_parser()
-    for action in _actions(parser):
+    parser: Parser = options.whole
+    for action in _every_argument(parser):
         if action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab looks for it
         elif action.metavar in FOLDERS:
@@ -46,9 +45,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for below in action.choices.values():
-                yield from _actions(below)
+def _every_argument(parser: Parser) -> Iterator[argparse.Action]:
+    yield from parser.taken
+    for below in parser.commands.values():
+        yield from _every_argument(below)

@@ -6,36 +6,37 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlens.cli.messages import say
 from attnlens.cli.options import add_formats, add_out, whole
 from attnlens.cli.output import check_outputs, emit, progress, utf8_stdout
+from attnlens.cli.parser import Commands
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.corpus.explain import Progress
-    from attnlens.corpus.folder import Corpus
-    from attnlens.corpus.plan import Skipped
+    from attnlens.cricket.corpus.explain import Progress
+    from attnlens.cricket.corpus.folder import Corpus
+    from attnlens.cricket.corpus.plan import Skipped
 
 LISTED = 20
 """So many files that were passed over are told on stderr; all are in the corpus's folder."""
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "corpus",
         help="thousands of matches to Parquet, SQL over them, a report",
         description="Every ball of thousands of matches explained to Parquet files, which can be "
         "asked in SQL and summed up on one page.",
     )
-    kinds = parser.add_subparsers(title="commands", metavar="COMMAND", dest="what", required=True)
+    kinds = parser.command_group("what", required=True)
     _add_explain(kinds)
     _add_query(kinds)
     _add_report(kinds)
 
 
-def _add_explain(kinds: argparse._SubParsersAction[Any]) -> None:
+def _add_explain(kinds: Commands) -> None:
     parser = kinds.add_parser(
         "explain",
         help="every ball of every match to Parquet",
@@ -108,7 +109,7 @@ def _add_explain(kinds: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(run=run_explain)
 
 
-def _add_query(kinds: argparse._SubParsersAction[Any]) -> None:
+def _add_query(kinds: Commands) -> None:
     parser = kinds.add_parser(
         "query",
         help="ask a corpus in SQL",
@@ -122,7 +123,7 @@ def _add_query(kinds: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(run=run_query)
 
 
-def _add_report(kinds: argparse._SubParsersAction[Any]) -> None:
+def _add_report(kinds: Commands) -> None:
     parser = kinds.add_parser(
         "report",
         help="a corpus summed up on one page",
@@ -143,8 +144,8 @@ def _add_report(kinds: argparse._SubParsersAction[Any]) -> None:
 
 
 def run_query(options: argparse.Namespace) -> int:
-    from attnlens.corpus.folder import Corpus
-    from attnlens.corpus.query import write_answer
+    from attnlens.cricket.corpus.folder import Corpus
+    from attnlens.cricket.corpus.questions import write_answer
 
     utf8_stdout()
     if options.out is None:
@@ -165,9 +166,9 @@ def run_query(options: argparse.Namespace) -> int:
 def run_report(options: argparse.Namespace) -> int:
     import json
 
-    from attnlens.corpus.folder import Corpus
-    from attnlens.corpus.report import Least, report_data
-    from attnlens.render.corpus_page import render_corpus
+    from attnlens.cricket.corpus.folder import Corpus
+    from attnlens.cricket.corpus.report import Least, report_data
+    from attnlens.cricket.pages.corpus_page import render_corpus
 
     _check_beside(options)
     data = report_data(options.corpus, Least(balls=options.least))
@@ -185,16 +186,16 @@ def _check_beside(options: argparse.Namespace) -> None:
 
 
 def _tell_unfinished(corpus: Corpus) -> None:
-    told = corpus.manifest
-    if not told["complete"]:
+    manifest = corpus.manifest
+    if not manifest.complete:
         say(
-            f"{corpus.folder}: {len(corpus.finished())} of {told['parts']} parts are finished; "
+            f"{corpus.folder}: {len(corpus.finished())} of {manifest.parts} parts are finished; "
             "the answer is of those"
         )
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    from attnlens.corpus.explain import explain_corpus
+    from attnlens.cricket.corpus.explain import explain_corpus
     from attnlens.errors import InputError
 
     if options.address is not None and options.engine != "ray":
@@ -217,7 +218,7 @@ def run_explain(options: argparse.Namespace) -> int:
             address=options.address,
             device=options.device,
             restart=options.restart,
-            reading=_found,
+            reading=progress,
             report=lambda now: progress(_told(now)),
         )
     finally:
@@ -225,11 +226,6 @@ def run_explain(options: argparse.Namespace) -> int:
     _report_skipped(done.skipped, options.out)
     say(f"{options.out}: {_summary(done.progress)}")
     return 0
-
-
-def _found(matches: int) -> None:
-    if not matches % 50:
-        progress(f"finding matches: {matches:,}")
 
 
 def _told(now: Progress) -> str:

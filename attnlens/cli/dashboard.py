@@ -5,24 +5,27 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_model_options
 from attnlens.cli.output import progress
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.match import Match
-    from attnlens.dashboard.functions import Functions, Inside, Looked, Summed
-    from attnlens.dashboard.library import Library
+    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.match.match import Match
+    from attnlens.dashboard.functions import Data, Functions, Inside, Looked, Summed
+    from attnlens.dashboard.library import Matches, Recordings
+    from attnlens.symbolic.description import Description
 
 MOST_MATCHES = 200
 SAMPLE_SEED = 7
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "dashboard",
         help="walk through a match ball by ball in the browser",
@@ -65,7 +68,7 @@ def _port(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     try:
         from attnlens.dashboard.app import create_app
-        from attnlens.dashboard.library import Library
+        from attnlens.dashboard.library import Matches, Recordings
         from attnlens.dashboard.security import is_loopback
         from attnlens.dashboard.serve import listen
     except ModuleNotFoundError as error:
@@ -76,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             remedy="run: pip install 'attnlens[dashboard]'",
         ) from None
     functions = _functions(options)
-    matches, recordings = Library(functions), Library(functions)
+    matches, recordings = Matches(functions), Recordings(functions)
     _open(options, matches, recordings)
     app = create_app(functions, matches, recordings, host=options.host, public=options.public)
     server = listen(app, options.host, options.port)
@@ -103,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _first(address: str, matches: Library) -> str:
+def _first(address: str, matches: Matches) -> str:
     """The page to begin with: the match, where there is one."""
     from attnlens.dashboard.match_pages import match_link
 
@@ -111,7 +114,7 @@ def _first(address: str, matches: Library) -> str:
     return address.rstrip("/") + match_link(given[0]) if len(given) == 1 else address
 
 
-def _open(options: argparse.Namespace, matches: Library, recordings: Library) -> None:
+def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """What was given, or a sample."""
     from attnlens.cricket.readers import read_match, read_matches
 
@@ -119,7 +122,7 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
     for path in options.files:
         if os.fspath(path).lower().endswith(".safetensors"):
             progress(f"reading {path}")
-            recordings.give_recording(path)
+            recordings.give(path)
             continue
         skipped: list[Any] = []
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
@@ -148,7 +151,7 @@ def _open(options: argparse.Namespace, matches: Library, recordings: Library) ->
 
 def _look(path: str, match: Match) -> Callable[[], Looked]:
     """What tells how the match of a file stands that somebody is still writing."""
-    from attnlens.cricket.followed import Followed
+    from attnlens.cricket.readers.following import Followed
     from attnlens.dashboard.functions import Looked
 
     followed = Followed(path, match)
@@ -161,73 +164,47 @@ def _look(path: str, match: Match) -> Callable[[], Looked]:
 
 def _sample() -> Match:
     """An invented match, the same every time."""
-    from attnlens.cricket.simulate import simulate_match
+    from attnlens.cricket.simulator.simulate import simulate_match
 
     return simulate_match(SAMPLE_SEED)
 
 
 def _functions(options: argparse.Namespace) -> Functions:
-    """What the dashboard is handed."""
+    """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket import showing
-    from attnlens.cricket.explain import explain_ball
-    from attnlens.cricket.naming import BallReference, find_ball
+    from attnlens.cricket.explain.showing import shown_match
+    from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
-    from attnlens.cricket.trained import TrainedPredictor, load_predictor
-    from attnlens.cricket.what_if import what_if
-    from attnlens.cricket.window import one_thread
+    from attnlens.cricket.session import Session
+    from attnlens.cricket.whatif.question import asked
     from attnlens.dashboard.functions import Functions
-    from attnlens.models.shipped import SHIPPED
 
     wanted = options.model or SHIPPED[0]
-    models = tuple(dict.fromkeys((wanted, *SHIPPED)))
-    dated = options.history is not None
 
     @lru_cache(maxsize=4)
-    def loaded(model: str) -> TrainedPredictor:
-        with one_thread():
-            return load_predictor(model)
+    def session(model: str) -> Session:
+        return Session(model, options.history, report=progress)
 
-    @lru_cache(maxsize=4)
-    def timeline_of(model: str) -> Any:
-        from attnlens.cli.sources import timeline
+    def explain(match: Match, innings: int, ball: int, model: str) -> Data:
+        return session(model).explain(match, ball=ball, innings=innings).to_dict()
 
-        return timeline(loaded(model), options.history)
+    def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
+        return session(model).ask(match, asked(changes), ball=ball, innings=innings).to_dict()
 
-    def predictor(match: Match, model: str) -> TrainedPredictor:
-        if not dated:
-            return loaded(model)
-        found: TrainedPredictor = timeline_of(model).predictor_for(match)
-        return found
-
-    def explain(match: Match, innings: int, ball: int, model: str) -> dict[str, Any]:
-        reference = find_ball(match, ball, innings)
-        return explain_ball(match, reference, predictor(match, model), history=dated)
-
-    def ask(
-        match: Match, innings: int, ball: int, model: str, asked: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        find_ball(match, ball, innings)
-        question = showing.asked(dict(asked))
-        reference = BallReference(innings, ball)
-        return what_if(match, reference, predictor(match, model), question, history=dated)
-
-    loaded(wanted)  # a wrong --model is told before anything is served
+    session(wanted).predictor  # noqa: B018  # a wrong --model is told before anything is served
     return Functions(
         read=read_match,
-        match=showing.shown_match,
-        innings=lambda match, innings, model: showing.shown_innings(
-            match, innings, predictor(match, model)
-        ),
+        match=shown_match,
+        innings=lambda match, innings, model: session(model).innings(match, innings),
         explain=explain,
-        effects=lambda match, innings, ball, model: showing.head_effects(
-            match, innings, find_ball(match, ball, innings).index, predictor(match, model)
+        effects=lambda match, innings, ball, model: session(model).head_effects(
+            match, ball=ball, innings=innings
         ),
-        what_if=ask,
+        what_if=what_if,
         texts=_texts(),
         page=_recording_page,
-        models=models,
+        models=tuple(dict.fromkeys((wanted, *SHIPPED))),
         inside=_inside(),
         corpus=None if options.corpus is None else _corpus(options.corpus),
         heads=None if options.heads is None else _heads(options.heads),
@@ -236,16 +213,16 @@ def _functions(options: argparse.Namespace) -> Functions:
 
 def _corpus(folder: str) -> Summed:
     """A corpus, read when somebody looks."""
-    from attnlens.corpus.folder import Corpus
-    from attnlens.corpus.listed import surprising_balls
-    from attnlens.corpus.report import report_data
+    from attnlens.cricket.corpus.folder import Corpus
+    from attnlens.cricket.corpus.questions import surprising_balls
+    from attnlens.cricket.corpus.report import report_data
+    from attnlens.cricket.pages.corpus_page import render_corpus
     from attnlens.dashboard.functions import Summed
-    from attnlens.render.corpus_page import render_corpus
 
     corpus = Corpus(Path(folder))
     corpus.manifest  # noqa: B018  # no corpus is told before anything is served
 
-    def told(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def told(make: Callable[[], Data]) -> Data:
         """Without the folder: who looks may be on another machine."""
         try:
             return make()
@@ -265,13 +242,14 @@ def _corpus(folder: str) -> Summed:
 
 def _inside() -> Inside:
     """The reference models, each loaded when it is first asked about."""
+    from dataclasses import asdict
     from functools import lru_cache
 
     from attnlens.cli.models import about, catalogue, described, traced
-    from attnlens.cricket.window import one_thread
+    from attnlens.cricket.model.window import one_thread
     from attnlens.dashboard.functions import Inside
     from attnlens.models.catalogue import Loaded
-    from attnlens.render import description
+    from attnlens.show import description
 
     entries = {entry.name: entry for entry in catalogue()}
 
@@ -280,18 +258,18 @@ def _inside() -> Inside:
         with one_thread():
             return entries[name].loaded()
 
-    def trace(name: str, text: str | None) -> dict[str, Any]:
+    def trace(name: str, text: str | None) -> Data:
         if text is not None and entries[name].from_file:
             # Whoever asks over the network must not name files of this machine.
             raise InputError(f"{name} is shown with an example", remedy="use `attnlens trace`")
-        return traced(entries[name], loaded(name), text)
+        return traced(entries[name], loaded(name), text).to_dict()
 
-    def text(render: Callable[[dict[str, Any]], str]) -> Callable[[str], str]:
+    def text(render: Callable[[Description], str]) -> Callable[[str], str]:
         return lambda name: render(described(entries[name], loaded(name)))
 
     return Inside(
         models={
-            name: {**about(entry), "example": entry.example, "from_file": entry.from_file}
+            name: {**asdict(about(entry)), "example": entry.example, "from_file": entry.from_file}
             for name, entry in entries.items()
         },
         trace=trace,
@@ -303,7 +281,7 @@ def _inside() -> Inside:
     )
 
 
-def _heads(path: str) -> dict[str, Any]:
+def _heads(path: str) -> Data:
     """The document of ``attnlens heads --json``."""
     import json
 
@@ -317,31 +295,34 @@ def _heads(path: str) -> dict[str, Any]:
     except ValueError:
         data = None
     try:
-        result: dict[str, Any] = checked(data)
+        return checked(data)
     except InputError as error:
         raise InputError(error.problem, path=path, remedy=error.remedy) from None
-    return result
 
 
-def _texts() -> dict[str, Any]:
+def _texts() -> dict[str, Callable[[Data], str]]:
     """Files that can be made of an explanation."""
-    from attnlens.render.html import render_html
-    from attnlens.render.prompt import prompt_of
-    from attnlens.render.terminal import render_terminal
+    from attnlens.cricket.explain.types import Explanation as Typed
+    from attnlens.cricket.pages.html import render_html
+    from attnlens.cricket.pages.prompt import prompt_of
+    from attnlens.cricket.pages.terminal import render_terminal
+
+    def of(render: Callable[[Explanation], str]) -> Callable[[Data], str]:
+        return lambda data: render(Typed.from_dict(data))
 
     return {
-        "prompt.txt": lambda data: prompt_of(data).text,
-        "explanation.txt": lambda data: render_terminal(data, width=100, color=False),
-        "report.html": render_html,
+        "prompt.txt": of(lambda explanation: prompt_of(explanation).text),
+        "explanation.txt": of(lambda one: render_terminal(one, width=100, color=False)),
+        "report.html": of(render_html),
     }
 
 
 def _recording_page(path: str, name: str) -> str:
     from attnlens.analysis.views import maps_data
-    from attnlens.records import load_recording
-    from attnlens.render.recording_html import render_page
+    from attnlens.recording.recording import load_recording
+    from attnlens.show.recording_html import render_recording_page
 
     recording = load_recording(path)
     if not recording:
         raise InputError("holds no record", path=path, remedy="record something")
-    return render_page(maps_data(recording), name=name)
+    return render_recording_page(maps_data(recording), name=name)

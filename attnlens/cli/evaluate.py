@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_days, add_formats, add_out, listed, whole
-from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
-from attnlens.cli.pictures import check_picture
-from attnlens.cli.sources import held_out_of
+from attnlens.cli.documents import check_files, give, judged
+from attnlens.cli.messages import say
+from attnlens.cli.options import add_days, add_formats, add_out, whole
+from attnlens.cli.output import progress
+from attnlens.cli.parser import Commands
+from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.evaluate import JudgedBalls
-    from attnlens.cricket.held_out import HeldOut
+    from attnlens.cricket.study.evaluate import Evaluation, JudgedBalls
+    from attnlens.cricket.study.held_out import HeldOut
 
 KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "evaluate",
         help="log-loss, Brier, calibration and accuracy, beside the baselines",
@@ -91,89 +92,101 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.files import written_beside
-
-    check_outputs(
-        {
-            "--out": options.out,
-            "--plot": options.plot,
-            "--calibration-out": options.calibration_out,
-        },
-        sources=(*options.sources, *listed(options.history)),
-        inputs=(options.model,),
-    )
-    picture = None if options.plot is None else check_picture(options.plot)
-    from attnlens.cricket.trained_overs import writes_overs
+    check_files(options, "calibration_out")
+    from attnlens.cricket.overs.trained import writes_overs
 
     if writes_overs(options.model):
-        from attnlens.cli.evaluate_overs import evaluate_overs
+        return _evaluate_overs(options)
+    from attnlens.cricket.pages.evaluation import render_evaluation
+    from attnlens.cricket.pages.plots import save_diagram
+    from attnlens.cricket.session import Session
+    from attnlens.cricket.study.evaluate import evaluation, judge
+    from attnlens.cricket.training.comparison import compare
 
-        return evaluate_overs(options)
-    from attnlens.cricket.evaluate import evaluation, judge
-    from attnlens.cricket.trained import load_predictor
-    from attnlens.errors import MatchFileError
-    from attnlens.training.comparison import compare
+    own_prior = False
 
-    predictor = load_predictor(options.model)
-    skipped: list[MatchFileError] = []
-    try:
-        held = held_out_of(options, predictor, skipped)
+    def measured(held: HeldOut) -> Evaluation:
+        nonlocal own_prior
         balls = judge(held, progress)
         compared = compare(held, balls, options.baselines, seed=options.seed, report=progress)
-    finally:
-        progress("")
-    data = evaluation(
-        held,
-        balls,
-        compared.chances,
-        left_out=compared.left_out,
-        fitted_on=compared.fitted_on,
-        draws=options.bootstrap,
-        seed=options.seed,
-    )
-    report_skipped(f"skipped {len(skipped)} files", skipped)
-    _remarks(data, own_prior=compared.own_prior and "prior" in compared.chances)
-    if options.calibration_out is not None:
-        _write_calibration(held, balls, options)
-    if picture is not None:
-        from attnlens.render.reliability import save_diagram
+        own_prior = compared.own_prior and "prior" in compared.chances
+        if options.calibration_out is not None:
+            _write_calibration(held, balls, options)
+        return evaluation(
+            held,
+            balls,
+            compared.chances,
+            left_out=compared.left_out,
+            fitted_on=compared.fitted_on,
+            draws=options.bootstrap,
+            seed=options.seed,
+        )
 
-        with written_beside(options.plot) as part:
-            save_diagram(data, part, picture)
-    if options.format == "json":
-        emit_json(data, options.out)
-        return 0
-    from attnlens.render.evaluation import render_evaluation
-
-    emit(render_evaluation(data, **page(options.out)), options.out)
-    return 0
+    document = judged(options, Session(options.model).predictor, measured)
+    _remarks(document, own_prior=own_prior)
+    return give(document, options, render_evaluation, save_diagram, digits=6)
 
 
 def _write_calibration(held: HeldOut, balls: JudgedBalls, options: argparse.Namespace) -> None:
     import json
 
-    from attnlens.cricket.calibration_table import calibration_table
+    from attnlens.cricket.study.evaluate import calibration_table
     from attnlens.files import write_text
 
     table = calibration_table(held, balls, draws=options.bootstrap, seed=options.seed)
     write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
 
 
-def _remarks(data: dict[str, Any], *, own_prior: bool) -> None:
+def _remarks(document: Evaluation, *, own_prior: bool) -> None:
     """What a reader of the figures should know first, on stderr."""
-    said = list(data["notes"])
-    outside = data["outside_training"]
-    if outside["matches"]:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in outside["kinds"].items())
-        said.append(
-            f"{outside['matches']} of {data['matches']} matches are unlike those the model was "
+    remarks = list(document.notes)
+    outside = document.outside_training
+    if outside.matches:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in outside.kinds.items())
+        remarks.append(
+            f"{outside.matches} of {document.matches} matches are unlike those the model was "
             f"trained on ({kinds})"
         )
     reasons: dict[str, list[str]] = {}
-    for name, reason in data["left_out"].items():
+    for name, reason in document.left_out.items():
         reasons.setdefault(reason, []).append(name)
-    said += [f"left out {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    remarks += [f"left out {', '.join(names)}: {reason}" for reason, names in reasons.items()]
     if own_prior:
-        said.append("the prior is the checkpoint's own")
-    for line in said:
-        print(f"attnlens: {line}", file=sys.stderr)
+        remarks.append("the prior is the checkpoint's own")
+    for line in remarks:
+        say(line)
+
+
+def _evaluate_overs(options: argparse.Namespace) -> int:
+    """Judge an encoder-decoder of overs, beside overs of the same phase."""
+    for name in ("plot", "calibration_out"):
+        if getattr(options, name) is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is about single balls, and this model writes overs",
+                remedy="leave it out",
+            )
+    from attnlens.cricket.overs.trained import TrainedOvers, load_overs
+    from attnlens.cricket.pages.over_evaluation import render_over_evaluation
+    from attnlens.cricket.study.held_out import HeldOutFor
+    from attnlens.cricket.study.overs import (
+        OverEvaluation,
+        judge_overs,
+        over_evaluation,
+        phase_overs,
+    )
+
+    def measured(held: HeldOutFor[TrainedOvers]) -> OverEvaluation:
+        learnt = held.learnt_from()
+        if not learnt:
+            raise InputError(
+                "no match of the training dates is given to draw overs of the same phase from",
+                remedy="give the matches it was trained on with --history",
+            )
+        overs = judge_overs(held, phase_overs(learnt), seed=options.seed, report=progress)
+        draws, seed = options.bootstrap, options.seed
+        return over_evaluation(held, overs, fitted_on=len(learnt), draws=draws, seed=seed)
+
+    document = judged(options, load_overs(options.model), measured)
+    for line in document.notes:
+        say(line)
+    return give(document, options, render_over_evaluation, digits=6)

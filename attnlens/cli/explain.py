@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO, TypedDict
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
-from attnlens.cli.messages import say
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
 from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
-from attnlens.cli.sources import timeline
+from attnlens.cli.parser import Commands
+from attnlens.cli.sources import ball_of, session_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attnlens.cricket.match import Match
-    from attnlens.cricket.naming import BallReference
+    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.match.match import Match
+    from attnlens.cricket.session import Session
 
 FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
-OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+class Asked(TypedDict):
+    """What is asked of a ball, as `Session.explain` takes it."""
+
+    evidence: bool
+    outcome: str | None
+
+
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "explain",
         help="why the model expects what it expects of a ball",
@@ -64,6 +70,8 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 def add_ball_options(parser: argparse.ArgumentParser) -> None:
     """The match, the ball, the model and what is asked of them."""
+    from attnlens.cricket.match.outcomes import OUTCOMES
+
     add_ball(parser)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
     parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
@@ -105,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
             remedy="leave --format out",
         )
     if options.follow:
-        return follow(options)
+        return follow(options, lambda explanation: render(explanation, options))
     # The answer should not be lost for want of a place.
     check_outputs(
         {"--out": options.out},
@@ -113,55 +121,32 @@ def run(options: argparse.Namespace) -> int:
         inputs=(options.model,),
     )
     if options.all:
-        from attnlens.cricket.naming import innings_numbered
-        from attnlens.cricket.readers import read_match
+        from attnlens.cricket.match.naming import innings_numbered
 
-        match = read_match(options.match)
+        session = session_of(options)
+        match = session.read(options.match)
         if options.innings is not None:
             innings_numbered(match, options.innings)
-        _explain_all(match, options)
+        _explain_all(match, session, options)
         return 0
     emit(render(explained(options), options), options.out)
     return 0
 
 
-def explained(options: argparse.Namespace) -> dict[str, Any]:
+def explained(options: argparse.Namespace) -> Explanation:
     """The explanation of the ball that the options name.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
     """
-    from attnlens.cricket.naming import balls_of, find_ball, hint
-    from attnlens.cricket.readers import read_match
-
-    # A wrong name should not wait for torch.
-    match = read_match(options.match)
-    with balls_of(options.match):
-        reference = find_ball(match, options.ball, options.innings)
-    note = hint(match, options.ball, reference)
-    if note:
-        say(note)
-    match = _with_players(match, reference, options)
-    return _explained(match, reference, options)
+    session = session_of(options, cache=_folder(options))
+    match, reference = ball_of(session, options)
+    return session.explain(match, ball=reference, **_asked(options))
 
 
-def _explained(
-    match: Match, reference: BallReference, options: argparse.Namespace
-) -> dict[str, Any]:
-    """The explanation of one ball: as it was worked out before, where it was."""
-    from attnlens.answers import Answers
-
-    folder = _folder(options)
-    key = None if folder is None else _key(match, reference, options)
-    if folder is None or key is None:
-        return _explainer(match, options)(reference)
-    answers = Answers(folder)
-    kept: dict[str, Any] | None = answers.get(key)
-    if kept is not None:
-        return kept
-    data = _explainer(match, options)(reference)
-    answers.put(key, data)
-    return data
+def _asked(options: argparse.Namespace) -> Asked:
+    """What is asked of the ball."""
+    return {"evidence": not options.no_evidence, "outcome": options.outcome}
 
 
 def _folder(options: argparse.Namespace) -> Path | None:
@@ -170,64 +155,16 @@ def _folder(options: argparse.Namespace) -> Path | None:
         return None
     from pathlib import Path
 
-    from attnlens.answers import default_folder
+    from attnlens.cricket.answers import default_folder
 
     given = getattr(options, "cache", None)
     return Path(given) if given else default_folder()
 
 
-def _key(match: Match, reference: BallReference, options: argparse.Namespace) -> str | None:
-    """What the answer follows from; ``None`` where that cannot be told without working it out.
-
-    The match counts as it was read, not by its bytes: that holds the files beside it, too, and
-    a match in another format that reads alike has the same explanation.
-    """
-
-    from attnlens.answers import file_digest, key_of, software
-    from attnlens.cricket.calibration import SUFFIX
-    from attnlens.models.shipped import named_checkpoint
-
-    name, path = named_checkpoint(options.model)
-    model = file_digest(path)
-    # How often a checkpoint's calls came true lies in a file beside it.
-    quoted = file_digest(path.with_name(path.stem + SUFFIX))
-    history = None if options.history is None else file_digest(options.history)
-    if model is None or (options.history is not None and history is None):
-        return None  # no such file, or a folder of matches
-    asked = (quoted, reference, options.outcome, not options.no_evidence, history)
-    return key_of("explain", software(), name, model, match.content, *asked)
-
-
-def _explainer(
-    match: Match, options: argparse.Namespace
-) -> Callable[[BallReference], dict[str, Any]]:
-    """What explains a ball of this match as the options ask."""
-    from attnlens.cricket.explain import explain_ball
-    from attnlens.cricket.trained import load_predictor
-    from attnlens.cricket.window import one_thread
-
-    with one_thread():
-        predictor = load_predictor(options.model)
-    dated = options.history is not None
-    if dated:
-        predictor = timeline(predictor, options.history).predictor_for(match)
-    return lambda reference: explain_ball(
-        match,
-        reference,
-        predictor,
-        evidence=not options.no_evidence,
-        history=dated,
-        outcome=options.outcome,
-    )
-
-
-def _explain_all(match: Match, options: argparse.Namespace) -> None:
-    import json
-
-    from attnlens.cricket.naming import BallReference
+def _explain_all(match: Match, session: Session, options: argparse.Namespace) -> None:
+    """Every ball of a match, or of one of its innings, a JSON line each."""
+    from attnlens.cricket.match.naming import BallReference
     from attnlens.files import written_beside
-
-    explain = _explainer(match, options)
 
     def write(file: TextIO) -> None:
         for side in match.innings:
@@ -235,9 +172,9 @@ def _explain_all(match: Match, options: argparse.Namespace) -> None:
                 continue
             for ball in side.deliveries:
                 progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
-                data = explain(BallReference(side.number, ball.index))
-                line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-                file.write(f"{line}\n")
+                reference = BallReference(side.number, ball.index)
+                explanation = session.explain(match, ball=reference, **_asked(options))
+                file.write(f"{explanation.to_json()}\n")
         progress("")
 
     if options.out is None:
@@ -248,59 +185,44 @@ def _explain_all(match: Match, options: argparse.Namespace) -> None:
         write(file)
 
 
-def _with_players(match: Match, reference: BallReference, options: argparse.Namespace) -> Match:
-    """The match, with the ball not yet bowled where that is the one asked for."""
-    from attnlens.cricket.naming import innings_numbered
-
-    if reference.index <= len(innings_numbered(match, reference.innings).deliveries):
-        if options.batter or options.bowler:
-            raise InputError(
-                "--batter and --bowler are for the ball not yet bowled",
-                remedy="use --ball next, or leave them out",
-            )
-        return match
-    from attnlens.cricket.next_ball import with_next_ball
-
-    return with_next_ball(match, reference.innings, batter=options.batter, bowler=options.bowler)
-
-
-def render(data: dict[str, Any], options: argparse.Namespace) -> str:
+def render(explanation: Explanation, options: argparse.Namespace) -> str:
     """One explanation in the form that was asked for."""
-    from attnlens.render.plain import render_heatmap, render_json, render_summary
+    from attnlens.cricket.pages.plain import render_heatmap, render_summary
+    from attnlens.show.plain import render_json
 
     if options.format != "text":
         utf8_stdout()
     if options.format == "json":
-        return render_json(data)
+        return render_json(explanation.to_dict())
     if options.format == "heatmap":
-        return render_heatmap(data, options.scale or "medium")
+        return render_heatmap(explanation, options.scale or "medium")
     if options.format == "summary":
-        return render_summary(data)
+        return render_summary(explanation)
     if options.format == "prompt":
-        return _prompt(data, options)
+        return _prompt(explanation, options)
     if options.format == "markdown":
-        from attnlens.render.markdown import render_markdown
+        from attnlens.cricket.pages.markdown import render_markdown
 
-        return render_markdown(data)
+        return render_markdown(explanation)
     if options.format == "html":
-        from attnlens.render.html import render_html
+        from attnlens.cricket.pages.html import render_html
 
-        return render_html(data)
-    from attnlens.render.terminal import render_terminal
+        return render_html(explanation)
+    from attnlens.cricket.pages.terminal import render_terminal
 
     return render_terminal(
-        data,
+        explanation,
         outcome=options.outcome,
         scale=options.scale or "medium",
         **page(options.out),
     )
 
 
-def _prompt(data: dict[str, Any], options: argparse.Namespace) -> str:
+def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
-    from attnlens.render.prompt import MOST_TOKENS, prompt_of
+    from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
 
-    prompt = prompt_of(data, template=options.template)
+    prompt = prompt_of(explanation, template=options.template)
     if prompt.tokens > MOST_TOKENS:
         # Only a template of the user's can be so long.
         said = f"the prompt may have {prompt.tokens:,} tokens, more than {MOST_TOKENS:,}"

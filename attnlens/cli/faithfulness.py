@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from attnlens.cli.documents import check_files, check_sample, give, judged
 from attnlens.cli.options import add_formats, add_out, add_sample
-from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
-from attnlens.cli.sources import held_out_of
+from attnlens.cli.output import progress
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.faithfulness import Measured
-    from attnlens.cricket.trained import TrainedPredictor
-    from attnlens.errors import MatchFileError
+    from attnlens.cricket.study.faithfulness import Measured
+    from attnlens.cricket.study.held_out import HeldOut
 
 WIDE = 5000
 
-REMOVED = (
-    "a hidden ball is hidden from every scale and slot by the attention mask; the scoreboard and "
-    "everything else known before the ball stay"
-)
 
-
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "faithfulness",
         help="does attention say which past balls mattered?",
@@ -60,108 +55,64 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.cli.pictures import check_picture
+    check_sample(options, "wide")
+    check_files(options, "per_ball")
+    from attnlens.cricket.pages.faithfulness_table import render_faithfulness
+    from attnlens.cricket.pages.plots import save_faithfulness
+    from attnlens.cricket.session import Session
+    from attnlens.cricket.study.faithfulness import Faithfulness, measure
     from attnlens.files import written_beside
 
-    if options.balls < 1:
-        raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
-    for name, value in (("--seed", options.seed), ("--wide", options.wide or 0)):
-        if value < 0:
-            raise InputError(f"{name} {value} is negative", remedy="give 0 or more")
-    check_outputs(
-        {"--out": options.out, "--per-ball": options.per_ball, "--plot": options.plot},
-        sources=(*options.sources, options.history),
-        inputs=(options.model,),
-    )
-    picture = None if options.plot is None else check_picture(options.plot)
-
-    from attnlens.cricket.trained import load_predictor
-
     methods = _methods(options)
-    predictor = load_predictor(options.model)
-    skipped: list[MatchFileError] = []
-    data, measured = _measured(options, methods, predictor, skipped)
-    progress("")
-    report_skipped(f"skipped {len(skipped)} files", skipped)
-    if options.per_ball is not None:
-        with written_beside(options.per_ball) as part:
-            _write_rows(measured, part)
-    if options.plot is not None and picture is not None:
-        from attnlens.render.faithfulness_plot import save_faithfulness
+    predictor = Session(options.model).predictor
+    wide = options.wide if options.wide is not None else 0 if options.quick else WIDE
 
-        with written_beside(options.plot) as part:
-            save_faithfulness(data, part, picture)
-    if options.format == "json":
-        emit_json(data, options.out)
-        return 0
-    from attnlens.render.faithfulness_table import render_faithfulness
+    def measured(held: HeldOut) -> Faithfulness:
+        try:
+            found = measure(
+                predictor,
+                list(held.innings(progress)),
+                balls=options.balls,
+                seed=options.seed,
+                methods=methods,
+                removal=not options.quick,
+                wide=wide,
+                report=progress,
+            )
+        except ValueError as error:
+            raise InputError(
+                str(error), path=options.sources[0], remedy="give longer innings"
+            ) from None
+        if options.per_ball is not None:
+            with written_beside(options.per_ball) as part:
+                _write_rows(found, part)
+        return found.document(held)
 
-    emit(render_faithfulness(data, **page(options.out)), options.out)
-    return 0
+    document = judged(options, predictor, measured)
+    return give(document, options, render_faithfulness, save_faithfulness)
 
 
 def _methods(options: argparse.Namespace) -> tuple[str, ...]:
     """The methods asked for, in the order of a table."""
-    from attnlens.cricket.attribution import METHODS
-    from attnlens.cricket.faithfulness import QUICK, known_methods
+    from attnlens.cricket.study.attribution import METHODS
+    from attnlens.cricket.study.faithfulness import QUICK, known_methods
 
     if options.methods is None:
         return QUICK if options.quick else METHODS
     try:
-        found = known_methods([name.strip() for name in options.methods.split(",")])
+        methods = known_methods([name.strip() for name in options.methods.split(",")])
     except ValueError as error:
         raise InputError(f"--methods: {error}") from None
-    if not found:
+    if not methods:
         raise InputError("--methods names no score", remedy=f"use some of {', '.join(METHODS)}")
-    return found
-
-
-def _measured(
-    options: argparse.Namespace,
-    methods: tuple[str, ...],
-    predictor: TrainedPredictor,
-    skipped: list[MatchFileError],
-) -> tuple[dict[str, Any], Measured]:
-    """The document, and what it was made from."""
-    from attnlens.cricket.faithfulness import measure
-
-    held = held_out_of(options, predictor, skipped)
-    wide = options.wide if options.wide is not None else 0 if options.quick else WIDE
-    try:
-        measured = measure(
-            predictor,
-            list(held.innings(progress)),
-            balls=options.balls,
-            seed=options.seed,
-            methods=methods,
-            removal=not options.quick,
-            wide=wide,
-            report=progress,
-        )
-    except ValueError as error:
-        raise InputError(
-            str(error), path=options.sources[0], remedy="give longer innings"
-        ) from None
-    model = {
-        "name": predictor.name,
-        "sha256": predictor.sha256,
-        "trained_until": predictor.card.get("trained_until"),
-    }
-    data = {
-        "model": model,
-        "dates": list(held.dates),
-        "notes": list(held.notes),
-        "removed": REMOVED,
-        **measured.to_dict(),
-    }
-    return data, measured
+    return methods
 
 
 def _write_rows(measured: Measured, path: Path) -> None:
     """One row per sampled ball and past ball."""
     import csv
 
-    from attnlens.csv_cells import cell
+    from attnlens.show.safe import cell
 
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

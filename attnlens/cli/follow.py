@@ -6,17 +6,18 @@ import argparse
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict
 
 from attnlens.cli.messages import say
 from attnlens.cli.output import check_outputs, utf8_stdout
-from attnlens.cli.sources import timeline
+from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.following import News
-    from attnlens.cricket.naming import BallReference
-    from attnlens.cricket.trained import TrainedPredictor
+    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.readers.following import News
+    from attnlens.cricket.session import Session
 
 EVERY = 0.1
 """Seconds between looks at the file."""
@@ -73,30 +74,25 @@ def check_follow(options: argparse.Namespace) -> None:
         raise InputError("--follow writes to stdout, not to a file", remedy="use > FILE")
 
 
-def follow(options: argparse.Namespace) -> int:
-    """Stay with a match until it is left alone for ``--idle`` seconds, or the user ends it."""
-    from attnlens.cricket.following import Growing
-    from attnlens.cricket.readers import read_match
-    from attnlens.cricket.trained import load_predictor
-    from attnlens.cricket.window import one_thread
+def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) -> int:
+    """Stay with a match until it is left alone for ``--idle`` seconds, or the user ends it.
+
+    Args:
+        render: the next ball's explanation as it is shown.
+    """
+    from attnlens.cricket.readers.following import Growing
 
     check_outputs({}, sources=(options.match, options.history), inputs=(options.model,))
+    session = session_of(options)
     growing, told, quiet = Growing(options.match), "", time.monotonic()
     if not growing.is_there:
-        read_match(options.match)  # says so
-    with one_thread():
-        predictor = load_predictor(options.model)
-    dated = None if options.history is None else timeline(predictor, options.history)
+        session.read(options.match)  # says so
+    session.predictor  # noqa: B018  # a wrong --model is told at once
     first = True
     while True:
         news = growing.poll()
         if news is not None:
-            _tell(
-                news,
-                predictor if dated is None else dated.predictor_for(news.match),
-                options,
-                first,
-            )
+            _tell(news, session, options, first, render)
             first, told, quiet = False, "", time.monotonic()
         elif growing.trouble is not None and growing.settled:
             if first:
@@ -110,80 +106,88 @@ def follow(options: argparse.Namespace) -> int:
 
 
 def _tell(
-    news: News, predictor: TrainedPredictor, options: argparse.Namespace, first: bool
+    news: News,
+    session: Session,
+    options: argparse.Namespace,
+    first: bool,
+    render: Callable[[Explanation], str],
 ) -> None:
     """What was bowled since, and what to expect now."""
-    from attnlens.cricket.explain import explain_ball
-    from attnlens.cricket.naming import BallReference, innings_numbered
-    from attnlens.cricket.next_ball import with_next_ball
-
-    def explained(match: Any, reference: BallReference, evidence: bool) -> dict[str, Any]:
-        return explain_ball(
-            match,
-            reference,
-            predictor,
-            evidence=evidence,
-            history=options.history is not None,
-            outcome=options.outcome,
-        )
-
     if news.another:
         say(f"another match is in the file now: {news.match.match_id}")
     # What was there when we came, or the file, is past; a ball that came later is news.
     past = first or news.another
-    bowled = [_bowled(explained(news.match, one, False)) for one in (() if past else news.bowled)]
-    number = news.innings
-    reference = BallReference(number, len(innings_numbered(news.match, number).deliveries) + 1)
-    data, waiting = None, None
+    bowled = [
+        _bowled(session.explain(news.match, ball=ball, evidence=False, outcome=options.outcome))
+        for ball in (() if past else news.bowled)
+    ]
+    explanation, waiting = None, None
     try:
-        longer = with_next_ball(news.match, number)
+        match, ball = session.ball(news.match, "next", news.innings)
     except InputError as error:
         waiting = error.problem  # the innings is over, or nobody can know who plays
     else:
-        data = explained(longer, reference, not options.no_evidence)
+        explanation = session.explain(
+            match, ball=ball, evidence=not options.no_evidence, outcome=options.outcome
+        )
     if options.format == "json":
         utf8_stdout()
-        line = {"bowled": bowled, "corrected": news.corrected, "next": data, "waiting": waiting}
+        line = {
+            "bowled": bowled,
+            "corrected": news.corrected,
+            "next": None if explanation is None else explanation.to_dict(),
+            "waiting": waiting,
+        }
         print(json.dumps(line, ensure_ascii=False, separators=(",", ":")), flush=True)
         return
     if news.corrected:
         say("balls that were there before have been changed")
-    for one in bowled:
-        print(_sentence(one))
-    if data is not None:
-        from attnlens.cli.explain import render
-
-        print(render(data, options), flush=True)
+    for ball_bowled in bowled:
+        print(_sentence(ball_bowled))
+    if explanation is not None:
+        print(render(explanation), flush=True)
         return
     say(f"waiting: {waiting}")
     sys.stdout.flush()
 
 
-def _bowled(data: dict[str, Any]) -> dict[str, Any]:
-    ball, prediction = data["ball"], data["prediction"]
-    actual = prediction["actual"]
-    expected = next(one for one in prediction["outcomes"] if one["outcome"] == actual)
+class Bowled(TypedDict):
+    """A ball that was bowled, and what the model had given what happened."""
+
+    innings: int
+    index: int
+    label: str | None
+    batter: str
+    bowler: str
+    actual: str
+    probability: float
+    surprise_bits: float | None
+
+
+def _bowled(explanation: Explanation) -> Bowled:
+    ball, prediction = explanation.ball, explanation.prediction
+    expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
     return {
-        "innings": ball["innings"],
-        "index": ball["index"],
-        "label": ball["label"],
-        "batter": ball["batter"],
-        "bowler": ball["bowler"],
-        "actual": actual,
-        "probability": expected["probability"],
-        "surprise_bits": prediction["surprise_bits"],
+        "innings": ball.innings,
+        "index": ball.index,
+        "label": ball.label,
+        "batter": ball.batter,
+        "bowler": ball.bowler,
+        "actual": expected.outcome,
+        "probability": expected.probability,
+        "surprise_bits": prediction.surprise_bits,
     }
 
 
-def _sentence(one: dict[str, Any]) -> str:
-    from attnlens.explanation.facts import OUTCOME_WORDS
-    from attnlens.explanation.narrative import surprise_word
-    from attnlens.render.parts import percent
+def _sentence(ball: Bowled) -> str:
+    from attnlens.cricket.words.facts import OUTCOME_WORDS
+    from attnlens.cricket.words.narrative import surprise_word
+    from attnlens.show.numbers import percent_seen
 
-    bits = one["surprise_bits"]
+    bits = ball["surprise_bits"]
     return (
-        f"{one['label']}  {one['bowler']} to {one['batter']}: {OUTCOME_WORDS[one['actual']]}, to "
-        f"which the model had given {percent(one['probability'])}"
+        f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}, "
+        f"to which the model had given {percent_seen(ball['probability'])}"
         + ("" if bits is None else f": {surprise_word(bits)} ({bits:.1f} bits)")
         + "\n"
     )

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from attnlens.cli.documents import check_files, check_sample, give, judged
 from attnlens.cli.options import add_formats, add_out, add_sample
-from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
-from attnlens.cli.pictures import check_picture
+from attnlens.cli.output import progress
+from attnlens.cli.parser import Commands
 from attnlens.cli.sources import held_out_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.held_out import EncodedInnings
-    from attnlens.cricket.trained import TrainedPredictor
-    from attnlens.errors import MatchFileError
+    from attnlens.cricket.model.trained import TrainedPredictor
+    from attnlens.cricket.study.head_report import HeadReport
+    from attnlens.cricket.study.head_stability import HeadsDocument
+    from attnlens.cricket.study.held_out import EncodedInnings, HeldOut
 
 CONTRIBUTION_BALLS = 200
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "heads",
         help="what every head does on many balls, and the name it has earned",
@@ -44,98 +46,54 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.balls < 1:
-        raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
-    if options.seed < 0:
-        raise InputError(f"--seed {options.seed} is negative", remedy="give 0 or more")
+    check_sample(options)
     if isinstance(options.beside, str):  # from the environment or attnlens.toml
         options.beside = options.beside.split()
-    check_outputs(
-        {"--out": options.out, "--plot": options.plot},
-        sources=(*options.sources, options.history),
-        inputs=(options.model, *options.beside),
-    )
-    picture = None if options.plot is None else check_picture(options.plot)
+    check_files(options, inputs=tuple(options.beside))
+    from attnlens.cricket.model.window import one_thread
+    from attnlens.cricket.pages.heads_table import render_heads
+    from attnlens.cricket.pages.plots import save_heads
+    from attnlens.cricket.session import Session
 
-    from attnlens.cricket.trained import load_predictor
-    from attnlens.cricket.window import one_thread
-
-    predictors = [load_predictor(name) for name in (options.model, *options.beside)]
-    skipped: list[MatchFileError] = []
+    predictors = [Session(name).predictor for name in (options.model, *options.beside)]
     with one_thread():
-        data = _measured(options, predictors, skipped)
-    progress("")
-    report_skipped(f"skipped {len(skipped)} files", skipped)
-    if picture is not None:
-        from attnlens.files import written_beside
-        from attnlens.render.heads_plot import save_heads
-
-        with written_beside(options.plot) as part:
-            save_heads(data, part, picture)
-    if options.format == "json":
-        emit_json(data, options.out)
-        return 0
-    from attnlens.render.heads_table import render_heads
-
-    emit(render_heads(data, **page(options.out)), options.out)
-    return 0
+        document = judged(
+            options, predictors[0], lambda held: _document(options, held, predictors[1:])
+        )
+    return give(document, options, render_heads, save_heads)
 
 
-def _measured(
-    options: argparse.Namespace,
-    predictors: list[TrainedPredictor],
-    skipped: list[MatchFileError],
-) -> dict[str, Any]:
-    """The whole document."""
-    from attnlens.cricket.head_report import head_report
-    from attnlens.cricket.head_stability import contributions_alike, roles, same_innings
-    from attnlens.cricket.heads import HeadStudy
+def _document(
+    options: argparse.Namespace, held: HeldOut, others: list[TrainedPredictor]
+) -> HeadsDocument:
+    """The heads of the first checkpoint, beside those of others."""
+    from attnlens.cricket.study.head_report import head_report
+    from attnlens.cricket.study.head_stability import HeadsDocument, beside, same_innings
+    from attnlens.cricket.study.heads import HeadStudy
 
-    reports: list[dict[str, Any]] = []
-    innings: list[list[EncodedInnings]] = []
-    about: dict[str, Any] = {}
-    for number, predictor in enumerate(predictors):
-        # The same files give the same faults: they are reported once.
-        held = held_out_of(options, predictor, skipped if number == 0 else [])
-        innings.append(list(held.innings(progress)))
-        if number:
-            same_innings(innings[0], innings[-1], options.beside[number - 1])
-        else:
-            about = {
-                "model": model_data(predictor),
-                "dates": list(held.dates),
-                "notes": list(held.notes),
-                "seed": options.seed,
-            }
-        study = HeadStudy(predictor.model, innings[-1], balls=options.balls, seed=options.seed)
+    def report_on(one: HeldOut, innings: list[EncodedInnings]) -> HeadReport:
+        study = HeadStudy(one.predictor.model, innings, balls=options.balls, seed=options.seed)
         if not len(study.sample):
             raise InputError(
                 "holds no innings with a ball that has 36 before it",
                 path=options.sources[0],
                 remedy="give longer innings",
             )
-        reports.append(head_report(study, report=progress))
-    data = {**about, **reports[0]}
-    if len(predictors) > 1:
-        data["beside"] = {
-            "checkpoints": [model_data(one) for one in predictors[1:]],
-            "scales": roles(reports),
-            "contributions": contributions_alike(
-                predictors,
-                innings,
-                balls=min(options.balls, CONTRIBUTION_BALLS),
-                seed=options.seed,
-                report=progress,
-            ),
-        }
-    return data
+        return head_report(study, report=progress)
 
-
-def model_data(predictor: TrainedPredictor) -> dict[str, Any]:
-    """Which checkpoint it is."""
-    return {
-        "name": predictor.name,
-        "sha256": predictor.sha256,
-        "trained_from": predictor.card.get("trained_from"),
-        "trained_until": predictor.card.get("trained_until"),
-    }
+    innings = [list(held.innings(progress))]
+    reports = [report_on(held, innings[0])]
+    for number, other in enumerate(others):
+        # The same files give the same faults: they are reported once.
+        again = held_out_of(options, other, [])
+        innings.append(list(again.innings(progress)))
+        same_innings(innings[0], innings[-1], options.beside[number])
+        reports.append(report_on(again, innings[-1]))
+    found = None
+    if others:
+        balls = min(options.balls, CONTRIBUTION_BALLS)
+        predictors = [held.predictor, *others]
+        found = beside(
+            predictors, innings, reports, balls=balls, seed=options.seed, report=progress
+        )
+    return HeadsDocument(held.checkpoint, held.dates, held.notes, options.seed, reports[0], found)

@@ -19,13 +19,14 @@ from attnlens.cli.output import (
     report_skipped,
     utf8_stdout,
 )
+from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
-    from attnlens.cricket.match import Match
-    from attnlens.errors import MatchFileError
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.match.match import Match
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "match",
         help="who played, the scorecards, and every oddity in the file",
@@ -71,27 +72,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _data(match: Match) -> dict[str, Any]:
-    from attnlens.cricket.results import result_sentence
-    from attnlens.cricket.scorecard import match_data
+    from attnlens.cricket.match.results import result_sentence
+    from attnlens.cricket.match.scorecard import match_data
 
     return {**match_data(match), "result": result_sentence(match)}
 
 
 def _show(match: Match, options: argparse.Namespace) -> None:
     """One match, in full."""
-    data = _data(match)
     if options.format == "json":
-        emit_json(data, options.out)
+        emit_json(_data(match), options.out)
         return
-    from attnlens.render.scorecard import render_scorecard
+    from attnlens.cricket.pages.scorecard import render_scorecard
 
-    emit(render_scorecard(data, **page(options.out)), options.out)
+    emit(render_scorecard(match, **page(options.out)), options.out)
 
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
     """Several matches, a line each."""
     from attnlens.files import written_beside
-    from attnlens.render.canvas import clean
+    from attnlens.show.safe import clean
 
     if options.format == "json":
         utf8_stdout()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 HOSTS = ("127.0.0.1", "localhost", "::1")
 """Where only this machine is heard, and for which the SDK refuses the pages of others."""
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "mcp",
         help="a Model Context Protocol server",
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
             remedy="use 127.0.0.1, and a proxy that does in front of it",
         )
     try:
-        from attnlens.server.app import server_of
+        from attnlens.cricket.server.app import server_of
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
             "the Model Context Protocol's SDK is not installed",
             remedy="pip install 'attnlens[mcp]'",
         ) from None
-    from attnlens.server.folders import Folders
-    from attnlens.server.questions import Questions
+    from attnlens.cricket.server.folders import Folders
+    from attnlens.cricket.server.questions import Questions
 
     folders = Folders(options.folders)
     if not folders.roots:

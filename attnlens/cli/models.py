@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats, add_out
 from attnlens.cli.output import check_outputs, emit, emit_json, page, utf8_stdout
+from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
-    from attnlens.models.catalogue import Loaded, Reading, ReferenceModel
+    from attnlens.models.catalogue import Loaded, ReferenceModel
+    from attnlens.show.models import ListedModel
+    from attnlens.symbolic.description import Description
+    from attnlens.symbolic.trace import Trace
 
 MODEL = "a name that `attnlens models` lists, or a checkpoint's file"
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     models = commands.add_parser(
         "models",
         help="list the reference models",
@@ -72,39 +75,41 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run_models(options: argparse.Namespace) -> int:
-    from attnlens.render.models import render_models
+    from attnlens.show.models import render_models
 
     check_outputs({"--out": options.out})
     listed = [about(entry) for entry in catalogue()]
     if options.format == "json":
-        emit_json(listed, options.out)
+        from dataclasses import asdict
+
+        emit_json([asdict(model) for model in listed], options.out)
         return 0
-    drawn = page(options.out)
-    emit(render_models(listed, width=drawn["width"], unicode=drawn["unicode"]), options.out)
+    emit(render_models(listed, **page(options.out)), options.out)
     return 0
 
 
 def catalogue() -> tuple[ReferenceModel, ...]:
     """Every reference model."""
-    from attnlens.models.catalogue import MODELS
+    from attnlens.cricket.catalogue import MODELS
 
     return MODELS
 
 
-def about(entry: ReferenceModel) -> dict[str, Any]:
-    """An entry as plain data, with the sizes of the model that comes with attnlens."""
+def about(entry: ReferenceModel) -> ListedModel:
+    """An entry with the sizes of the model that comes with attnlens."""
+    from attnlens.show.models import ListedModel
     from attnlens.symbolic.description import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
-    return {
-        "name": entry.name,
-        "title": entry.title,
-        "source": entry.source,
-        "purpose": entry.purpose,
-        "input": entry.written,
-        "parameters": sizes.pop("parameters"),
-        "sizes": sizes,
-    }
+    return ListedModel(
+        name=entry.name,
+        title=entry.title,
+        source=entry.source,
+        purpose=entry.purpose,
+        input=entry.written,
+        parameters=int(sizes.pop("parameters")),
+        sizes=sizes,
+    )
 
 
 def run_describe(options: argparse.Namespace) -> int:
@@ -112,9 +117,9 @@ def run_describe(options: argparse.Namespace) -> int:
     entry, loaded = _loaded(options.model)
     told = described(entry, loaded)
     if options.format == "json":
-        emit_json(told, options.out)
+        emit_json(told.to_dict(), options.out)
         return 0
-    from attnlens.render import description as forms
+    from attnlens.show import description as forms
 
     if options.format == "text":
         unicode = page(options.out)["unicode"]
@@ -131,18 +136,19 @@ def run_describe(options: argparse.Namespace) -> int:
 def run_trace(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out, "--html": options.html})
     entry, loaded = _loaded(options.model)
-    told = traced(entry, loaded, options.input, vars(options))
+    asked = {name: getattr(options, name) for name in entry.options}
+    told = traced(entry, loaded, options.input, **asked)
     if options.html is not None:
         from attnlens.files import write_text
-        from attnlens.render.trace_html import render_trace_html
+        from attnlens.show.trace_html import render_trace_html
 
         write_text(options.html, render_trace_html(told) + "\n")
         if options.format == "text" and options.out is None:
             return 0
     if options.format == "json":
-        emit_json(told, options.out)
+        emit_json(told.to_dict(), options.out)
         return 0
-    from attnlens.render.trace import render_trace
+    from attnlens.show.trace import render_trace
 
     drawn = page(options.out)
     emit(render_trace(told, width=drawn["width"], unicode=drawn["unicode"]), options.out)
@@ -150,35 +156,42 @@ def run_trace(options: argparse.Namespace) -> int:
 
 
 def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
-    from attnlens.models.catalogue import reference_model
+    from attnlens.cricket.catalogue import reference_model
 
     entry, path = reference_model(name)
     return entry, entry.loaded(path)
 
 
-def described(entry: ReferenceModel, loaded: Loaded) -> dict[str, Any]:
-    """The description of a model as plain data."""
+def described(entry: ReferenceModel, loaded: Loaded) -> Description:
+    """The description of a model."""
     from attnlens.symbolic import describe
 
     reading = entry.reading(loaded)
     with _one_thread():
-        return describe(loaded.module, *reading.inputs, name=entry.name, **_of(reading)).to_dict()
+        return describe(
+            loaded.module,
+            *reading.inputs,
+            name=entry.name,
+            names=reading.names,
+            axes=reading.axes,
+            batched=reading.batched,
+        )
 
 
 def traced(
     entry: ReferenceModel,
     loaded: Loaded,
     text: str | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A forward pass as plain data.
+    **asked: str | int | None,
+) -> Trace:
+    """A forward pass.
 
     Raises:
         InputError: the text is no input of this model.
     """
     from attnlens.symbolic import trace
 
-    reading = entry.reading(loaded, text, options)
+    reading = entry.reading(loaded, text, **asked)
     with _one_thread():
         return trace(
             loaded.module,
@@ -186,15 +199,13 @@ def traced(
             name=entry.name,
             labels=reading.labels,
             about=reading.about,
-            **_of(reading),
-        ).to_dict()
-
-
-def _of(reading: Reading) -> dict[str, Any]:
-    return {"names": reading.names, "axes": reading.axes, "batched": reading.batched}
+            names=reading.names,
+            axes=reading.axes,
+            batched=reading.batched,
+        )
 
 
 def _one_thread() -> Any:
-    from attnlens.cricket.window import one_thread
+    from attnlens.cricket.model.window import one_thread
 
     return one_thread()

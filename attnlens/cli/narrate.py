@@ -6,15 +6,17 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlens.cli.explain import add_ball_options, explained
 from attnlens.cli.options import add_formats
 from attnlens.cli.output import can_draw, emit_json, progress
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.explanation.grounding import Unsupported
+    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.words.grounding import Unsupported
     from attnlens.llm.endpoint import Endpoint
 
 KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
@@ -23,12 +25,12 @@ AS_JSON = (
 )
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "narrate",
         help="an explanation in the words of a language model, checked",
         description="Send the prompt of an explanation to an OpenAI-compatible endpoint, show its "
-        "answer as it comes, and mark what the explanation does not bear out. The explanation, "
+        "answer as it comes, and mark what stands nowhere in the explanation. The explanation, "
         "with the players' names, leaves this machine for the address that --base-url names. The "
         "key is taken from the environment: ATTNLENS_API_KEY, else OPENAI_API_KEY.",
     )
@@ -45,7 +47,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="show nothing unless all of it is borne out (else exit 1, with what is not)",
+        help="show nothing unless all that is checked is found (else exit 1, with what is not)",
     )
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="SECONDS", help="without a byte; default 60"
@@ -77,13 +79,13 @@ def run(options: argparse.Namespace) -> int:
     )
     if endpoint.key is not None and not endpoint.sends_key:
         print("attnlens: the key is not sent over plain HTTP to another machine", file=sys.stderr)
-    data = explained(options)
-    from attnlens.render.prompt import prompt_of
+    explanation = explained(options)
+    from attnlens.cricket.pages.prompt import prompt_of
 
-    messages = prompt_of(data, template=options.template).messages("openai")["messages"]
+    messages = prompt_of(explanation, template=options.template).chat
     if options.format == "json":
-        return _as_json(endpoint, messages, data, strict=options.strict)
-    return _as_text(endpoint, messages, data, strict=options.strict)
+        return _as_json(endpoint, messages, explanation, strict=options.strict)
+    return _as_text(endpoint, messages, explanation, strict=options.strict)
 
 
 def _key() -> str | None:
@@ -93,13 +95,13 @@ def _key() -> str | None:
 
 def _as_text(
     endpoint: Endpoint,
-    messages: Sequence[Mapping[str, Any]],
-    data: Mapping[str, Any],
+    messages: Sequence[Mapping[str, str]],
+    explanation: Explanation,
     *,
     strict: bool,
 ) -> int:
-    from attnlens.cli.check import described
-    from attnlens.explanation.grounding import Checker
+    from attnlens.cli.check import by_sentence
+    from attnlens.cricket.words.grounding import check_grounding
     from attnlens.llm.endpoint import Answer, stream
 
     can_draw()
@@ -115,69 +117,61 @@ def _as_text(
     if not strict:
         print()
     text = "".join(parts)
-    found = Checker(data).check(text)
+    unsupported = check_grounding(explanation, text)
     if answer.finish_reason == "length":
         print("attnlens: the answer was cut at its most tokens", file=sys.stderr)
     if strict:
-        return _refused(found) if found else _said(text)
-    if found:
-        print("\nNot in the explanation:")
-        for sentence in dict.fromkeys(one.sentence for one in found):
-            print(f"  ✗ {_visible(sentence)}")
-            for one in found:
-                if one.sentence == sentence:
-                    print(f"      {described(one)}")
+        if unsupported:
+            return _refused(unsupported)
+        print(text)
+    elif unsupported:
+        print("\nNot in the explanation:", *by_sentence(unsupported, mark="✗ ")[1:], sep="\n")
     return 0
 
 
-def _said(text: str) -> int:
-    print(text)
-    return 0
-
-
-def _refused(found: Sequence[Unsupported]) -> int:
+def _refused(unsupported: Sequence[Unsupported]) -> int:
     from attnlens.cli.check import described
 
-    for one in found:
-        print(f"attnlens: not in the explanation: {described(one)}", file=sys.stderr)
+    for entry in unsupported:
+        print(f"attnlens: not in the explanation: {described(entry)}", file=sys.stderr)
     return 1
 
 
 def _as_json(
     endpoint: Endpoint,
-    messages: Sequence[Mapping[str, Any]],
-    data: Mapping[str, Any],
+    messages: Sequence[Mapping[str, str]],
+    explanation: Explanation,
     *,
     strict: bool,
 ) -> int:
     """Structured output by the schema of ``narrative``; facts that do not hold are taken out."""
-    from attnlens.errors import EndpointError
-    from attnlens.explanation.grounding import Checker
-    from attnlens.explanation.spoken import narrative_of, narrative_schema
+    from attnlens.cricket.words.grounding import check_grounding
+    from attnlens.cricket.words.spoken import narrative_of, narrative_schema
     from attnlens.llm.endpoint import structured
 
     *before, last = messages
     asked = [*before, {**last, "content": last["content"] + AS_JSON}]
     answer = structured(endpoint, asked, narrative_schema(), name="narrative")
     try:
-        sentences = narrative_of(answer, data)
+        sentences = narrative_of(answer, explanation)
     except InputError as error:
-        raise EndpointError(error.problem, path=endpoint.shown, remedy=error.remedy) from None
-    found = Checker(data).check("\n\n".join(sentence["text"] for sentence in sentences))
-    if strict and found:
-        return _refused(found)
-    told = {
+        raise endpoint.failure(error.problem, error.remedy) from None
+    text = "\n\n".join(sentence.text for sentence in sentences)
+    unsupported = check_grounding(explanation, text)
+    if strict and unsupported:
+        return _refused(unsupported)
+    answer_checked = {
         "model": endpoint.model,
-        "grounded": not found,
-        "narrative": sentences,
-        "unsupported": [one.to_dict() for one in found],
+        "grounded": not unsupported,
+        "narrative": [sentence.model_dump(mode="json") for sentence in sentences],
+        "unsupported": [entry.to_dict() for entry in unsupported],
     }
-    emit_json(told, None)
+    emit_json(answer_checked, None)
     return 0
 
 
 def _visible(text: str) -> str:
-    from attnlens.render.canvas import clean
+    from attnlens.show.safe import clean
 
     return clean(text)
 

@@ -40,6 +40,12 @@ def listed(value: list[str] | str | None) -> list[str]:
     return [value] if isinstance(value, str) else value or []
 
 
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options of these names that were given, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def whole(least: int, most: int) -> Any:
     """A whole number within limits, as argparse takes it."""
 

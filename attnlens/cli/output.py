@@ -13,7 +13,7 @@ from attnlens.cli.messages import one_line, say
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.errors import MatchFileError
+    from attnlens.cricket.errors import MatchFileError
 
 PLAIN_WIDTH = 100
 ANOTHER_FILE = "write to another file"
@@ -32,7 +32,7 @@ def emit(text: str, out: str | None) -> None:
 
 def emit_json(data: Any, out: str | None) -> None:
     """Indented JSON, to a file or to stdout."""
-    from attnlens.render.plain import render_json
+    from attnlens.show.plain import render_json
 
     utf8_stdout()
     emit(render_json(data), out)

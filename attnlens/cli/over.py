@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_history, add_match, add_out
-from attnlens.cli.output import check_outputs, emit, emit_json, page
-from attnlens.cli.sources import timeline
-from attnlens.errors import BallNotFoundError, InputError
+from attnlens.cli.output import check_outputs, emit, emit_json, page, progress
+from attnlens.cli.parser import Commands
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.overs.over import NextOver
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "over",
         help="the next over, token by token, with what it looked at",
@@ -71,42 +74,33 @@ def run(options: argparse.Namespace) -> int:
         sources=(options.match, options.history),
         inputs=(options.model,),
     )
-    from attnlens.cricket.over_question import find_over
-    from attnlens.cricket.readers import read_match
-
-    # A wrong name should not wait for torch.
-    match = read_match(options.match)
-    try:
-        question = find_over(match, options.over, options.innings)
-    except BallNotFoundError as error:
-        # The naming of overs knows no file.
-        raise BallNotFoundError(error.problem, path=options.match, remedy=error.remedy) from None
-    data = _answer(question, options)
+    answer = _answer(options)
     if options.format == "json":
-        emit_json(data, options.out)
+        emit_json(answer.to_dict(), options.out)
         return 0
-    from attnlens.render.over import render_over
+    from attnlens.cricket.pages.over import render_over
 
-    emit(render_over(data, **page(options.out)), options.out)
+    emit(render_over(answer, **page(options.out)), options.out)
     return 0
 
 
-def _answer(question: Any, options: argparse.Namespace) -> dict[str, Any]:
-    from attnlens.cricket.over import choice_of, next_over
-    from attnlens.cricket.trained_overs import load_overs
-    from attnlens.cricket.window import one_thread
+def _answer(options: argparse.Namespace) -> NextOver:
+    from attnlens.cricket.errors import BallNotFoundError
+    from attnlens.cricket.session import Session
 
-    with one_thread():
-        trained = load_overs(options.model)
-    dated = options.history is not None
-    if dated:
-        trained = timeline(trained, options.history).predictor_for(question.match)
-    return next_over(
-        question,
-        trained,
-        choice=choice_of(options.temperature, options.top_k),
-        seed=options.seed,
-        samples=options.samples or 0,
-        evidence=not options.no_evidence,
-        history=dated,
-    )
+    session = Session(None, options.history, overs=options.model, report=progress)
+    match = session.read(options.match)
+    try:
+        return session.over(
+            match,
+            over=options.over,
+            innings=options.innings,
+            samples=options.samples or 0,
+            temperature=options.temperature,
+            top_k=options.top_k,
+            seed=options.seed,
+            evidence=not options.no_evidence,
+        )
+    except BallNotFoundError as error:
+        # The naming of overs knows no file.
+        raise BallNotFoundError(error.problem, path=options.match, remedy=error.remedy) from None

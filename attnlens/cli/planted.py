@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from attnlens.cli.options import add_formats, whole
+from attnlens.cli.options import add_formats, given, whole
 from attnlens.cli.output import emit, since_now, utf8_stdout
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "planted",
         help="train on matches with known dependencies, and see whether they are found",
@@ -47,22 +47,22 @@ def run(options: argparse.Namespace) -> int:
     import dataclasses
     from pathlib import Path
 
+    from attnlens.cricket.pages.planted_table import render_planted
+    from attnlens.cricket.study.figures import to_json
     from attnlens.files import check_writable
-    from attnlens.render.plain import render_json
-    from attnlens.render.planted_table import render_planted
+    from attnlens.show.plain import render_json
 
     if options.seed is not None and options.seed < 0:
         raise InputError(f"--seed {options.seed} is negative", remedy="give 0 or more")
     if options.out is not None:
         check_writable(options.out)  # before the work, not after it
 
-    from attnlens.training.planted import FULL, QUICK, planted
+    from attnlens.cricket.training.planted import FULL, QUICK, planted
 
-    names = ("matches", "epochs", "balls", "claims", "seed")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    plan = dataclasses.replace(QUICK if options.quick else FULL, **given)
+    changed = given(options, "matches", "epochs", "balls", "claims", "seed")
+    plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
     keep = None if options.keep is None else Path(options.keep)
-    data = planted(plan, keep=keep, report=since_now())
+    data = to_json(planted(plan, keep=keep, report=since_now()))
     text = render_json(data)
     if options.out is not None:
         emit(text, options.out)

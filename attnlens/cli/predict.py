@@ -6,23 +6,26 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from attnlens.cli.options import add_days, add_model_options
 from attnlens.cli.output import check_outputs, progress, report_skipped, utf8_stdout
-from attnlens.cli.sources import timeline
+from attnlens.cli.parser import Commands
+from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attnlens.cricket.match import Match
-    from attnlens.errors import MatchFileError
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.match.match import Match
+    from attnlens.cricket.model.predict import Row
+    from attnlens.cricket.session import Session
 
 ROWS_AT_ONCE = 20_000
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "predict",
         help="the outcome probabilities of every delivery",
@@ -53,7 +56,6 @@ def run(options: argparse.Namespace) -> int:
             remedy="end it in .csv or .parquet",
         )
     from attnlens.cricket.readers import read_matches
-    from attnlens.cricket.trained import load_predictor
     from attnlens.files import written_beside
 
     check_outputs(
@@ -61,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
         sources=(*options.matches, options.history),
         inputs=(options.model,),
     )
-    predictor = load_predictor(options.model)
+    session = session_of(options)
+    session.predictor  # noqa: B018  # a wrong --model is told before anything is read
     skipped: list[MatchFileError] = []
 
     def chosen() -> Iterator[Match]:
@@ -74,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
                     continue
                 yield match
 
-    rows = _rows(chosen(), predictor, options.history)
+    rows = _rows(chosen(), session)
     if options.out is None:
         utf8_stdout()
         _write_csv(rows, sys.stdout)
@@ -90,34 +93,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(
-    matches: Iterable[Match], predictor: Any, history: str | None
-) -> Iterator[dict[str, Any]]:
+def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
     """Rows of every match; in order of date where ratings have to be brought up to it."""
     import datetime
 
-    from attnlens.cricket.predict import predict_match
-
-    past = None
-    if history is not None:
+    if session.history is not None:
         # Ratings only move forward, so all matches are read before the first is predicted.
-        past = timeline(predictor, history)
         matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
     any_match = False
     for number, match in enumerate(matches, 1):
         any_match = True
         progress(f"match {number}: {match.match_id}")
-        dated = predictor if past is None else past.predictor_for(match)
-        yield from predict_match(match, dated)
+        yield from session.rows(match)
     if not any_match:
         raise InputError("no match left to predict", remedy="widen --from and --until")
 
 
-def _write_csv(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
+def _write_csv(rows: Iterable[Row], file: TextIO) -> None:
     import csv
 
-    from attnlens.cricket.predict import COLUMNS
-    from attnlens.csv_cells import cell
+    from attnlens.cricket.model.predict import COLUMNS
+    from attnlens.show.safe import cell
 
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     head = True
@@ -128,11 +124,11 @@ def _write_csv(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
         writer.writerow({name: cell(value) for name, value in row.items()})
 
 
-def _write_parquet(rows: Iterable[dict[str, Any]], path: Path) -> None:
+def _write_parquet(rows: Iterable[Row], path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    from attnlens.cricket.predict import COLUMNS
+    from attnlens.cricket.model.predict import COLUMNS
 
     kinds = {"innings": pyarrow.int32(), "index": pyarrow.int32()}
     schema = pyarrow.schema(
@@ -140,7 +136,7 @@ def _write_parquet(rows: Iterable[dict[str, Any]], path: Path) -> None:
         for name in COLUMNS
     )
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        waiting: list[dict[str, Any]] = []
+        waiting: list[Row] = []
         for row in rows:
             waiting.append(row)
             if len(waiting) == ROWS_AT_ONCE:

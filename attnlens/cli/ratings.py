@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from attnlens.cli.messages import say
 from attnlens.cli.options import add_formats, date
-from attnlens.cli.output import check_outputs, emit, emit_json, page, report_skipped
-from attnlens.cli.sources import matches_to_learn
+from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
-from attnlens.words import count as counted
 
 if TYPE_CHECKING:
-    from attnlens.cricket.ratings_update import Added
-    from attnlens.cricket.trained import TrainedPredictor
-    from attnlens.errors import MatchFileError
+    import datetime
+
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.model.timeline import Added
+    from attnlens.cricket.model.trained import TrainedPredictor
 
 DONE, NOTHING_NEWER = 0, 1
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "ratings",
         help="bring player and venue ratings up to date without retraining",
@@ -51,98 +52,97 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.out is None:
         raise InputError("no checkpoint to write", remedy="give --out FILE")
-    from attnlens.cricket.ratings_update import brought_up_to_date
-    from attnlens.cricket.trained import load_predictor, save_predictor
+    from attnlens.cricket.model.timeline import brought_up_to_date
+    from attnlens.cricket.model.trained import save_predictor
+    from attnlens.cricket.readers.history import matches_to_learn
+    from attnlens.cricket.session import Session
 
     # The checkpoint itself may be brought up to date in its place.
     check_outputs({"--out": options.out}, sources=options.sources)
-    predictor = load_predictor(options.model)
+    predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
-    given = matches_to_learn(options.sources, skipped, "{} matches read")
+    given = matches_to_learn(options.sources, skipped, progress, "{} matches read")
     now, added = brought_up_to_date(predictor, given, until=options.until)
     if added.matches:
         save_predictor(options.out, now)
     report_skipped(f"skipped {len(skipped)} files", skipped)
     if added.other:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in added.other.items())
-        print(
-            f"attnlens: {sum(added.other.values())} of the {added.matches} matches learnt are of "
-            f"a kind the model was not trained on ({kinds})",
-            file=sys.stderr,
+        kinds = ", ".join(f"{number} {kind}" for kind, number in added.other.items())
+        say(
+            f"{sum(added.other.values())} of the {added.matches} matches learnt are of "
+            f"a kind the model was not trained on ({kinds})"
         )
-    sha256 = _digest(options.out) if added.matches else None
     if options.format == "json":
-        emit_json(_data(now, added, sha256), None)
+        _emit_data(now, added, options.out)
     else:
         emit(_sentence(predictor, now, added, options.out), None)
     return DONE if added.matches else NOTHING_NEWER
 
 
-def _digest(path: str) -> str:
-    import hashlib
+def _emit_data(now: TrainedPredictor, added: Added, out: str) -> None:
+    """What was learnt, as JSON, with the hash of the checkpoint where one was written."""
+    from attnlens.cricket.answers import file_digest
 
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    def day(date: datetime.date | None) -> str | None:
+        return None if date is None else date.isoformat()
 
-
-def _data(now: TrainedPredictor, added: Added, sha256: str | None) -> dict[str, Any]:
-    until = now.ratings.until
-    ends = (added.first, added.last)
-    return {
-        "matches": added.matches,
-        "dates": [None if day is None else day.isoformat() for day in ends],
-        "days": added.days,
-        "players": added.players,
-        "new_players": added.new_players,
-        "venues": added.venues,
-        "new_venues": added.new_venues,
-        "already_known": added.known,
-        "after_until": added.after,
-        "undated": added.undated,
-        "of_another_kind": sum(added.other.values()),
-        "other_kinds": added.other,
-        "ratings_until": None if until is None else until.isoformat(),
-        "sha256": sha256,
-    }
+    emit_json(
+        {
+            "matches": added.matches,
+            "dates": [day(added.first), day(added.last)],
+            "days": added.days,
+            "players": added.players,
+            "new_players": added.new_players,
+            "venues": added.venues,
+            "new_venues": added.new_venues,
+            "already_known": added.known,
+            "after_until": added.after,
+            "undated": added.undated,
+            "of_another_kind": sum(added.other.values()),
+            "other_kinds": added.other,
+            "ratings_until": day(now.ratings.until),
+            "sha256": file_digest(out) if added.matches else None,
+        },
+        None,
+    )
 
 
 def _sentence(predictor: TrainedPredictor, now: TrainedPredictor, added: Added, out: str) -> str:
+    from attnlens.words import count
+
+    def matches(number: int) -> str:
+        return count(number, "match", "matches")
+
+    passed = {
+        "up to then teach nothing new": added.known,
+        "after --until left out": added.after,
+        "without a date left out": added.undated,
+    }
+    aside = "".join(f"; {matches(number)} {why}" for why, number in passed.items() if number)
     before = predictor.ratings.until
-    passed = []
-    if added.known:
-        passed.append(f"{counted(added.known, 'match', 'matches')} up to then teach nothing new")
-    if added.after:
-        passed.append(f"{counted(added.after, 'match', 'matches')} after --until left out")
-    if added.undated:
-        passed.append(f"{counted(added.undated, 'match', 'matches')} without a date left out")
-    aside = "".join(f"; {text}" for text in passed)
     if not added.matches:
         return f"nothing newer than {before}: no file written{aside}"
     return (
         f"wrote {out}: ratings until {now.ratings.until} (were {before}), "
-        f"{counted(added.matches, 'match', 'matches')} learnt, "
-        f"{counted(added.players, 'player')} ({added.new_players} new), "
-        f"{counted(added.venues, 'venue')} ({added.new_venues} new){aside}"
+        f"{matches(added.matches)} learnt, "
+        f"{count(added.players, 'player')} ({added.new_players} new), "
+        f"{count(added.venues, 'venue')} ({added.new_venues} new){aside}"
     )
 
 
 def _show(options: argparse.Namespace) -> int:
+    """What the checkpoint knows of one player."""
     if options.sources or options.out is not None:
         raise InputError("--player only shows", remedy="leave SRC and --out out")
-    from attnlens.cricket.ratings_update import player_data
-    from attnlens.cricket.trained import load_predictor
+    from dataclasses import asdict
 
-    predictor = load_predictor(options.model)
-    until = predictor.ratings.until
-    data = {
-        **player_data(predictor, options.player),
-        "model": predictor.name,
-        "ratings_until": None if until is None else until.isoformat(),
-    }
+    from attnlens.cricket.model.people import player_known
+    from attnlens.cricket.pages.player import render_player
+    from attnlens.cricket.session import Session
+
+    player = player_known(Session(options.model).predictor, options.player)
     if options.format == "json":
-        emit_json(data, None)
-        return DONE
-    from attnlens.render.player import render_player
-
-    emit(render_player(data, **page(None)), None)
+        emit_json(asdict(player), None)
+    else:
+        emit(render_player(player, **page(None)), None)
     return DONE

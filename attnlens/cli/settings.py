@@ -9,91 +9,110 @@ named after the command::
 
     [predict]
     history = "t20s_male_json.zip"
+
+Whoever wrote that folder wrote the file, so it may set only what `LOCAL` lists, and what it sets
+is said on stderr. Variables may set everything.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attnlens.cli.messages import say
+from attnlens.cli.parser import Parser, is_flag
 from attnlens.errors import InputError
+
+Settings = dict[str, Any]
+"""What a TOML file holds."""
 
 FILE = "attnlens.toml"
 PREFIX = "ATTNLENS_"
+LOCAL = frozenset(
+    """
+    all ball balls baselines batch batter bootstrap bowler call change check claims columns
+    d_ff decoder_layers device dropout encoder_layers epochs evidence follow format
+    from head head_balls hidden_dim history idle innings kind leading learning_rate least
+    least_count matches matches_per_part messages methods model no_browser no_cache no_evidence
+    on_error order outcome over overs_model own_history plant player positions query quick rules
+    samples scale seed separator set site situations source_length strength strict target
+    target_length temperature threads top top_k train_until unseen until validate_until
+    wicket_last_ball wide width word_dropout workers
+    """.split()  # noqa: SIM905
+)
+"""Settings that a file in the current folder may hold: figures, choices, names of players, and
+checkpoints and matches to read. A new option is not among them until it is put here. What writes
+or deletes a file, names a host or what is sent to it, opens a port, or loosens a safeguard, never
+is."""
 
 
-def apply_settings(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+def apply_settings(parser: Parser, words: Sequence[str]) -> None:
     """Set the defaults of the command that ``words`` name from the environment and the file.
 
     Raises:
-        InputError: the file is not TOML, a name in it is no setting, or a value does not
-            fit its option.
+        InputError: the file is not TOML, a name in it is no setting or may not stand there, or
+            a value does not fit its option.
     """
-    commands = _commands(parser)
+    commands = parser.commands
     command, *rest = [word for word in words if not word.startswith("-")] or [""]
     if command not in commands:
         return
     file = _file()
     _check_names(file, commands)
-    inner = _commands(commands[command])  # of a group, such as text
+    inner = commands[command].commands  # of a group, such as text
     asked = next((inner[word] for word in rest if word in inner), commands[command])
-    for name, action in _options(asked).items():
+    tables = {name: file.pop(name) for name in commands if isinstance(file.get(name), dict)}
+    file |= tables.get(command, {})
+    given = {action.dest for action in asked.taken if _is_given(action, words)}
+    told = []
+    for name, action in asked.options.items():
         variable = PREFIX + name.upper()
         if variable in os.environ:
             value, place = os.environ[variable], variable
-        elif name in (table := file.get(command, {})):
-            value, place = table[name], FILE
         elif name in file:
             value, place = file[name], FILE
+            told += [] if action.dest in given else [name]
         else:
             continue
         action.default = _value(action, value, place)
         action.required = False
+    if told:
+        say(f"./{FILE} sets {', '.join(told)}")
 
 
-def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    groups = parser._subparsers._group_actions if parser._subparsers else []
-    return {
-        name: command
-        for group in groups
-        if isinstance(group.choices, dict)
-        for name, command in group.choices.items()
-    }
+def _is_given(action: argparse.Action, words: Sequence[str]) -> bool:
+    return any(word.partition("=")[0] in action.option_strings for word in words)
 
 
-def _options(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Options that can have a default, by the name a setting has."""
-    return {
-        action.option_strings[-1].lstrip("-").replace("-", "_"): action
-        for action in command._actions
-        if action.option_strings and (action.nargs != 0 or _is_flag(action))
-    }
-
-
-def _check_names(file: dict[str, Any], commands: dict[str, argparse.ArgumentParser]) -> None:
-    """A misspelt setting would otherwise do nothing, silently."""
+def _check_names(file: Settings, commands: Mapping[str, Parser]) -> None:
+    """Refuse what may not stand in the file, and a misspelt setting, which would do nothing."""
     known = {
-        name: set(_options(command)).union(*map(_options, _commands(command).values()))
+        name: set(command.options).union(*(below.options for below in command.commands.values()))
         for name, command in commands.items()
     }
     anywhere = set().union(*known.values())
     for name, value in file.items():
         if name in commands and isinstance(value, dict):
-            wrong, fits = sorted(set(value) - known[name]), known[name]
-            place = f"in [{name}] "
+            names, fits, place = sorted(value), known[name], f"in [{name}] "
         else:
-            wrong, fits, place = [] if name in anywhere else [name], anywhere, ""
-        if wrong:
+            names, fits, place = [name], anywhere, ""
+        for one in names:
+            if one in fits & LOCAL:
+                continue
+            if one in fits:
+                problem = f"{place}{one!r} may not be set by a file in the current folder"
+                variable, option = PREFIX + one.upper(), f"--{one.replace('_', '-')}"
+                raise InputError(problem, path=FILE, remedy=f"give {option}, or set {variable}")
             raise InputError(
-                f"{place}{wrong[0]!r} is no setting",
+                f"{place}{one!r} is no setting",
                 path=FILE,
-                remedy=f"known: {', '.join(sorted(fits))}",
+                remedy=f"known: {', '.join(sorted(fits & LOCAL))}",
             )
 
 
-def _file() -> dict[str, Any]:
+def _file() -> Settings:
     if not os.path.isfile(FILE):
         return {}
     import tomllib
@@ -105,17 +124,13 @@ def _file() -> dict[str, Any]:
         raise InputError(f"is not TOML ({error})", path=FILE, remedy="mend or remove it") from None
 
 
-def _is_flag(action: argparse.Action) -> bool:
-    return isinstance(action, argparse._StoreTrueAction | argparse._StoreFalseAction)
-
-
 def _value(action: argparse.Action, value: Any, place: str) -> Any:
     option = action.option_strings[-1]
     if isinstance(value, dict | list):
         raise InputError(
             f"{option} cannot be a table or a list", path=place, remedy="give one value"
         )
-    if _is_flag(action):
+    if is_flag(action):
         truth = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
         text = str(value).lower()
         if text not in truth:

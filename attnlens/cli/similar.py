@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attnlens.cli.messages import say
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole
 from attnlens.cli.output import check_outputs, emit, emit_json, page
-from attnlens.cli.sources import timeline
+from attnlens.cli.parser import Commands
+from attnlens.cli.sources import ball_of, session_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.match import Match
+    from attnlens.cricket.corpus.similar import Similar
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "similar",
         help="situations like a ball in a corpus, and what happened in them",
@@ -41,44 +41,30 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
-    from attnlens.cricket.naming import balls_of
-    from attnlens.cricket.readers import read_match
-
     check_outputs(
         {"--out": options.out},
         sources=(options.match, options.history),
         inputs=(options.model, options.corpus),
     )
-    match = read_match(options.match)
-    with balls_of(options.match):
-        data = _answer(match, options)
+    answer = _answer(options)
     if options.format == "json":
-        emit_json(data, options.out)
+        emit_json(answer.to_dict(), options.out)
     else:
-        from attnlens.render.similar import render_similar
+        from attnlens.cricket.pages.similar import render_similar
 
-        emit(render_similar(data, **page(options.out)), options.out)
+        emit(render_similar(answer, **page(options.out)), options.out)
     return 0
 
 
-def _answer(match: Match, options: argparse.Namespace) -> dict[str, Any]:
+def _answer(options: argparse.Namespace) -> Similar:
     from pathlib import Path
 
-    from attnlens.corpus.folder import Corpus
-    from attnlens.corpus.similar import similar
-    from attnlens.cricket.naming import find_ball, hint, innings_numbered
-    from attnlens.cricket.next_ball import with_next_ball
-    from attnlens.cricket.trained import load_predictor
+    from attnlens.cricket.corpus.folder import Corpus
+    from attnlens.cricket.corpus.similar import similar
 
-    reference = find_ball(match, options.ball, options.innings)
-    note = hint(match, options.ball, reference)
-    if note:
-        say(note)
     corpus = Corpus(Path(options.corpus))
-    model = options.model or corpus.manifest["model"]["name"]
-    predictor = load_predictor(model)
-    if options.history is not None:
-        predictor = timeline(predictor, options.history).predictor_for(match)
-    if reference.index > len(innings_numbered(match, reference.innings).deliveries):
-        match = with_next_ball(match, reference.innings, batter=None, bowler=None)
-    return similar(match, reference, predictor, corpus, count=options.situations)
+    # Only the model that the corpus was made with can be compared with it.
+    options.model = options.model or corpus.manifest.settings.model["name"]
+    session = session_of(options)
+    match, reference = ball_of(session, options)
+    return similar(match, reference, session.dated(match), corpus, count=options.situations)

@@ -8,13 +8,13 @@ from typing import Any
 
 from attnlens.cli.options import whole
 from attnlens.cli.output import progress
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 LARGEST = 10.0
 """The largest strength taken: exp(10) is beyond any effect."""
 
 MOST_MATCHES = 100_000
-MOST_SENTENCES = 1_000_000
 
 
 class Plant(argparse.Action):
@@ -30,7 +30,7 @@ class Plant(argparse.Action):
         setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **values})
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "simulate",
         help="write T20 matches from a seeded generator",
@@ -84,13 +84,6 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         "off); may be repeated. Causes: settled, batter_hit, bowler_hit, bowler_wide, dots, "
         "wicket_fallen, free_hit; of the scoreboard: chase, out_of_reach, wickets_down",
     )
-    parser.add_argument(
-        "--commentary",
-        type=whole(1, MOST_SENTENCES),
-        metavar="N",
-        help="instead of matches, N sentences of spoken commentary on them, each with what a "
-        "scorer writes down: a .csv of pairs, for `attnlens text train`",
-    )
     parser.set_defaults(run=run)
 
 
@@ -102,7 +95,7 @@ def _strength(text: str) -> float:
 
 
 def _plants(text: str) -> dict[str, float]:
-    from attnlens.cricket.simulated_causes import CAUSES
+    from attnlens.cricket.simulator.causes import CAUSES
 
     plants = {}
     for part in text.split(","):
@@ -131,16 +124,14 @@ def _number(text: str) -> float | None:
 def run(options: argparse.Namespace) -> int:
     import dataclasses
 
-    from attnlens.cricket.simulate import Coefficients
-    from attnlens.cricket.simulated_files import save_simulated
-    from attnlens.cricket.simulated_rules import rules_times
+    from attnlens.cricket.simulator.files import save_simulated
+    from attnlens.cricket.simulator.rules import rules_times
+    from attnlens.cricket.simulator.simulate import Coefficients
 
     if options.seed < 0:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
     if not options.out:
         raise InputError("--out is empty", remedy="name a file or a folder")
-    if options.commentary is not None:
-        return _commentary(options)
     ruled = bool(options.rules)
     strength = options.strength if options.strength is not None else 0.0 if ruled else 1.0
     coefficients = dataclasses.replace(Coefficients().times(strength), **(options.plant or {}))
@@ -162,28 +153,4 @@ def run(options: argparse.Namespace) -> int:
     finally:
         if several:
             progress("")
-    return 0
-
-
-def _commentary(options: argparse.Namespace) -> int:
-    from attnlens.cricket.commentary import commentary_csv
-    from attnlens.files import check_writable, write_text
-
-    given = {
-        "--matches": options.matches != 1,
-        "--format": options.format is not None,
-        "--strength": options.strength is not None,
-        "--rules": options.rules is not None,
-        "--plant": bool(options.plant),
-    }
-    for name in (name for name, is_given in given.items() if is_given):
-        raise InputError(
-            f"{name} is about matches, --commentary about sentences", remedy="give one of the two"
-        )
-    if not options.out.lower().endswith(".csv"):
-        raise InputError(
-            "commentary is written as CSV", path=options.out, remedy="give a file that ends in .csv"
-        )
-    check_writable(options.out)
-    write_text(options.out, commentary_csv(options.commentary, options.seed))
     return 0

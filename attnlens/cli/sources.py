@@ -3,58 +3,61 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from attnlens.cli.messages import say
 from attnlens.cli.options import listed
 from attnlens.cli.output import progress
-from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.held_out import HeldOutFor
-    from attnlens.cricket.match import Match
-    from attnlens.cricket.timeline import T, Timeline
-    from attnlens.errors import MatchFileError
+    from pathlib import Path
 
-MATCHES = "give match files, a folder or a zip of them"
-
-
-def timeline(predictor: T, source: str) -> Timeline[T]:
-    """Ratings by date from the matches in ``source``.
-
-    Raises:
-        InputError: it holds no match that can be read.
-    """
-    from attnlens.cricket.timeline import Timeline
-
-    return Timeline(predictor, matches_to_learn([source], [], "reading the history: {} matches"))
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.match.match import Match
+    from attnlens.cricket.match.naming import BallReference
+    from attnlens.cricket.model.timeline import T
+    from attnlens.cricket.session import Session
+    from attnlens.cricket.study.held_out import HeldOutFor
 
 
-def matches_to_learn(
-    sources: Sequence[str], skipped: list[MatchFileError], told: str
-) -> Iterator[Match]:
-    """Every match that ratings can learn from.
+def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
+    """What answers by ``--model`` and ``--history``.
 
     Args:
-        skipped: takes in the files that could not be read; they are passed over.
-        told: words of progress, with a place for the number of matches.
+        cache: a folder in which explanations are kept.
+    """
+    from attnlens.cricket.session import Session
+
+    return Session(options.model, options.history, cache=cache, report=progress)
+
+
+def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
+    """The match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
+
+    A name that can mean two balls is told on stderr.
 
     Raises:
-        InputError: after the last one, where there was none.
+        AttnlensError: the file cannot be read, or has no such ball.
     """
-    from attnlens.cricket.readers import read_matches
+    from attnlens.cricket.match.naming import balls_of
 
-    number = 0
-    for source in sources:
-        for match in read_matches(source, on_error="skip", skipped=skipped):
-            number += 1
-            if number % 20 == 0:
-                progress(told.format(number))
-            yield match
-    progress("")
-    if not number:
-        reason = f" ({skipped[0].problem})" if skipped else ""
-        raise InputError(f"holds no match to learn from{reason}", path=sources[0], remedy=MATCHES)
+    match = session.read(options.match)
+    with balls_of(options.match):
+        reference = session.find(match, options.ball, options.innings)
+        tell_names(match, {options.ball: reference})
+        batter, bowler = getattr(options, "batter", None), getattr(options, "bowler", None)
+        return session.ball(match, reference, batter=batter, bowler=bowler)
+
+
+def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
+    """Which ball each name means, on stderr, where it can mean two."""
+    from attnlens.cricket.match.naming import hint
+
+    for name, meant in balls.items():
+        note = hint(match, name, meant)
+        if note:
+            say(note)
 
 
 def held_out_of(
@@ -66,9 +69,9 @@ def held_out_of(
         skipped: takes in the files that could not be read.
 
     Raises:
-        AttnlensError: as `attnlens.cricket.held_out.held_out` says.
+        AttnlensError: as `attnlens.cricket.study.held_out.held_out` says.
     """
-    from attnlens.cricket.held_out import held_out
+    from attnlens.cricket.study.held_out import held_out
 
     return held_out(
         model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats, add_out, whole
+from attnlens.cli.options import add_formats, add_out, given, whole
 from attnlens.cli.output import (
     check_outputs,
     emit,
@@ -15,6 +15,7 @@ from attnlens.cli.output import (
     since_now,
     utf8_stdout,
 )
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,27 +25,23 @@ MODEL = "seq2seq, which comes with attnlens, or a file that `text train` wrote"
 MOST_SEED = 2**63 - 1
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "text",
         help="train, explain and examine an encoder-decoder of sentences",
         description="An encoder-decoder that reads a sentence and writes another: train it on a "
-        "CSV of pairs, see which words its answer came from and whether that holds, and look at "
-        "its word vectors.",
+        "CSV of pairs, see which words its answer came from, and whether that holds.",
     )
     parser.set_defaults(run=_no_command)
-    actions = parser.add_subparsers(title="commands", metavar="COMMAND", dest="text_command")
+    actions = parser.command_group("text_command")
     _add_train(actions)
     _add_explain(actions)
-    _add_words(actions)
     _add_evaluate(actions)
 
 
 def _no_command(options: argparse.Namespace) -> int:
     del options
-    raise InputError(
-        "say what to do with text", remedy="give train, explain, neighbours, analogy or evaluate"
-    )
+    raise InputError("say what to do with text", remedy="give train, explain or evaluate")
 
 
 def _add_csv_options(parser: argparse.ArgumentParser) -> None:
@@ -61,13 +58,13 @@ def _add_csv_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_train(actions: argparse._SubParsersAction[Any]) -> None:
+def _add_train(actions: Commands) -> None:
     parser = actions.add_parser(
         "train",
         help="train on a CSV of sentence pairs",
         description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and every "
         "pair of some combinations of answers, is held out, and how many of those are answered "
-        "right is said. The same pairs and seed give the same weights.",
+        "right is said. On one machine, the same pairs and seed give the same weights.",
     )
     _add_csv_options(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
@@ -111,7 +108,7 @@ def _add_train(actions: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(run=_train)
 
 
-def _add_explain(actions: argparse._SubParsersAction[Any]) -> None:
+def _add_explain(actions: Commands) -> None:
     parser = actions.add_parser(
         "explain",
         help="answer a sentence, and say which words the answer came from",
@@ -142,40 +139,7 @@ def _add_explain(actions: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(run=_explain)
 
 
-def _add_words(actions: argparse._SubParsersAction[Any]) -> None:
-    close = actions.add_parser(
-        "neighbours",
-        help="words whose vectors point the same way",
-        description="The words whose vectors are nearest to a word's, beside how near two words "
-        "drawn at random are.",
-    )
-    close.add_argument("model", metavar="MODEL", help=MODEL)
-    close.add_argument("word", metavar="WORD")
-    way = actions.add_parser(
-        "analogy",
-        help="the words where A - B + C points",
-        description="The words nearest to the vector A - B + C: what is to C as A is to B.",
-    )
-    way.add_argument("model", metavar="MODEL", help=MODEL)
-    for letter in "abc":
-        way.add_argument(letter, metavar=letter.upper())
-    for parser in (close, way):
-        parser.add_argument(
-            "--side",
-            choices=("input", "output"),
-            default="input",
-            help="whose words (default input)",
-        )
-        parser.add_argument(
-            "--count", type=whole(1, 1000), default=10, metavar="N", help="default 10"
-        )
-        add_formats(parser)
-        add_out(parser)
-    close.set_defaults(run=_neighbours, format="text")
-    way.set_defaults(run=_analogy, format="text")
-
-
-def _add_evaluate(actions: argparse._SubParsersAction[Any]) -> None:
+def _add_evaluate(actions: Commands) -> None:
     parser = actions.add_parser(
         "evaluate",
         help="how many of a file's pairs are answered right",
@@ -236,14 +200,15 @@ def _pairs(options: argparse.Namespace) -> Pairs:
 def _train(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out}, inputs=(options.csv,))
     pairs = _pairs(options)
+    from attnlens.text.evaluation import Figures, summary
     from attnlens.text.pairs import Rule
-    from attnlens.text.training import TextRecipe, TextSizes, summary, train_text
+    from attnlens.text.training import TextRecipe, TextSizes, train_text
 
     report = since_now()
-    recipe = _given(
+    recipe = given(
         options, "epochs", "batch", "learning_rate", "word_dropout", "least_count", "seed"
     )
-    sizes = _given(
+    sizes = given(
         options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers", "dropout",
         "source_length", "target_length",
     )  # fmt: skip
@@ -255,14 +220,10 @@ def _train(options: argparse.Namespace) -> int:
         report=report,
     )
     model.save(options.out)
-    for line in summary(model.about["figures"]):
+    held_out, new = (Figures(**one) for one in model.about["figures"].values())
+    for line in summary(held_out, new):
         report(line)
     return 0
-
-
-def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    values = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -272,35 +233,35 @@ def _explain(options: argparse.Namespace) -> int:
     )
     if options.positions and options.format == "json":
         raise InputError("--positions is a picture", remedy="leave --json out, or --positions")
-    from attnlens.models.positions import sinusoids
+    from attnlens.models.transformer import sinusoids
     from attnlens.text import TextModel, explain_text
 
     model = TextModel.load(options.model)
-    data = explain_text(
+    explanation = explain_text(
         model, options.sentence, evidence=not options.no_evidence, seed=options.seed
     )
     sizes = model.network.sizes
-    waves = sinusoids(len(data["input"]["tokens"]), sizes.width, sizes.base).tolist()
+    waves = sinusoids(len(explanation.input.tokens), sizes.width, sizes.base).tolist()
     if options.record is not None:
         from attnlens.text.explain import recorded
 
         recorded(model, options.sentence).save(options.record)
     if options.html is not None or options.format == "html":
-        from attnlens.render.text_html import render_text_html
+        from attnlens.show.text_html import render_text_html
 
-        told = render_text_html(data, waves)
+        told = render_text_html(explanation, waves)
         if options.html is not None:
             emit(told, options.html)
         if options.format == "html":
             utf8_stdout()
             emit(told, options.out)
     if options.format == "json":
-        emit_json(data, options.out)
+        emit_json(explanation.to_dict(), options.out)
     elif options.format == "text":
-        from attnlens.render.text_terminal import render_text
+        from attnlens.show.text_terminal import render_text
 
         text = render_text(
-            data,
+            explanation,
             **page(options.out),
             positions=waves if options.positions else None,
         )
@@ -308,43 +269,11 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def _neighbours(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out}, inputs=(options.model,))
-    from attnlens.text import TextModel
-    from attnlens.text.words import neighbours
-
-    model = TextModel.load(options.model)
-    return _show_words(
-        neighbours(model, options.word, side=options.side, count=options.count), options
-    )
-
-
-def _analogy(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out}, inputs=(options.model,))
-    from attnlens.text import TextModel
-    from attnlens.text.words import analogy
-
-    model = TextModel.load(options.model)
-    found = analogy(model, options.a, options.b, options.c, side=options.side, count=options.count)
-    return _show_words(found, options)
-
-
-def _show_words(data: dict[str, Any], options: argparse.Namespace) -> int:
-    if options.format == "json":
-        emit_json(data, options.out)
-        return 0
-    from attnlens.render.text_terminal import render_words
-
-    emit(render_words(data, **page(options.out)), options.out)
-    return 0
-
-
 def _evaluate(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out}, inputs=(options.model, options.csv))
     pairs = _pairs(options)
     from attnlens.text import TextModel
-    from attnlens.text.evaluation import evaluate
-    from attnlens.text.training import summary
+    from attnlens.text.evaluation import evaluate, summary
 
     model = TextModel.load(options.model)
     data = evaluate(
@@ -356,7 +285,10 @@ def _evaluate(options: argparse.Namespace) -> int:
     )
     progress("")
     if options.format == "json":
-        emit_json(data, options.out)
+        from dataclasses import asdict
+
+        emit_json(asdict(data), options.out)
     else:
-        emit("\n".join(summary(data)), options.out)
-    return 0 if data["held_out"]["pairs"] + data["new_combinations"]["pairs"] else 1
+        lines = summary(data.held_out, data.new_combinations, data.checked)
+        emit("\n".join(lines), options.out)
+    return 0 if data.held_out.pairs + data.new_combinations.pairs else 1

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import Given, date, listed
+from attnlens.cli.options import Given, date, given, listed
 from attnlens.cli.output import check_outputs, since_now
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
-
-if TYPE_CHECKING:
-    from attnlens.training.run import Plan
 
 MOST_THREADS = 1024
 
@@ -19,12 +15,12 @@ NAMED = ("boosted_trees", "bundled", "measured")
 """Teachers that are no files."""
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "train",
         help="train a predictor on match files",
         description="Train a predictor, and the ratings it needs, on the matches of SRC, "
-        "split by date. The same seed and the same matches give the same model.",
+        "split by date. On one machine, the same seed, matches and --threads give the same model.",
     )
     parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
@@ -90,77 +86,21 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
-    if options.threads is not None and options.threads > MOST_THREADS:
-        # Starting them would bring the process down.
-        raise InputError(
-            f"--threads {options.threads} is too many", remedy=f"give at most {MOST_THREADS}"
-        )
-    outputs = {"--out": options.out, "--curves": options.curves, "--state": options.state}
-    if options.state is not None and options.teacher:
-        outputs["--teacher with --state"] = f"{options.state}.teacher"
-    teachers = [name for name in listed(options.teacher) if name not in NAMED]
-    check_outputs(outputs, sources=options.sources, inputs=teachers)
+    _check(options)
+    from pathlib import Path
 
-    from attnlens.training.curves import check_curves
-    from attnlens.training.run import Plan, train
-    from attnlens.training.settings import recipe_and_sizes
+    from attnlens.cricket.training.curves import check_curves, write_curves
+    from attnlens.cricket.training.processes import processes
+    from attnlens.cricket.training.run import TRAINERS, Plan, use_threads
+    from attnlens.cricket.training.settings import recipe_and_sizes
 
     if options.curves is not None:
         check_curves(options.curves)
-    if options.model == "cricket":
-        return _train_overs(options)
-    given = _given(epochs=options.epochs, seed=options.seed, hidden_dim=options.hidden_dim)
-    recipe, sizes = recipe_and_sizes(listed(options.set), given)
-    plan = Plan(
-        sizes=sizes,
-        teachers=tuple(listed(options.teacher)),
-        **_given(
-            train_until=options.train_until,
-            validate_until=options.validate_until,
-            head_balls=options.head_balls,
-        ),
-    )
-    return _trained(train, plan, recipe, options)
-
-
-def _train_overs(options: argparse.Namespace) -> int:
-    for name, value in (
-        ("--teacher", options.teacher),
-        ("--head-balls", options.head_balls),
-        ("--hidden-dim", options.hidden_dim),
-    ):
-        if value:
-            raise InputError(
-                f"{name} is not for --model cricket", remedy="leave it out; its sizes are --set's"
-            )
-
-    from attnlens.training.overs import train_overs
-    from attnlens.training.run import Plan
-    from attnlens.training.settings import over_settings
-
-    recipe, sizes = over_settings(
-        listed(options.set), _given(epochs=options.epochs, seed=options.seed)
-    )
-    plan = Plan(
-        sizes=sizes,
-        **_given(train_until=options.train_until, validate_until=options.validate_until),
-    )
-    return _trained(train_overs, plan, recipe, options)
-
-
-def _trained(
-    train: Callable[..., Any], plan: Plan, recipe: Any, options: argparse.Namespace
-) -> int:
-    """Train as the options say, in one process or several, and write the curves."""
-    from pathlib import Path
-
-    from attnlens.training.curves import write_curves
-    from attnlens.training.processes import processes
-    from attnlens.training.run import use_threads
-
+    kind, train = TRAINERS[options.model]
+    numbers = given(options, "epochs", "seed", "hidden_dim")
+    recipe, sizes = recipe_and_sizes(kind, listed(options.set), numbers)
+    days = given(options, "train_until", "validate_until", "head_balls")
+    plan = Plan(sizes=sizes, teachers=tuple(listed(options.teacher)), **days)
     among = processes(options.device)
     use_threads(options.threads, among.count)
     trained = train(
@@ -178,5 +118,24 @@ def _trained(
     return 0
 
 
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _check(options: argparse.Namespace) -> None:
+    """Whether the options go together, and nothing that is read is written over."""
+    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
+    if options.threads is not None and options.threads > MOST_THREADS:
+        # Starting them would bring the process down.
+        raise InputError(
+            f"--threads {options.threads} is too many", remedy=f"give at most {MOST_THREADS}"
+        )
+    outputs = {"--out": options.out, "--curves": options.curves, "--state": options.state}
+    if options.state is not None and options.teacher:
+        outputs["--teacher with --state"] = f"{options.state}.teacher"
+    teachers = [name for name in listed(options.teacher) if name not in NAMED]
+    check_outputs(outputs, sources=options.sources, inputs=teachers)
+    for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
+        if getattr(options, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is not for --model cricket",
+                remedy="leave it out; its sizes are --set's",
+            )

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats
 from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
+from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.records import Recording
+    from attnlens.recording.recording import Recording
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "view",
         help="look at a saved recording of any model",
@@ -56,13 +57,13 @@ def run(options: argparse.Namespace) -> int:
     data = _data(options, recording)
     progress("")
     if options.format == "json":
-        from attnlens.render.plain import render_json
+        from attnlens.show.plain import render_json
 
         utf8_stdout()
         # A label can hold half a character, which UTF-8 cannot.
         emit(render_json(data).encode("utf-8", "replace").decode("utf-8"), options.out)
         return 0
-    from attnlens.render.recording_text import render_recording
+    from attnlens.show.recording_text import render_recording
 
     emit(render_recording(data, **page(options.out)), options.out)
     return 0
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _chosen(options: argparse.Namespace) -> Recording:
     from attnlens.analysis.views import choose
-    from attnlens.records import load_recording
+    from attnlens.recording.recording import load_recording
 
     recording = load_recording(options.recording)
     if not recording:
@@ -113,11 +114,11 @@ def _name(path: str) -> str:
 def _page(options: argparse.Namespace, recording: Recording) -> None:
     from attnlens.analysis.views import maps_data
     from attnlens.files import write_text
-    from attnlens.render.recording_html import render_page
+    from attnlens.show.recording_html import render_recording_page
 
     progress("working out the heat maps")
     data = maps_data(recording)
-    text = render_page(data, name=_name(options.recording))
+    text = render_recording_page(data, name=_name(options.recording))
     progress("")
     if options.out is not None:
         write_text(options.out, text)

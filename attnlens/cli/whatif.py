@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attnlens.cli.messages import say
 from attnlens.cli.options import Given, add_ball, add_formats, add_model_options, add_out, listed
 from attnlens.cli.output import check_outputs, emit, emit_json, page
-from attnlens.cli.sources import timeline
+from attnlens.cli.parser import Commands
+from attnlens.cli.sources import session_of, tell_names
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.match import Match
-    from attnlens.cricket.question import Question
+    from attnlens.cricket.whatif.question import Question
+    from attnlens.cricket.whatif.types import WhatIf
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "whatif",
         help="what the model would have expected, had something been different",
@@ -59,7 +59,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
-    from attnlens.cricket.question import question_of
+    from attnlens.cricket.whatif.question import question_of
 
     question = question_of(
         bowler=options.bowler,
@@ -70,47 +70,33 @@ def run(options: argparse.Namespace) -> int:
         settings=listed(options.set),
         unseen=options.unseen,
     )
-    from attnlens.cricket.naming import balls_of
-    from attnlens.cricket.readers import read_match
-
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
     check_outputs(
         {"--out": options.out},
         sources=(options.match, options.history),
         inputs=(options.model,),
     )
-    match = read_match(options.match)
-    with balls_of(options.match):
-        data = _answer(match, question, options)
+    answer = _answer(question, options)
     if options.format == "json":
-        emit_json(data, options.out)
+        emit_json(answer.to_dict(), options.out)
         return 0
-    from attnlens.render.what_if import render_what_if
+    from attnlens.cricket.pages.what_if import render_what_if
 
-    emit(render_what_if(data, **page(options.out)), options.out)
+    emit(render_what_if(answer, **page(options.out)), options.out)
     return 0
 
 
-def _answer(match: Match, question: Question, options: argparse.Namespace) -> dict[str, Any]:
-    from attnlens.cricket.naming import find_ball, hint
-    from attnlens.cricket.question import LAST
+def _answer(question: Question, options: argparse.Namespace) -> WhatIf:
+    from attnlens.cricket.match.naming import balls_of
+    from attnlens.cricket.whatif.question import LAST
 
-    reference = find_ball(match, options.ball, options.innings)
-    names = {options.ball: reference}
-    for name, _ in question.balls:
-        if name.lower() != LAST:
-            names[name] = find_ball(match, name, None if ":" in name else reference.innings)
-    for name, meant in names.items():
-        note = hint(match, name, meant)
-        if note:
-            say(note)
-    from attnlens.cricket.trained import load_predictor
-    from attnlens.cricket.what_if import what_if
-    from attnlens.cricket.window import one_thread
-
-    with one_thread():
-        predictor = load_predictor(options.model)
-    dated = options.history is not None
-    if dated:
-        predictor = timeline(predictor, options.history).predictor_for(match)
-    return what_if(match, reference, predictor, question, history=dated)
+    session = session_of(options)
+    match = session.read(options.match)
+    with balls_of(options.match):
+        reference = session.find(match, options.ball, options.innings)
+        balls = {options.ball: reference}
+        for name, _ in question.balls:
+            if name.lower() != LAST:
+                balls[name] = session.find(match, name, None if ":" in name else reference.innings)
+        tell_names(match, balls)
+        return session.ask(match, question, ball=reference)

@@ -1,40 +1,62 @@
-"""The predictor as a reference model: how one ball of a match becomes its input."""
+"""Cricket's reference models seen from inside: how a ball, or an over, becomes a model's input."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from attnlens.cricket.naming import (
-    GRAMMAR,
-    BallReference,
-    balls_of,
-    echo,
-    find_ball,
-    innings_numbered,
+import torch
+
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.naming import GRAMMAR, BallReference, balls_of, echo
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.relations import Balls, Batch
+from attnlens.cricket.model.window import window_for
+from attnlens.cricket.overs import question
+from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, decode
+from attnlens.cricket.overs.features import (
+    CONTEXT_FEATURES,
+    PAST_FEATURES,
+    encode_overs,
+    over_batch,
 )
-from attnlens.cricket.next_ball import with_next_ball
-from attnlens.cricket.outcomes import OUTCOMES
+from attnlens.cricket.overs.tokens import TOKENS
+from attnlens.cricket.overs.trained import TrainedOvers, load_overs
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.simulate import simulate_match
-from attnlens.cricket.trained import TrainedPredictor, load_predictor
-from attnlens.cricket.window import window_for
+from attnlens.cricket.session import Session
+from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import InputError
 from attnlens.models.catalogue import Loaded, Reading
-from attnlens.models.relations import Balls
 
-EXAMPLE: Final = (7, BallReference(1, 47))
-"""Seed and ball of the simulated match that the model is described with."""
+SEED: Final = 7
+"""Of the simulated match that the models are described with."""
+
+BALL: Final = BallReference(1, 47)
+OVER: Final = "2"
 
 
-def loaded(path: Path | None = None) -> Loaded:
+def predictor(path: Path | None = None) -> Loaded:
     """The bundled predictor, or a checkpoint's."""
-    predictor = load_predictor(path)
-    return Loaded(predictor.model, predictor)
+    session = Session(path)
+    return Loaded(session.predictor.model, session)
 
 
-def read_ball(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Reading:
+def overs(path: Path | None = None) -> Loaded:
+    """The bundled encoder-decoder of overs, or a checkpoint's."""
+    trained = load_overs(path)
+    return Loaded(trained.model, trained)
+
+
+def read_ball(
+    model: Loaded,
+    text: str | None,
+    *,
+    ball: str | None = None,
+    innings: int | None = None,
+    batter: str | None = None,
+    bowler: str | None = None,
+) -> Reading:
     """The ball ``--ball`` of a match file; of a simulated match where there is no file.
 
     The ball not yet bowled is faced and bowled by the file's last pair, as far as it tells.
@@ -43,21 +65,17 @@ def read_ball(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Re
         InputError: the file cannot be read, or no ball is named.
         BallNotFoundError: the match does not have the ball.
     """
-    predictor = model.beside
-    assert isinstance(predictor, TrainedPredictor)
+    session = model.beside
+    assert isinstance(session, Session)
     if text is None:
-        seed, reference = EXAMPLE
-        match = simulate_match(seed)
+        match, reference = simulate_match(SEED), BALL
     else:
-        match = read_match(text)
-        if options.get("ball") is None:
+        match = session.read(text)
+        if ball is None:
             raise InputError("which ball is not said", path=text, remedy=f"add --ball: {GRAMMAR}")
         with balls_of(text):
-            reference = find_ball(match, options["ball"], options.get("innings"))
-        if reference.index > len(innings_numbered(match, reference.innings).deliveries):
-            pair = {who: options.get(who) for who in ("batter", "bowler")}
-            match = with_next_ball(match, reference.innings, **pair)
-    window = window_for(match, reference, predictor)
+            match, reference = session.ball(match, ball, innings, batter=batter, bowler=bowler)
+    window = window_for(match, reference, session.predictor)
     names = tuple(_names(window.batch))
     return Reading(
         inputs=(window.batch,),
@@ -84,7 +102,7 @@ def _axes(name: str) -> tuple[str | None, ...]:
     return ("batch", who, "outcome" if outcomes else None)
 
 
-def _names(batch: Mapping[str, Any]) -> Iterator[str]:
+def _names(batch: Batch) -> Iterator[str]:
     """A symbol for every tensor of the batch, in its order."""
     graph, sequence = batch["graph_data"], batch["sequence"]
     for name in graph["nodes"]:
@@ -103,3 +121,68 @@ def _names(batch: Mapping[str, Any]) -> Iterator[str]:
     for name in sequence["past"]["ratings"]:
         yield f"R_{{{name}}}"
     yield "visible"
+
+
+def read_over(
+    model: Loaded, text: str | None, *, over: str | None = None, innings: int | None = None
+) -> Reading:
+    """The over ``--over`` of a match file; of a simulated match where there is no file.
+
+    The tokens given are the likeliest ones, as ``attnlens over`` writes them.
+
+    Raises:
+        InputError: the file cannot be read, or no over is named.
+        BallNotFoundError: the match does not have the over, or no ball was bowled before it.
+    """
+    trained = model.beside
+    assert isinstance(trained, TrainedOvers)
+    if text is None:
+        match, over = simulate_match(SEED), OVER
+    else:
+        match = read_match(text)
+        if over is None:
+            raise InputError(
+                "which over is not said", path=text, remedy=f"add --over: {question.GRAMMAR}"
+            )
+    try:
+        asked = question.find_over(match, over, innings)
+    except BallNotFoundError as error:
+        raise BallNotFoundError(error.problem, path=text, remedy=error.remedy) from None
+    if not asked.before:
+        raise BallNotFoundError(
+            "no ball was bowled before this over, so there is no attention to show",
+            path=text,
+            remedy="name a later one",
+        )
+    side = asked.innings
+    arrays = encode_overs(match, side, trained.ratings, trained.base, over=asked.over)
+    batch = over_batch([(arrays, 0)], trained.model.sizes)
+    with torch.no_grad():
+        memory = trained.model.remember(batch.history, batch.padded, batch.context)
+    told = decode(trained.model, memory, Choice())[0, 0].tolist()
+    given = [START, *[number for number in told if number != PAD][:-1]]
+    tokens = batch.given.new_tensor([given])
+    past = asked.past[-batch.history.shape[1] :]
+    return Reading(
+        inputs=(batch.history, batch.padded, batch.context, tokens),
+        names=("X", "padded", "c", "y"),
+        axes={
+            "X": ("batch", "ball", "feature"),
+            "padded": ("batch", "ball"),
+            "c": ("batch", "context"),
+            "y": ("batch", "token"),
+            "encoder.W_in": ("feature", None),
+            "decoder.W_ctx": ("context", None),
+            "decoder.E": ("word", None),
+            "decoder.W_out": (None, "word"),
+            "decoder.b": ("word",),
+        },
+        labels={
+            "ball": tuple(ball.label for ball in past),
+            "feature": tuple(PAST_FEATURES),
+            "context": tuple(CONTEXT_FEATURES),
+            "token": tuple(TOKENS[number] for number in given),
+            "word": TOKENS,
+        },
+        about=asked.echo,
+    )

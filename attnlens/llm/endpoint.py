@@ -16,15 +16,24 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
 from attnlens._version import VERSION
 from attnlens.errors import EndpointError, InputError
+from attnlens.files import Json
 
 RETRIED: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same question is asked again."""
 
+REFUSALS: Final = {
+    401: "refuses the key; set ATTNLENS_API_KEY",
+    403: "does not allow it",
+    404: "has no such model or path",
+    429: "says there were too many requests",
+}
+ADDRESS: Final = "is it an OpenAI-compatible address, ending in /v1?"
 MOST_CHARACTERS: Final = 200_000
 MOST_LINE: Final = 1 << 20
 LONGEST_WAIT: Final = 30.0
@@ -85,10 +94,11 @@ class Endpoint:
         parts = urllib.parse.urlsplit(self.base_url)
         return self.key is not None and (parts.scheme == "https" or _is_here(parts.hostname or ""))
 
-    @property
-    def shown(self) -> str:
-        """The address for messages: scheme, host and path."""
-        return self.base_url.rstrip("/")
+    def failure(self, problem: str, remedy: str | None = None) -> EndpointError:
+        """What went wrong there, without the key, which some servers repeat."""
+        if self.key:
+            problem = problem.replace(self.key, "[key]")
+        return EndpointError(problem, path=self.base_url.rstrip("/"), remedy=remedy)
 
 
 @dataclass(slots=True)
@@ -100,7 +110,7 @@ class Answer:
 
 def stream(
     endpoint: Endpoint,
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, str]],
     *,
     answer: Answer | None = None,
     sleep: Callable[[float], None] = time.sleep,
@@ -116,49 +126,36 @@ def stream(
         EndpointError: it cannot be asked, refuses, stops in the middle, or answers what is no
             answer; a question is asked again only as long as nothing has come.
     """
-    body = {"model": endpoint.model, "messages": list(messages), "stream": True, **settings}
-    said = Answer() if answer is None else answer
-    response = _asked(endpoint, body, sleep)
+    ended = Answer() if answer is None else answer
     length = 0
-    with response:
+    with _asked(endpoint, messages, {"stream": True, **settings}, sleep) as response:
         kind = response.headers.get_content_type()
         if kind == "application/json":
             # Some servers do not stream, though asked to.
-            text = _content(endpoint, _json(endpoint, _all_of(endpoint, response)), said)
-            yield text
+            yield _content(endpoint, _all_of(endpoint, response), ended)
             return
         if kind == "text/html":
-            raise EndpointError(
-                "answers with a web page",
-                path=endpoint.shown,
-                remedy="is it an OpenAI-compatible address, ending in /v1?",
-            )
+            raise endpoint.failure("answers with a web page", ADDRESS)
         for event in _events(endpoint, response):
             if event == "[DONE]":
-                if said.finish_reason is None:
-                    said.finish_reason = "stop"
+                ended.finish_reason = ended.finish_reason or "stop"
                 break
-            piece = _delta(endpoint, _json(endpoint, event), said)
+            piece = _delta(endpoint, event, ended)
             length += len(piece)
             if length > MOST_CHARACTERS:
-                raise EndpointError(
-                    f"answers more than {MOST_CHARACTERS:,} characters", path=endpoint.shown
-                )
+                raise endpoint.failure(f"answers more than {MOST_CHARACTERS:,} characters")
             if piece:
                 yield piece
-    if said.finish_reason is None:
-        raise EndpointError(
-            f"the connection was cut after {length:,} characters of the answer",
-            path=endpoint.shown,
-            remedy="ask again",
-        )
+    if ended.finish_reason is None:
+        problem = f"the connection was cut after {length:,} characters of the answer"
+        raise endpoint.failure(problem, "ask again")
     if not length:
-        raise EndpointError("answered nothing", path=endpoint.shown, remedy="try another model")
+        raise endpoint.failure("answered nothing", "try another model")
 
 
 def complete(
     endpoint: Endpoint,
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, str]],
     *,
     sleep: Callable[[float], None] = time.sleep,
     **settings: Any,
@@ -168,16 +165,15 @@ def complete(
     Raises:
         EndpointError: as `stream`.
     """
-    body = {"model": endpoint.model, "messages": list(messages), **settings}
-    with _asked(endpoint, body, sleep) as response:
-        data = _json(endpoint, _all_of(endpoint, response))
-    return _content(endpoint, data, Answer())
+    with _asked(endpoint, messages, settings, sleep) as response:
+        text = _all_of(endpoint, response)
+    return _content(endpoint, text, Answer())
 
 
 def structured(
     endpoint: Endpoint,
-    messages: Sequence[Mapping[str, Any]],
-    schema: Mapping[str, Any],
+    messages: Sequence[Mapping[str, str]],
+    schema: Json,
     *,
     name: str,
     sleep: Callable[[float], None] = time.sleep,
@@ -196,11 +192,13 @@ def structured(
     try:
         return json.loads(text)
     except ValueError:
-        raise EndpointError(
+        raise endpoint.failure(
             "was asked for JSON and answered something else",
-            path=endpoint.shown,
-            remedy="use a model that has structured output",
+            "use a model that has structured output",
         ) from None
+
+
+# -- asking --------------------------------------------------------------------------------------
 
 
 def _is_here(host: str) -> bool:
@@ -219,17 +217,26 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _asked(
-    endpoint: Endpoint, body: Mapping[str, Any], sleep: Callable[[float], None]
-) -> http.client.HTTPResponse:
-    """The response once it is a good one, after retries."""
+def _opener(endpoint: Endpoint) -> urllib.request.OpenerDirector:
+    """What asks: without redirects, and without a proxy on the way to this machine."""
     handlers: list[urllib.request.BaseHandler] = [
         _NoRedirect(),
         urllib.request.HTTPSHandler(context=ssl.create_default_context()),
     ]
     if _is_here(urllib.parse.urlsplit(endpoint.base_url).hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
-    opener = urllib.request.build_opener(*handlers)
+    return urllib.request.build_opener(*handlers)
+
+
+@contextmanager
+def _asked(
+    endpoint: Endpoint,
+    messages: Sequence[Mapping[str, str]],
+    settings: Json,
+    sleep: Callable[[float], None],
+) -> Iterator[http.client.HTTPResponse]:
+    """The response once it is a good one, after retries; what cuts it short is a failure."""
+    body = {"model": endpoint.model, "messages": list(messages), **settings}
     headers = {
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json",
@@ -237,63 +244,68 @@ def _asked(
     }
     if endpoint.sends_key:
         headers["Authorization"] = f"Bearer {endpoint.key}"
-    data = json.dumps(body, ensure_ascii=True).encode()
-    url = f"{endpoint.shown}/chat/completions"
-    for attempt in range(endpoint.retries + 1):
-        wait: float | None = None
+    url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
+    with _opened(endpoint, request, sleep) as response:
         try:
-            request = urllib.request.Request(url, data=data, headers=headers, method="POST")
-            found: http.client.HTTPResponse = opener.open(request, timeout=endpoint.timeout)
-            return found
+            yield response
+        except TimeoutError:
+            problem = f"stopped answering for {endpoint.timeout:g} seconds"
+            raise endpoint.failure(problem, "ask again") from None
+        except (OSError, http.client.HTTPException):
+            problem = "the connection was cut in the middle of the answer"
+            raise endpoint.failure(problem, "ask again") from None
+
+
+def _opened(
+    endpoint: Endpoint, request: urllib.request.Request, sleep: Callable[[float], None]
+) -> http.client.HTTPResponse:
+    opener = _opener(endpoint)
+    for attempt in range(endpoint.retries + 1):
+        wait = 0.0
+        try:
+            response: http.client.HTTPResponse = opener.open(request, timeout=endpoint.timeout)
+            return response
         except urllib.error.HTTPError as error:
             with error:
-                problem = _refusal(endpoint, error)
-                wait = _asked_to_wait(error)
+                problem = _refusal(error)
+                wait = _wait_asked_for(error)
                 again = error.code in RETRIED
-        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-            problem, again = _failure(endpoint, error)
+        except (http.client.HTTPException, OSError) as error:
+            problem, again = _no_response(endpoint, error)
         if not again or attempt == endpoint.retries:
             tries = "" if attempt == 0 else f" ({attempt + 1} tries)"
-            raise EndpointError(f"{problem}{tries}", path=endpoint.shown)
+            raise endpoint.failure(f"{problem}{tries}")
         pause = endpoint.backoff * 2**attempt * (1 + random.random() / 4)
-        sleep(min(LONGEST_WAIT, max(pause, wait or 0.0)))
+        sleep(min(LONGEST_WAIT, max(pause, wait)))
     raise AssertionError("the last try returns or raises")
 
 
-def _refusal(endpoint: Endpoint, error: urllib.error.HTTPError) -> str:
+def _refusal(error: urllib.error.HTTPError) -> str:
     """A status that is not 200, with what the server says of it."""
-    said = ""
-    try:
-        data = json.loads(error.read(1 << 16))
-        told = data.get("error", data) if isinstance(data, dict) else {}
-        message = told.get("message") if isinstance(told, dict) else told
-        said = message if isinstance(message, str) else ""
-    except (ValueError, OSError, http.client.HTTPException):
-        pass
-    said = _without_key(endpoint, " ".join(said.split())[:200])
-    known = {
-        401: "refuses the key; set ATTNLENS_API_KEY",
-        403: "does not allow it",
-        404: "has no such model or path",
-        429: "says there were too many requests",
-    }
     if 300 <= error.code < 400:
         return f"sends us elsewhere (HTTP {error.code}), which is not followed"
-    text = f"{known.get(error.code, 'cannot answer')} (HTTP {error.code})"
-    return f"{text}: {said}" if said else text
+    text = f"{REFUSALS.get(error.code, 'cannot answer')} (HTTP {error.code})"
+    try:
+        message = _message(json.loads(error.read(1 << 16)))
+    except (ValueError, OSError, http.client.HTTPException):
+        message = ""
+    return f"{text}: {message}" if message else text
 
 
-def _without_key(endpoint: Endpoint, text: str) -> str:
-    """A server's words without the key, which some repeat."""
-    return text.replace(endpoint.key, "[key]") if endpoint.key else text
+def _message(data: Any) -> str:
+    """What a server says of an error, on one line; empty where it says nothing."""
+    error = data.get("error", data) if isinstance(data, dict) else data
+    message = error.get("message") if isinstance(error, dict) else error
+    return " ".join(message.split())[:200] if isinstance(message, str) else ""
 
 
-def _asked_to_wait(error: urllib.error.HTTPError) -> float | None:
-    told = error.headers.get("Retry-After", "")
-    return float(told) if told.isascii() and told.isdigit() else None
+def _wait_asked_for(error: urllib.error.HTTPError) -> float:
+    seconds = error.headers.get("Retry-After", "")
+    return float(seconds) if seconds.isascii() and seconds.isdigit() else 0.0
 
 
-def _failure(endpoint: Endpoint, error: BaseException) -> tuple[str, bool]:
+def _no_response(endpoint: Endpoint, error: BaseException) -> tuple[str, bool]:
     """Why there is no response, and whether asking again may help."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, ssl.SSLError):
@@ -306,105 +318,78 @@ def _failure(endpoint: Endpoint, error: BaseException) -> tuple[str, bool]:
         return "cut the connection before it answered", True
     if isinstance(reason, http.client.HTTPException):
         return "answers what is not HTTP", False
-    told = getattr(reason, "strerror", None) or str(reason)
-    return f"cannot be reached ({_without_key(endpoint, told)})", True
+    return f"cannot be reached ({getattr(reason, 'strerror', None) or reason})", True
+
+
+# -- reading what comes --------------------------------------------------------------------------
 
 
 def _all_of(endpoint: Endpoint, response: IO[bytes]) -> str:
     most = 4 * MOST_CHARACTERS
-    try:
-        data = response.read(most + 1)
-    except (OSError, http.client.HTTPException) as error:
-        raise _cut(endpoint, error) from None
+    data = response.read(most + 1)
     if len(data) > most:
-        raise EndpointError(f"answers more than {most:,} bytes", path=endpoint.shown)
+        raise endpoint.failure(f"answers more than {most:,} bytes")
     return data.decode("utf-8", "replace")
-
-
-def _cut(endpoint: Endpoint, error: BaseException) -> EndpointError:
-    if isinstance(error, TimeoutError):
-        problem = f"stopped answering for {endpoint.timeout:g} seconds"
-    else:
-        problem = "the connection was cut in the middle of the answer"
-    return EndpointError(problem, path=endpoint.shown, remedy="ask again")
 
 
 def _events(endpoint: Endpoint, response: IO[bytes]) -> Iterator[str]:
     """The data of each event; comments and other fields are passed over."""
     data: list[str] = []
-    while True:
-        try:
-            line = response.readline(MOST_LINE + 1)
-        except (OSError, http.client.HTTPException) as error:
-            raise _cut(endpoint, error) from None
+    while line := response.readline(MOST_LINE + 1):
         if len(line) > MOST_LINE:
-            raise EndpointError("sends lines without an end", path=endpoint.shown)
+            raise endpoint.failure("sends lines without an end")
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         if text.startswith("data:"):
             data.append(text[5:].removeprefix(" "))
         elif not text and data:
             yield "\n".join(data)
             data = []
-        if not line:
-            return
+    if data:
+        yield "\n".join(data)
 
 
-def _json(endpoint: Endpoint, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        shown = _without_key(endpoint, " ".join(text.split())[:80])
-        raise EndpointError(
-            f"answers what is not JSON: {shown!r}",
-            path=endpoint.shown,
-            remedy="is it an OpenAI-compatible address, ending in /v1?",
-        ) from None
-
-
-def _choice(endpoint: Endpoint, data: Any) -> Mapping[str, Any] | None:
-    """The first choice of an answer; ``None`` where an event has none (usage, say).
+def _choice(endpoint: Endpoint, text: str) -> Json:
+    """The first choice of an answer; nothing where an event has none (usage, say).
 
     Raises:
         EndpointError: the answer is an error, or of another shape.
     """
+    try:
+        data = json.loads(text)
+    except ValueError:
+        shown = " ".join(text.split())[:80]
+        raise endpoint.failure(f"answers what is not JSON: {shown!r}", ADDRESS) from None
     if isinstance(data, dict) and data.get("error"):
-        told = data["error"]
-        message = told.get("message") if isinstance(told, dict) else told
-        text = _without_key(endpoint, " ".join(str(message).split())[:200])
-        raise EndpointError(f"reports an error: {text}", path=endpoint.shown)
+        raise endpoint.failure(f"reports an error: {_message(data)}")
     choices = data.get("choices") if isinstance(data, dict) else None
     if choices == []:
-        return None
+        return {}
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise EndpointError(
-            "answers JSON that is no chat completion",
-            path=endpoint.shown,
-            remedy="is it an OpenAI-compatible address, ending in /v1?",
-        )
-    first: dict[str, Any] = choices[0]
+        raise endpoint.failure("answers JSON that is no chat completion", ADDRESS)
+    first: Json = choices[0]
     return first
 
 
-def _delta(endpoint: Endpoint, data: Any, answer: Answer) -> str:
-    choice = _choice(endpoint, data)
-    if choice is None:
-        return ""
+def _delta(endpoint: Endpoint, event: str, ended: Answer) -> str:
+    """The text of one event."""
+    choice = _choice(endpoint, event)
     reason = choice.get("finish_reason")
     if isinstance(reason, str):
-        answer.finish_reason = reason
+        ended.finish_reason = reason
     delta = choice.get("delta")
     content = delta.get("content") if isinstance(delta, dict) else None
     return content if isinstance(content, str) else ""
 
 
-def _content(endpoint: Endpoint, data: Any, answer: Answer) -> str:
-    choice = _choice(endpoint, data) or {}
+def _content(endpoint: Endpoint, text: str, ended: Answer) -> str:
+    """The text of a whole answer."""
+    choice = _choice(endpoint, text)
     reason = choice.get("finish_reason")
-    answer.finish_reason = reason if isinstance(reason, str) else "stop"
+    ended.finish_reason = reason if isinstance(reason, str) else "stop"
     message = choice.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, str) or not content:
         refused = message.get("refusal") if isinstance(message, dict) else None
         said = f"refuses: {refused[:200]}" if isinstance(refused, str) else "answered nothing"
-        raise EndpointError(said, path=endpoint.shown, remedy="try another model")
+        raise endpoint.failure(said, "try another model")
     return content

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attnlens.probe import AttentionProbe, step
+from attnlens.recording.probe import AttentionProbe, step
 
 
 def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:

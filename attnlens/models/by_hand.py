@@ -7,9 +7,8 @@ at rows that point its own way, and takes on their mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 
@@ -45,13 +44,12 @@ def loaded(path: Path | None = None) -> Loaded:
     return Loaded(attention_by_hand())
 
 
-def read_rows(model: Loaded, text: str, options: Mapping[str, Any]) -> Reading:
+def read_rows(model: Loaded, text: str) -> Reading:
     """Rows written as ``1,0,0,1;0,1,0,1``, or a number of rows to be drawn with seed 0.
 
     Raises:
         InputError: not numbers, or rows of another width.
     """
-    del options
     assert isinstance(model.module, MultiHeadAttention)
     width = model.module.d
     rows = _drawn(text, width) if _is_count(text) else _written(text, width)

@@ -9,15 +9,22 @@ import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from torch import Tensor
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlens.errors import CheckpointError
-from attnlens.files import written_beside
+from attnlens.files import Json, read_whole, written_beside
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LARGEST = 512 * 2**20
 _LENGTH = 8
+
+
+def shipped(name: str) -> Path:
+    """The file of a checkpoint that comes with attnlens."""
+    return Path(__file__).with_name("weights") / f"{name}.safetensors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,13 +32,13 @@ class Checkpoint:
     """Tensors, what the file says of itself, and the SHA-256 of its bytes."""
 
     tensors: dict[str, Tensor]
-    about: dict[str, Any]
+    about: Json
     sha256: str
     path: str
 
 
 def write_checkpoint(
-    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Mapping[str, Any]
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Json
 ) -> None:
     """Write tensors and ``about`` (plain JSON data) to one safetensors file.
 
@@ -65,25 +72,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     from safetensors.torch import load
 
     remedy = "give a file that `attnlens train` wrote, or leave --model out"
-    try:
-        about_file = os.stat(path)
-        if not stat.S_ISREG(about_file.st_mode) and not stat.S_ISDIR(about_file.st_mode):
-            # Reading a pipe would wait for whoever writes to it.
-            raise CheckpointError(
-                "is a device or a pipe, not a checkpoint", path=path, remedy=remedy
-            )
-        with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise CheckpointError("no such checkpoint", path=path, remedy=remedy) from None
-    except IsADirectoryError:
-        raise CheckpointError(
-            "is a directory, not a checkpoint", path=path, remedy=remedy
-        ) from None
-    except OSError as error:
-        raise CheckpointError(f"cannot be read ({error.strerror})", path=path) from None
-    if len(data) > LARGEST:
-        raise CheckpointError("is larger than any checkpoint of ours", path=path, remedy=remedy)
+    data = read_whole(path, LARGEST, kind="checkpoint", remedy=remedy, error=CheckpointError)
     try:
         tensors = load(data)
         (length,) = struct.unpack("<Q", data[:_LENGTH])

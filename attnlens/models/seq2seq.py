@@ -1,6 +1,6 @@
 """The reference model ``seq2seq``: one sentence in, another out.
 
-Words become vectors, places are added as waves (`attnlens.models.positions`), the encoder
+Words become vectors, places are added as waves (`attnlens.models.transformer`), the encoder
 rewrites the words as a memory, and the decoder writes the answer token by token, each time
 looking at what it has written (causal self-attention) and at the memory (cross-attention).
 Padding is hidden from every attention.
@@ -14,9 +14,15 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.models.positions import BASE, sinusoids
-from attnlens.models.transformer import BlockCache, BlockSizes, DecoderBlock, EncoderBlock
-from attnlens.probe import step
+from attnlens.models.transformer import (
+    BASE,
+    BlockCache,
+    BlockSizes,
+    DecoderBlock,
+    EncoderBlock,
+    sinusoids,
+)
+from attnlens.recording.probe import step
 
 SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
 """Tokens that every vocabulary begins with: unknown, padding, beginning, end."""

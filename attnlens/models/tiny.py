@@ -7,10 +7,9 @@ intermediate result has the name that the equations give it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +17,8 @@ from torch import Tensor, nn
 from attnlens.errors import CheckpointError, InputError
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.catalogue import Loaded, Reading
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
-from attnlens.probe import step
+from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
+from attnlens.recording.probe import step
 
 KIND: Final = "tiny"
 EXAMPLE: Final = (3, 1, 4, 1, 5)
@@ -27,8 +26,6 @@ EXAMPLE: Final = (3, 1, 4, 1, 5)
 
 LONGEST: Final = 40
 """So much of what cannot be read is told."""
-
-WEIGHTS: Final = Path(__file__).with_name("weights") / "tiny.safetensors"
 
 
 class TinyTransformer(nn.Module):
@@ -105,7 +102,7 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
     Raises:
         CheckpointError: missing, damaged or of another kind.
     """
-    path = WEIGHTS if path is None else path
+    path = shipped(KIND) if path is None else path
     checkpoint = read_checkpoint(path, KIND)
     try:
         sizes = {name: int(size) for name, size in checkpoint.about["sizes"].items()}
@@ -126,13 +123,12 @@ def loaded(path: Path | None = None) -> Loaded:
     return Loaded(load_tiny(path))
 
 
-def read_tokens(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Reading:
+def read_tokens(model: Loaded, text: str | None) -> Reading:
     """Tokens written as ``3,1,4,1,5``; an example without a text.
 
     Raises:
         InputError: not numbers, a token out of range, or another count than the context.
     """
-    del options
     module = model.module
     assert isinstance(module, TinyTransformer)
     vocabulary, context = module.E.shape[0], module.context

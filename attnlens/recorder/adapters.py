@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnlens.errors import RecordingError
 from attnlens.recorder.choice import matches
+from attnlens.recorder.sites import ByName
 
 
 @runtime_checkable
@@ -35,7 +36,7 @@ class Adapter(Protocol):
         ...
 
     def records(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: ByName, output: Any
     ) -> Tensor | None:
         """The weights of one call of a module, after it ran.
 

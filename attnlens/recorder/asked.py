@@ -13,18 +13,17 @@ from torch import Tensor
 
 from attnlens.errors import InterventionError
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.choice import matches, patterns_of
+from attnlens.recorder.choice import Which, matches, sites_meant
 from attnlens.recorder.completeness import some_of
 from attnlens.recorder.edges import TENSORS, Edges, Positions, positions
 from attnlens.recorder.edits import Edit, Freeze, Hide, Replace, Scale, whole_records
 
-Which = str | Sequence[str] | Callable[[str], bool]
 Hidden = Positions | Tensor | np.ndarray[Any, Any] | Edges | Sequence[Edges]
 Factor = float | Tensor | np.ndarray[Any, Any]
 New = Tensor | np.ndarray[Any, Any] | Callable[[Tensor], Tensor]
 
 
-def edits_asked(given: Mapping[str, Any], sites: Which | None, scope: Edges) -> list[Edit]:
+def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
     """The edits that the options of `intervene` ask for.
 
     Args:
@@ -129,14 +128,7 @@ def _wanted(sites: Which | None) -> tuple[tuple[str, ...] | None, Callable[[str]
     """Patterns over site names, None for all sites with keys, and whether a site is wanted."""
     if sites is None:
         return None, lambda _: True
-    if callable(sites):
-        return (), sites
-    patterns = patterns_of(sites)
-    if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-        raise InterventionError(
-            f"sites={sites!r}; give names, patterns such as 'encoder.*', or a function of a name"
-        )
-    return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
+    return sites_meant("sites", sites, InterventionError)
 
 
 def softmaxes_asked(given: Any) -> list[SoftmaxAdapter]:

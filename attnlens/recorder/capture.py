@@ -9,12 +9,12 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from attnlens.axes import Axis
-from attnlens.lazy import LazyAttention, shares, without_autocast
 from attnlens.recorder.choice import DEFAULT_TOP, WHOLE_BLOCK_BYTES, WHOLE_CALL_BYTES, Choice
 from attnlens.recorder.interception import AttentionCall, Modify
 from attnlens.recorder.selection import chunks, top_of, top_of_weights
-from attnlens.records import AttentionRecord
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention, shares, without_autocast
+from attnlens.recording.record import AttentionRecord
 
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
@@ -201,17 +201,11 @@ class Capture:
         assert call.q is not None
         assert call.k is not None
         mask = None if call.mask is None else self._mask(call.mask)[0]
-        told: dict[str, Any] = {
-            "q": call.q.detach(),
-            "k": call.k.detach(),
-            "scale": call.scale,
-            "mask": mask,
-            "causal": call.causal,
-            "lse": None if call.lse is None else call.lse.detach(),
-        }
-        if call.modify is not None:
-            return ModifiedAttention(**told, modify=call.modify)
-        return LazyAttention(**told)
+        lse = None if call.lse is None else call.lse.detach()
+        q, k = call.q.detach(), call.k.detach()
+        if call.modify is None:
+            return LazyAttention(q, k, call.scale, mask, call.causal, lse)
+        return ModifiedAttention(q, k, call.scale, mask, call.causal, lse, call.modify)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
         """A copy of a mask, one for all calls that share it, and whether it is more than that."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import torch
 
-from attnlens.errors import RecordingError
-from attnlens.lazy import chosen_rows
+from attnlens.errors import AttnlensError, RecordingError
+from attnlens.recorder.edges import positions
+from attnlens.recording.lazy import chosen_rows
 
 WHOLE_CALL_BYTES: Final = 128 << 20
 """Weights of one call that are kept whole unless asked: 12 heads of 1,672 keys in float32."""
@@ -24,6 +25,8 @@ DEFAULT_TOP: Final = 64
 KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 Rows = int | Sequence[int] | slice | None
+Which = str | Sequence[str] | Callable[[str], bool]
+"""Sites: names, patterns over them, or a function of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class Choice:
             raise RecordingError(
                 "lazy keeps queries and keys as the model has them; leave dtype out, or lazy"
             )
-        return cls(_rows(rows), top_k, bool(lazy), dtype)
+        chosen = None if rows is None else positions("rows", rows, RecordingError)
+        return cls(chosen, top_k, bool(lazy), dtype)
 
     def queries(self, count: int, site: str) -> list[int] | None:
         """The queries to keep of ``count``, counted from 0; None: all of them.
@@ -114,50 +118,28 @@ class Choice:
         return self.rows is None and self.top_k is None and not self.lazy
 
 
-def wanted_sites(
-    include: str | Sequence[str] | Callable[[str], bool] | None,
-) -> tuple[tuple[str, ...], Callable[[str], bool] | None]:
-    """Patterns over site names (as in a shell: ``*``, ``?``), and whether a site is wanted.
+def sites_meant(
+    option: str, given: Which, error: type[AttnlensError] = RecordingError
+) -> tuple[tuple[str, ...], Callable[[str], bool]]:
+    """Patterns over site names (as in a shell: ``*``, ``?``), and whether a site is meant.
 
     Raises:
-        RecordingError: neither patterns nor a function.
+        AttnlensError: of the type given: neither patterns nor a function.
     """
-    if include is None:
-        return (), None
-    if callable(include):
-        return (), include
-    patterns = patterns_of(include)
+    if callable(given):
+        return (), given
+    many = (given,) if isinstance(given, str) else given
+    patterns = tuple(many) if isinstance(many, Iterable) else ()
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-        raise RecordingError(
-            f"include={include!r}; give site names, patterns such as 'encoder.*', or a function"
+        raise error(
+            f"{option}={given!r}; give names, patterns such as 'encoder.*', or a function of a name"
         )
     return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
-
-
-def patterns_of(given: Any) -> tuple[Any, ...]:
-    """One or several patterns, as they may be given; none of anything else."""
-    if isinstance(given, str):
-        return (given,)
-    return tuple(given) if isinstance(given, Iterable) else ()
 
 
 def matches(site: str, pattern: str) -> bool:
     """Whether a pattern names a site."""
     return site == pattern or fnmatch.fnmatchcase(site, pattern)
-
-
-def _rows(rows: Rows) -> tuple[int, ...] | slice | None:
-    if rows is None or isinstance(rows, slice):
-        return rows
-    given = (rows,) if isinstance(rows, int) else rows
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not given:
-        raise RecordingError(f"rows={rows!r}; {_ROWS}")
-    if not all(_is_number(row) for row in given):
-        raise RecordingError(f"rows={rows!r}; {_ROWS}")
-    return tuple(int(row) for row in given)
-
-
-_ROWS: Final = "give a query (0, 1, ... or -1 for the last), a list of them, or a slice"
 
 
 def _is_number(value: object) -> bool:

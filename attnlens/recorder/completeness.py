@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,14 +12,14 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder.choice import matches
-from attnlens.recorder.hooks import Hook
 from attnlens.recorder.interception import Listener
-from attnlens.recorder.sites import Sites
+from attnlens.recorder.sites import Hook, Sites
+from attnlens.recording.probe import AttentionProbe
+from attnlens.words import count
 
 LOOKED_FOR: Final = (
-    "attnlens.probe.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
+    "attnlens.recording.probe.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
     "F.scaled_dot_product_attention, flex_attention, attention of Hugging Face models"
 )
 
@@ -152,7 +152,7 @@ def judge(
         raise NothingRecordedError(_nothing(listener, known, model, unseen, wanted, filtered))
     if unseen:
         raise IncompleteRecordingError(
-            f"{_number(len(unseen), 'site')} ran and "
+            f"{count(len(unseen), 'site')} ran and "
             f"{'was' if len(unseen) == 1 else 'were'} not recorded: {reasons_of(unseen)}"
         )
     for pattern in patterns:
@@ -185,7 +185,7 @@ def unseen_sites(
         leave_out: the option by which a site is left aside.
     """
     unseen = {
-        site: _why_unseen(site, known, model, listener)
+        site: _why_unseen(site, known, model)
         for site in (*known.eager, *known.scripts)
         if known.ran.get(site)
         and not _seen_within(site, listener)
@@ -193,19 +193,18 @@ def unseen_sites(
         and listener.is_wanted(site)
         and _has_attention(known, site)
     }
-    missed = [
-        site
-        for site in listener.missed
+    missed = {
+        site: shape
+        for site, shape in listener.missed.items()
         if listener.is_wanted(site) and not _spoken_for(site, listener, known)
-    ]
-    if missed:
-        reason = (
-            "a softmax over the last of four dimensions that nothing says is attention; if it is, "
-            f"give adapters={_adapter_of(missed)} or pass the weights through an AttentionProbe; "
-            f"if not, leave it out with {leave_out}="
-        )
-        unseen |= dict.fromkeys(missed, reason)
-    return unseen
+    }
+    return unseen | {
+        site: f"a softmax of shape {shape}, which nothing says is attention laid out (batch, head, "
+        f"query, key); if it is attention, give adapters={_adapter_of(missed)} to have it as it "
+        "is, or pass the weights through an AttentionProbe; if not, leave it out with "
+        f"{leave_out}="
+        for site, shape in missed.items()
+    }
 
 
 def elsewhere_sites(listener: Listener, seen: Container[str]) -> dict[str, str]:
@@ -220,9 +219,7 @@ def elsewhere_sites(listener: Listener, seen: Container[str]) -> dict[str, str]:
 
 def doubtful(listener: Listener) -> str:
     """What to say of softmaxes that may have been attention of one head; may be empty."""
-    sites = [
-        site for site in listener.doubtful if listener.is_wanted(site) and site not in listener.seen
-    ]
+    sites = sorted(filter(listener.is_wanted, listener.doubtful))
     if not sites:
         return ""
     return (
@@ -231,8 +228,12 @@ def doubtful(listener: Listener) -> str:
     )
 
 
-def _adapter_of(sites: Sequence[str]) -> str:
-    shown = list(sites)[:_SHOWN]
+def _adapter_of(sites: Iterable[str]) -> str:
+    """The adapter of these sites; of very many, by patterns that hold for every layer."""
+    shown = list(sites)
+    if len(shown) > _SHOWN:
+        patterns = (".".join("*" if p.isdigit() else p for p in s.split(".")) for s in shown)
+        shown = list(dict.fromkeys(patterns))
     told = repr(shown[0]) if len(shown) == 1 else repr(shown)
     return f"SoftmaxAdapter({told})"
 
@@ -240,11 +241,9 @@ def _adapter_of(sites: Sequence[str]) -> str:
 def _spoken_for(site: str, listener: Listener, known: Known) -> bool:
     """Whether a softmax that ran in a module is told of by other means.
 
-    These are torch's own calls there, an adapter of the module or of one around it, and probes
-    that the module, or the one around it, holds.
+    These are an adapter of the module or of one around it, and probes that the module, or the
+    one around it, holds.
     """
-    if site in listener.seen:
-        return True
     adapted = listener.adapted | listener.passed_over
     if any(site == one or site.startswith(f"{one}.") for one in adapted):
         return True
@@ -314,15 +313,10 @@ def _has_attention(known: Known, site: str) -> bool:
     return "aten::scaled_dot_product_attention" in code or "aten::softmax" in code
 
 
-def _why_unseen(site: str, known: Known, model: nn.Module, listener: Listener) -> str:
+def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
     if site in known.scripts:
         return "is TorchScript, whose inside no one sees; record the module it was made from"
     module = known.eager[site]
-    if site in listener.odd:
-        return (
-            f"its softmax is of shape {listener.odd[site]}, not (batch, head, query, key); give "
-            "adapters=SoftmaxAdapter(SITE) to have it as it is, or an adapter that lays it out"
-        )
     used = getattr(getattr(module, "config", None), "_attn_implementation", None)
     told = f" ({used!r})" if used else ""
     return (
@@ -339,12 +333,8 @@ def reasons_of(unseen: dict[str, str]) -> str:
     return "; ".join(f"{some_of(sites)}: {reason}" for reason, sites in by_reason.items())
 
 
-def some_of(sites: Sequence[str] | dict[str, Any]) -> str:
+def some_of(sites: Iterable[str]) -> str:
     """The first few names, and how many more there are."""
     names = list(sites)
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count} {word}" + ("" if count == 1 else "s")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.errors import InterventionError
+from attnlens.errors import AttnlensError, InterventionError
 
 Positions = int | Sequence[int] | slice | None
 
@@ -108,26 +108,28 @@ class Edges:
         return f"Edges({told})"
 
 
-def positions(name: str, given: Any) -> tuple[int, ...] | slice:
+def positions(
+    name: str, given: Any, error: type[AttnlensError] = InterventionError
+) -> tuple[int, ...] | slice:
     """Positions as they may be given, one or many.
 
     Raises:
-        InterventionError: none, or something else.
+        AttnlensError: of the type given: none, or something else.
     """
     if isinstance(given, slice):
         if given.step == 0 or not all(
             part is None or _is_number(part) for part in (given.start, given.stop, given.step)
         ):
-            raise InterventionError(f"{name}={given!r}; {_POSITIONS}")
+            raise error(f"{name}={given!r}; {_POSITIONS}")
         return given
     if isinstance(given, Tensor | np.ndarray):
         given = given.tolist()
     many = given if isinstance(given, Iterable) else (given,)
     if isinstance(given, str | bytes):
-        raise InterventionError(f"{name}={given!r}; {_POSITIONS}")
+        raise error(f"{name}={given!r}; {_POSITIONS}")
     found = tuple(many)
     if not found or not all(map(_is_number, found)):
-        raise InterventionError(f"{name}={given!r}; {_POSITIONS}")
+        raise error(f"{name}={given!r}; {_POSITIONS}")
     return tuple(map(operator.index, found))
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.edges import AXES, Edges, grid
 from attnlens.recorder.interception import AttentionCall
-from attnlens.records import AttentionRecord
+from attnlens.recording.record import AttentionRecord
 
 Change = Callable[[Tensor], Tensor]
 

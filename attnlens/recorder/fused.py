@@ -19,7 +19,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.recorder.interception import AttentionCall, Listener, attend, listening, untold
+from attnlens.recorder.interception import (
+    AttentionCall,
+    Told,
+    TorchCall,
+    attend,
+    listening,
+    untold,
+)
 from attnlens.recorder.sites import local_of
 from attnlens.recorder.torch_calls import computed
 
@@ -32,28 +39,21 @@ _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
 _NATIVE: Final = getattr(torch, "_native_multi_head_attention", None)
 """As it is without us: this module is loaded before anything stands in for it."""
 
-Told = list[tuple[Listener, str]]
 
-
-def encoder_layer(
-    original: Callable[..., Any],
-    frame: FrameType | None,
-    args: tuple[Any, ...],
-    named: dict[str, Any],
-) -> Any:
+def encoder_layer(call: TorchCall) -> Any:
     """``torch._transformer_encoder_layer_fwd``: one whole encoder layer."""
-    told = listening(frame, part="self_attn")
+    told = listening(call.frame, part="self_attn")
     if not told:
-        return original(*args, **named)
-    layer = _Layer(*args, **named)
+        return call.run()
+    layer = _Layer(*call.args, **call.named)
     wanted = _wanted(told, layer.src, layer.num_heads)
     if wanted == "weights" and _forms_weights(layer.src):
         return layer.with_weights(told)
     if wanted == "queries":
-        output: Tensor = original(*args, **named)
+        output: Tensor = call.run()
         layer.tell_queries(told)
         return output
-    return layer.in_steps(told, frame)
+    return layer.in_steps(told, call.frame)
 
 
 def _wanted(told: Told, src: Tensor, heads: int) -> str:
@@ -65,8 +65,59 @@ def _wanted(told: Told, src: Tensor, heads: int) -> str:
     return preferred.pop() if len(preferred) == 1 else "steps"
 
 
+class _Projected:
+    """What both kernels have: self-attention with its projections."""
+
+    embed_dim: int
+    num_heads: int
+    qkv_weight: Tensor
+    qkv_bias: Tensor
+    proj_weight: Tensor
+    proj_bias: Tensor
+    mask: Tensor | None
+    mask_type: int | None
+    __slots__ = ()
+
+    def native(self, operator: Callable[..., Any], x: Tensor) -> tuple[Tensor, Tensor]:
+        """Output and whole weights by ``torch._native_multi_head_attention``."""
+        attended, weights = operator(
+            x,
+            x,
+            x,
+            self.embed_dim,
+            self.num_heads,
+            self.qkv_weight,
+            self.qkv_bias,
+            self.proj_weight,
+            self.proj_bias,
+            self.mask,
+            True,
+            False,
+            self.mask_type,
+        )
+        return attended, weights
+
+    def tell_weights(self, told: Told, weights: Tensor, own: bool) -> None:
+        """Tell of a call whose weights the operator gave."""
+        seen = _seen(self.mask, self.mask_type)
+        call = AttentionCall(kind="encoder", weights=weights, mask=seen, own=own)
+        attend(told, call, lambda _: weights, lambda replaced: replaced)
+
+    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, ``(batch, head, place, d)`` each."""
+        joined = F.linear(x, self.qkv_weight, self.qkv_bias)
+        batch, length, width = joined.shape
+        shape = (batch, length, 3, self.num_heads, width // (3 * self.num_heads))
+        q, k, v = joined.view(shape).permute(2, 0, 3, 1, 4)
+        return q, k, v
+
+    def projected(self, output: Tensor) -> Tensor:
+        """The heads' outputs ``(batch, head, place, d)`` joined."""
+        return F.linear(output.transpose(1, 2).flatten(2), self.proj_weight, self.proj_bias)
+
+
 @dataclass(slots=True)
-class _Layer:
+class _Layer(_Projected):
     """The arguments of ``torch._transformer_encoder_layer_fwd``, by the names they have there."""
 
     src: Tensor
@@ -92,24 +143,11 @@ class _Layer:
 
     def with_weights(self, told: Told) -> Tensor:
         """The layer by the operators that the fused one is made of, in its order."""
-        x = self._first(self.src) if self.norm_first else self.src
         assert _NATIVE is not None
-        attended, weights = _NATIVE(
-            x,
-            x,
-            x,
-            self.embed_dim,
-            self.num_heads,
-            self.qkv_weight,
-            self.qkv_bias,
-            self.proj_weight,
-            self.proj_bias,
-            self.mask,
-            True,
-            False,
-            self.mask_type,
+        attended, weights = self.native(
+            _NATIVE, self._first(self.src) if self.norm_first else self.src
         )
-        _tell_weights(told, weights, _seen(self.mask, self.mask_type), len(told) == 1)
+        self.tell_weights(told, weights, len(told) == 1)
         x = attended.add_(self.src)
         if self.norm_first:
             return self._feed_forward(self._second(x)).add_(x)
@@ -124,15 +162,15 @@ class _Layer:
         batch, length = x.shape[:2]
         width = self.embed_dim // self.num_heads
         q, k = joined.view(batch, length, 2, self.num_heads, width).permute(2, 0, 3, 1, 4)
-        parts = {
-            "kind": "encoder",
-            "q": q,
-            "k": k,
-            "mask": _seen(self.mask, self.mask_type),
-            "scale": 1 / math.sqrt(width),
-            "own": len(told) == 1,
-        }
-        attend(told, parts, lambda _: q, lambda replaced: replaced)
+        call = AttentionCall(
+            kind="encoder",
+            q=q,
+            k=k,
+            mask=_seen(self.mask, self.mask_type),
+            scale=1 / math.sqrt(width),
+            own=len(told) == 1,
+        )
+        attend(told, call, lambda _: q, lambda replaced: replaced)
 
     def in_steps(self, told: Told, frame: FrameType | None) -> Tensor:
         """The layer, its attention by whatever somebody told makes of it."""
@@ -146,8 +184,7 @@ class _Layer:
         return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
 
     def _attention(self, told: Told, x: Tensor, seen: Tensor | None) -> Tensor:
-        q, k, v = _heads(F.linear(x, self.qkv_weight, self.qkv_bias), self.num_heads)
-        return F.linear(_joined(_attend(told, q, k, v, seen)), self.proj_weight, self.proj_bias)
+        return self.projected(_attend(told, *self.heads(x), seen))
 
     def _first(self, x: Tensor) -> Tensor:
         return torch.layer_norm(
@@ -175,24 +212,19 @@ def _forms_weights(x: Tensor) -> bool:
     return _NATIVE is not None and x.device.type == "cpu" and x.dtype is torch.float32
 
 
-def multi_head(
-    original: Callable[..., Any],
-    frame: FrameType | None,
-    args: tuple[Any, ...],
-    named: dict[str, Any],
-) -> Any:
+def multi_head(call: TorchCall) -> Any:
     """``torch._native_multi_head_attention``: self-attention with its projections."""
-    told = listening(frame)
+    told = listening(call.frame)
     if not told:
-        return original(*args, **named)
-    layer = _MultiHead(*args, **named)
+        return call.run()
+    layer = _MultiHead(*call.args, **call.named)
     if _wanted(told, layer.query, layer.num_heads) == "weights" and _forms_weights(layer.query):
-        return layer.with_weights(told, original)
+        return layer.with_weights(told, call.original)
     return layer.in_steps(told)
 
 
 @dataclass(slots=True)
-class _MultiHead:
+class _MultiHead(_Projected):
     """The arguments of ``torch._native_multi_head_attention``, by the names they have there.
 
     The key and the value are the same tensor as the query.
@@ -216,24 +248,9 @@ class _MultiHead:
         self, told: Told, original: Callable[..., Any]
     ) -> tuple[Tensor, Tensor | None]:
         """The operator itself, asked for its weights."""
-        output, weights = original(
-            self.query,
-            self.key,
-            self.value,
-            self.embed_dim,
-            self.num_heads,
-            self.qkv_weight,
-            self.qkv_bias,
-            self.proj_weight,
-            self.proj_bias,
-            self.mask,
-            True,
-            False,
-            self.mask_type,
-        )
+        output, weights = self.native(original, self.query)
         given = self.need_weights and not self.average_attn_weights
-        seen = _seen(self.mask, self.mask_type)
-        _tell_weights(told, weights, seen, len(told) == 1 and not given)
+        self.tell_weights(told, weights, len(told) == 1 and not given)
         if not self.need_weights:
             return output, None
         return output, weights if given else weights.sum(1) / self.num_heads
@@ -241,15 +258,14 @@ class _MultiHead:
     def in_steps(self, told: Told) -> tuple[Tensor, Tensor | None]:
         """The same, its attention by whatever somebody told makes of it."""
         x, seen, real = _dense(self.query, self.mask, self.mask_type, None)
-        q, k, v = _heads(F.linear(x, self.qkv_weight, self.qkv_bias), self.num_heads)
+        q, k, v = self.heads(x)
         weights: Tensor | None = None
         if self.need_weights:
             with untold():
                 weights = _weights(q, k, seen)
-            parts = {"kind": "softmax", "weights": weights, "notes": (LEFT,)}
             weights = attend(
                 told,
-                parts,
+                AttentionCall(kind="softmax", weights=weights, notes=(LEFT,)),
                 lambda call: weights if call is None else call.weights,
                 lambda replaced: replaced,
             )
@@ -258,30 +274,23 @@ class _MultiHead:
                 weights = weights.mean(1)
         else:
             output = _attend(told, q, k, v, seen)
-        out = F.linear(_joined(output), self.proj_weight, self.proj_bias)
+        out = self.projected(output)
         if real is not None:
             out = torch._nested_tensor_from_mask(out, real, mask_check=False)
         return out, weights
 
 
-def _tell_weights(told: Told, weights: Tensor, seen: Tensor | None, own: bool) -> None:
-    parts = {"kind": "encoder", "weights": weights, "mask": seen, "own": own}
-    attend(told, parts, lambda _: weights, lambda replaced: replaced)
-
-
 def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:
-    parts = {
-        "kind": "encoder",
-        "q": q,
-        "k": k,
-        "v": v,
-        "mask": seen,
-        "scale": 1 / math.sqrt(q.shape[-1]),
-        "causal": False,
-        "loose": True,
-        "lse": None,
-        "notes": (LEFT,),
-    }
+    seen_call = AttentionCall(
+        kind="encoder",
+        q=q,
+        k=k,
+        v=v,
+        mask=seen,
+        scale=1 / math.sqrt(q.shape[-1]),
+        loose=True,
+        notes=(LEFT,),
+    )
 
     def compute(call: AttentionCall | None) -> Tensor:
         if call is None:
@@ -293,7 +302,7 @@ def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) ->
             output = output.masked_fill(~seen.any(-1, keepdim=True), math.nan)
         return output
 
-    output: Tensor = attend(told, parts, compute, lambda replaced: replaced)
+    output: Tensor = attend(told, seen_call, compute, lambda replaced: replaced)
     return output
 
 
@@ -328,16 +337,6 @@ def _seen(mask: Tensor | None, mask_type: int | None) -> Tensor | None:
     if mask_type == 1:
         return seen[:, None, None, :]
     return seen
-
-
-def _heads(joined: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    batch, length, width = joined.shape
-    q, k, v = joined.view(batch, length, 3, heads, width // (3 * heads)).permute(2, 0, 3, 1, 4)
-    return q, k, v
-
-
-def _joined(output: Tensor) -> Tensor:
-    return output.transpose(1, 2).flatten(2)
 
 
 def _weights(q: Tensor, k: Tensor, seen: Tensor | None) -> Tensor:

@@ -50,7 +50,8 @@ class Holders:
             if sys.getrefcount(self._function) + len(self.replaced) == self._count:
                 return
             names = self.replaced.copy()
-            hidden = False
+            # What was frozen is told of by nobody: whoever else holds it is assumed to.
+            hidden = bool(gc.get_freeze_count())
             for holder in gc.get_referrers(self._function):
                 if isinstance(holder, dict):
                     module = _module_of(holder)
@@ -82,7 +83,7 @@ def give_back(stand_in: Any) -> None:
     _known[id(stand_in)] = sys.getrefcount(stand_in)
 
 
-def _module_of(namespace: dict[str, Any]) -> ModuleType | None:
+def _module_of(namespace: dict[str, object]) -> ModuleType | None:
     name = namespace.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
     return module if module is not None and vars(module) is namespace else None

@@ -29,9 +29,36 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.errors import InterventionError, RecordingError
-from attnlens.recorder.sites import Sites
+from attnlens.recorder.sites import ByName, Sites
 
 Modify = Callable[[Tensor, int, Tensor], Tensor]
+
+
+@dataclass(slots=True)
+class TorchCall:
+    """A call of a function of torch that something else stands for.
+
+    Attributes:
+        original: the function.
+        frame: of the caller; None where that is no Python.
+        args, named: what it is given.
+    """
+
+    original: Callable[..., Any]
+    frame: FrameType | None
+    args: tuple[Any, ...]
+    named: ByName
+
+    def run(self) -> Any:
+        """What torch makes of it."""
+        return self.original(*self.args, **self.named)
+
+
+Meant = Callable[[TorchCall], Any]
+"""Does a call of a function of torch, and tells listeners of it."""
+
+Told = list[tuple["Listener", str]]
+"""Who is to be told of a call, and its site in their model."""
 
 _REPLACED = "the output was replaced: these are the weights the model asked for"
 
@@ -43,8 +70,6 @@ class AttentionCall:
     Tensors are the model's own, gradients and all: detach what is kept, change nothing in place.
 
     Attributes:
-        site: the module that made the call, as in ``named_modules()``.
-        number: 0, 1, ... of the calls of that module in this block.
         kind: what made it: ``"sdpa"``, ``"encoder"`` (torch's fused kernels), ``"flex"``, or
             ``"softmax"`` where the model forms the weights itself.
         q: queries, ``(batch, head, query, d)``, in the precision the kernel gets them in;
@@ -65,10 +90,10 @@ class AttentionCall:
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
         own: whether ``q``, ``k`` or ``weights`` were made for the handler, which may keep them.
         notes: what must be known of how the call was seen.
+        site: the module that made the call, as in ``named_modules()``.
+        number: 0, 1, ... of the calls of that module in this block.
     """
 
-    site: str
-    number: int
     kind: str
     q: Tensor | None = None
     k: Tensor | None = None
@@ -84,6 +109,8 @@ class AttentionCall:
     lse: Tensor | None = None
     own: bool = False
     notes: tuple[str, ...] = ()
+    site: str = ""
+    number: int = 0
 
     def with_changes(self, **changes: Any) -> AttentionCall:
         """The same call with other fields."""
@@ -141,10 +168,9 @@ class Listener:
         passed_over: sites that something else takes care of.
         softmaxes: sites where a softmax is attention, told by the module.
         spoken_for: how many modules are running whose softmaxes an adapter calls attention.
-        missed: sites of softmaxes over the last of four dimensions or more that nothing told to
-            be attention, and how many.
-        doubtful: the same of three dimensions.
-        odd: the shapes of softmaxes in ``softmaxes`` that are not laid out as weights, by site.
+        missed: the shape of a softmax at each site that has one which is likely to be attention,
+            and which nothing told to be weights ``(batch, head, query, key)``.
+        doubtful: sites of softmaxes that may be attention of one head.
         adapted: sites of which an adapter gave the weights.
     """
 
@@ -162,9 +188,8 @@ class Listener:
         self._wanted = wanted
         self.passed_over: set[str] = set()
         self.spoken_for = 0
-        self.missed: dict[str, int] = {}
-        self.doubtful: dict[str, int] = {}
-        self.odd: dict[str, tuple[int, ...]] = {}
+        self.missed: dict[str, tuple[int, ...]] = {}
+        self.doubtful: set[str] = set()
         self.adapted: set[str] = set()
         self._numbers: dict[str, int] = {}
 
@@ -211,24 +236,6 @@ everywhere: list[Listener] = []
 """The listeners of all threads."""
 
 
-@contextmanager
-def intercepting(listener: Listener) -> Iterator[None]:
-    """Tell a listener of its model's attention calls, in this thread, while the block runs."""
-    from attnlens.recorder.patches import patched
-
-    listeners = here.listeners
-    with patched(listener.sites.kinds):
-        listeners.append(listener)
-        everywhere.append(listener)
-        try:
-            yield
-        finally:
-            # By identity, and from the list of the thread that came in: generators may end
-            # elsewhere, and in another order.
-            listeners.remove(listener)
-            everywhere.remove(listener)
-
-
 def note_elsewhere(frame: FrameType | None) -> None:
     """Take down that a module ran in a thread without a listener of its model."""
     for listener in everywhere.copy():
@@ -241,8 +248,8 @@ def listening(
     frame: FrameType | None,
     accepts: Callable[[Listener, str, nn.Module], bool] | None = None,
     part: str = "",
-) -> list[tuple[Listener, str]]:
-    """Who is to be told of a call made from a frame, and its site in their model.
+) -> Told:
+    """Who is to be told of a call made from a frame.
 
     Args:
         accepts: whether it is an attention call at all, to a listener; None: it is.
@@ -265,8 +272,8 @@ def listening(
 
 
 def attend(
-    told: list[tuple[Listener, str]],
-    parts: dict[str, Any],
+    told: Told,
+    call: AttentionCall,
     compute: Callable[[AttentionCall | None], Any],
     restore: Callable[[Tensor], Any],
     with_lse: Callable[[], tuple[Tensor, Tensor] | None] | None = None,
@@ -275,7 +282,7 @@ def attend(
 
     Args:
         told: from `listening`.
-        parts: fields of `AttentionCall`, without site and number.
+        call: the call, without site and number.
         compute: the model's own way, given None; given a call, that call's output; in either
             case as the model gets it.
         restore: turns a handler's result into what the model gets.
@@ -306,17 +313,16 @@ def attend(
             if with_lse and output is None and changed is None and handler.wants_lse:
                 both = with_lse()
                 if both is not None:
-                    output, parts["lse"] = both
+                    output, lse = both
+                    call = replace(call, lse=lse)
                 with_lse = None
-            call = AttentionCall(site, listener.number(site), **parts)
-            answer = handler.attention(call)
+            answer = handler.attention(replace(call, site=site, number=listener.number(site)))
             if isinstance(answer, AttentionCall):
-                changed = answer
-                parts = {name: getattr(answer, name) for name in (*parts, "weights")}
+                call = changed = answer
             elif answer is not None and (output is None or handler.changes):
                 output = restore(answer)
                 if handler.changes:
-                    parts["notes"] = (*parts.get("notes", ()), _REPLACED)
+                    call = replace(call, notes=(*call.notes, _REPLACED))
         return compute(changed) if output is None else output
     finally:
         here.busy = False

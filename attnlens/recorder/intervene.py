@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import InterventionError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.asked import Factor, Hidden, New, Which, edits_asked, softmaxes_asked
-from attnlens.recorder.choice import matches
+from attnlens.recorder.asked import Factor, Hidden, New, edits_asked, softmaxes_asked
+from attnlens.recorder.choice import Which, matches
 from attnlens.recorder.completeness import (
     LOOKED_FOR,
     Known,
@@ -30,11 +29,13 @@ from attnlens.recorder.completeness import (
 )
 from attnlens.recorder.edges import Edges, Positions
 from attnlens.recorder.edits import Edit, Place, axes_of, edited, four
-from attnlens.recorder.hooks import Hook
-from attnlens.recorder.interception import AttentionCall, Listener, intercepting
+from attnlens.recorder.interception import AttentionCall, Listener
+from attnlens.recorder.patches import intercepting
+from attnlens.recorder.sites import Hook
 from attnlens.recorder.torch_calls import PADDED
 from attnlens.recorder.written import watch_softmaxes
-from attnlens.records import AttentionRecord
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.record import AttentionRecord
 
 
 @contextmanager

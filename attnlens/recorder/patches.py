@@ -13,25 +13,30 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import FrameType, MethodType
+from functools import partial
+from types import MethodType
 from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.recorder import fused, torch_calls, written
+from attnlens.recorder.fused import encoder_layer, multi_head
 from attnlens.recorder.holders import Holders, calls_operators, give_back
-from attnlens.recorder.interception import everywhere, here, note_elsewhere
+from attnlens.recorder.interception import (
+    Listener,
+    Meant,
+    TorchCall,
+    everywhere,
+    here,
+    note_elsewhere,
+)
 from attnlens.recorder.modes import WatchingMode, fused_path_asked
+from attnlens.recorder.torch_calls import attention_operator, by_operator, scaled_dot_product
+from attnlens.recorder.torch_calls import flex as flex_operator
+from attnlens.recorder.written import noted, softmax
 
-Meant = Callable[
-    [Callable[..., Any], FrameType | None, tuple[Any, ...], dict[str, Any]],
-    Any,
-]
-
-
-Noted = Callable[[FrameType, tuple[Any, ...], dict[str, Any]], bool]
+Noted = Callable[[TorchCall], bool]
 
 
 class StandIn:
@@ -56,9 +61,11 @@ class StandIn:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if here.listeners:
             if not here.busy:
-                return self.meant(self.__wrapped__, sys._getframe(1), args, named)
-        elif everywhere and self.noted(sys._getframe(1), args, named):
-            note_elsewhere(sys._getframe(1))
+                return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, named))
+        elif everywhere:
+            call = TorchCall(self.__wrapped__, sys._getframe(1), args, named)
+            if self.noted(call):
+                note_elsewhere(call.frame)
         return self.__wrapped__(*args, **named)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -100,11 +107,11 @@ def _never(*_: Any) -> bool:
 
 
 def _places() -> list[tuple[Any, str, StandIn]]:
-    sdpa = StandIn(F.scaled_dot_product_attention, torch_calls.scaled_dot_product, _always)
+    sdpa = StandIn(F.scaled_dot_product_attention, scaled_dot_product, _always)
     places: list[tuple[Any, str, StandIn]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
-        (F, "softmax", StandIn(F.softmax, written.softmax, written.noted)),
+        (F, "softmax", StandIn(F.softmax, softmax, noted)),
         (
             torch.overrides,
             "has_torch_function",
@@ -112,8 +119,8 @@ def _places() -> list[tuple[Any, str, StandIn]]:
         ),
     ]
     for name, meant in (
-        ("_transformer_encoder_layer_fwd", fused.encoder_layer),
-        ("_native_multi_head_attention", fused.multi_head),
+        ("_transformer_encoder_layer_fwd", encoder_layer),
+        ("_native_multi_head_attention", multi_head),
     ):
         original = getattr(torch, name, None)
         if original is not None:
@@ -123,15 +130,28 @@ def _places() -> list[tuple[Any, str, StandIn]]:
 
 _PLACES: Final = _places()
 _BY_HAND: Final[list[tuple[Any, str, StandIn]]] = [
-    (torch, "softmax", StandIn(torch.softmax, written.softmax, written.noted)),
-    (Tensor, "softmax", StandIn(Tensor.softmax, written.softmax, written.noted)),
+    (torch, "softmax", StandIn(torch.softmax, softmax, noted)),
+    (Tensor, "softmax", StandIn(Tensor.softmax, softmax, noted)),
 ]
 """Where attention written by hand forms weights. A change of the class Tensor makes Python forget
 what it knows of tensors' methods, so these stand only where a module may be such attention."""
 SDPA: Final = _PLACES[0][2]
+_SOFTMAXES: Final = (_PLACES[2][2], _BY_HAND[0][2])
 _FLEX: Final = "torch.nn.attention.flex_attention"
 
 _holders: Final = Holders(SDPA.__wrapped__)
+
+
+def _held(kinds: set[type[nn.Module]]) -> Iterator[tuple[Any, str, StandIn]]:
+    """Where the files that define modules hold torch's softmax by a name of their own."""
+    for name in {kind.__module__ for kind in kinds}:
+        file = sys.modules.get(name)
+        if file is None or name.partition(".")[0] == "torch":
+            continue
+        for own, value in list(vars(file).items()):
+            for stand_in in _SOFTMAXES:
+                if value is stand_in.__wrapped__:
+                    yield file, own, stand_in
 
 
 class _Patches:
@@ -143,7 +163,8 @@ class _Patches:
         self._undo: list[Callable[[], None]] = []
         self._done: set[tuple[int, str]] = set()
 
-    def come(self, by_hand: bool) -> None:
+    def come(self, kinds: set[type[nn.Module]]) -> None:
+        by_hand = any(not kind.__module__.startswith("torch.nn.") for kind in kinds)
         with self._lock:
             if not self._count:
                 for owner, name, stand_in in _PLACES:
@@ -152,16 +173,14 @@ class _Patches:
                 if "torch._dynamo" in sys.modules or _FLEX in sys.modules:
                     stance = torch.compiler.set_stance("force_eager")
                     self._undo.append(lambda: stance.__exit__(None, None, None))
-            for owner, name, stand_in in _BY_HAND if by_hand else ():
+            for owner, name, stand_in in (*_BY_HAND, *_held(kinds)) if by_hand else ():
                 if (id(owner), name) not in self._done:
                     self._put(owner, name, stand_in)
             flex = sys.modules.get(_FLEX)
             if flex is not None and hasattr(flex, "flex_attention_hop"):
                 original = flex.flex_attention_hop
                 if not isinstance(original, StandIn):
-                    self._put(
-                        flex, "flex_attention_hop", StandIn(original, torch_calls.flex, _always)
-                    )
+                    self._put(flex, "flex_attention_hop", StandIn(original, flex_operator, _always))
             for namespace, name in _holders.by_name():
                 if (id(namespace), name) not in self._done:
                     self._put(namespace, name, SDPA)
@@ -199,25 +218,12 @@ class _Patches:
 _patches: Final = _Patches()
 
 
-class _Seeing(WatchingMode):
-    """Sees calls that no name leads to: of functions kept in objects, and of operators."""
-
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        del types
-        named = kwargs or {}
-        if not here.busy and here.listeners:
-            if func is SDPA.__wrapped__:
-                return SDPA.meant(func, sys._getframe(1), args, named)
-            operator = torch_calls.attention_operator(func)
-            if operator is not None:
-                return torch_calls.by_operator(operator, func, sys._getframe(1), args, named)
-        return func(*args, **named)
+def _unnamed(function: Any) -> Meant | None:
+    """Calls that no name leads to: of functions kept in objects, and of operators."""
+    if function is SDPA.__wrapped__:
+        return SDPA.meant
+    operator = attention_operator(function)
+    return None if operator is None else partial(by_operator, operator)
 
 
 @contextmanager
@@ -228,12 +234,28 @@ def patched(kinds: Iterable[type[nn.Module]]) -> Iterator[None]:
         kinds: types of the listener's modules, to learn which ways they may take.
     """
     kinds = set(kinds)
-    _patches.come(any(not kind.__module__.startswith("torch.nn.") for kind in kinds))
+    _patches.come(kinds)
     try:
         with ExitStack() as stack:
             # A mode costs a Python call per torch function: only where names do not do.
             if _holders.hidden() or any(map(calls_operators, kinds)):
-                stack.enter_context(_Seeing())
+                stack.enter_context(WatchingMode(_unnamed))
             yield
     finally:
         _patches.go()
+
+
+@contextmanager
+def intercepting(listener: Listener) -> Iterator[None]:
+    """Tell a listener of its model's attention calls, in this thread, while the block runs."""
+    listeners = here.listeners
+    with patched(listener.sites.kinds):
+        listeners.append(listener)
+        everywhere.append(listener)
+        try:
+            yield
+        finally:
+            # By identity, and from the list of the thread that came in: generators may end
+            # elsewhere, and in another order.
+            listeners.remove(listener)
+            everywhere.remove(listener)

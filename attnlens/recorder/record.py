@@ -12,9 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from attnlens.axes import Axis
 from attnlens.errors import NothingRecordedError, RecordingError
-from attnlens.probe import AttentionProbe
 from attnlens.recorder.adapters import (
     Adapter,
     Given,
@@ -23,14 +21,19 @@ from attnlens.recorder.adapters import (
     of_function,
 )
 from attnlens.recorder.capture import AXES, Capture
-from attnlens.recorder.choice import Choice, Rows, wanted_sites
+from attnlens.recorder.choice import Choice, Rows, Which, sites_meant
 from attnlens.recorder.completeness import Known, judge
-from attnlens.recorder.hooks import Hook
-from attnlens.recorder.interception import AttentionCall, Listener, intercepting
+from attnlens.recorder.interception import AttentionCall, Listener
+from attnlens.recorder.patches import intercepting
+from attnlens.recorder.sites import ByName, Hook
 from attnlens.recorder.stream import Stream
 from attnlens.recorder.torch_calls import UNCOMPILED
 from attnlens.recorder.written import watch_softmaxes
-from attnlens.records import AttentionRecord, Recording
+from attnlens.recording.axes import Axis
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.recording.save import read_folder
 
 
 @contextmanager
@@ -40,7 +43,7 @@ def record(
     rows: Rows = None,
     top_k: int | None = None,
     lazy: bool = False,
-    include: str | Sequence[str] | Callable[[str], bool] | None = None,
+    include: Which | None = None,
     dtype: torch.dtype | None = None,
     to: str | os.PathLike[str] | None = None,
     adapters: Given | Sequence[Given] | None = None,
@@ -92,7 +95,7 @@ def record(
     if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
     choice = Choice.of(rows, top_k, lazy, dtype)
-    patterns, wanted = wanted_sites(include)
+    patterns, wanted = ((), None) if include is None else sites_meant("include", include)
     with ExitStack() as stack:
         run = _Run(model, choice, wanted, adapters_of(adapters), to)
         stack.callback(run.end)
@@ -169,10 +172,8 @@ class _Run:
         if self.listener.sites.compiled:
             notes = (*notes, UNCOMPILED)
         if self.stream is not None:
-            from attnlens.recording_folder import load_folder
-
             self.stream.finish(notes)
-            for record in load_folder(self.stream.path).records():
+            for record in read_folder(self.stream.path):
                 self.recording.add(record)
         elif notes:
             records = list(self.recording.records())
@@ -199,9 +200,7 @@ class _Run:
     def _watch_probe(self, site: str, probe: AttentionProbe) -> None:
         axes = tuple(Axis(name) for name in probe.axes)
 
-        def hook(
-            _: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], weights: Tensor
-        ) -> None:
+        def hook(_: nn.Module, arguments: tuple[Any, ...], named: ByName, weights: Tensor) -> None:
             if not self._here():
                 self.listener.elsewhere.add(site)
                 return
@@ -248,9 +247,7 @@ class _Run:
         if not of_function(adapter):
             self.listener.passed_over.add(site)
 
-        def hook(
-            module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], output: Any
-        ) -> None:
+        def hook(module: nn.Module, arguments: tuple[Any, ...], named: ByName, output: Any) -> None:
             if not self._here():
                 return
             weights = adapter.records(module, arguments, named, output)

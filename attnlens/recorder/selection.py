@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.lazy import LazyAttention, shares
+from attnlens.recording.lazy import LazyAttention, shares
 
 _BUFFER_CELLS = 1 << 21
 """How many logits are worked out at a time: 8 MiB in float32, about what a cache holds."""

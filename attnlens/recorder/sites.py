@@ -1,13 +1,19 @@
-"""Which module is running: found in the frames of the interpreter, so no module is touched."""
+"""Modules of a model that is not ours: which of them is running, and hooks on them.
+
+What runs is found in the frames of the interpreter, so no module is touched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch.nn.functional as F
 from torch import nn
+
+ByName: TypeAlias = dict[str, Any]
+"""What a module or a function of torch was given by name: values of any kind."""
 
 # Their first argument is never a module; their locals are large tensors better left alone.
 _PASSED_OVER: set[CodeType] = {F.multi_head_attention_forward.__code__}
@@ -112,3 +118,27 @@ def local_of(frame: FrameType, name: str) -> Any:
         # the function deletes until the function returns.
         local.clear()
     return value
+
+
+class Hook:
+    """A hook whose copies do nothing.
+
+    A model that is copied or pickled in a block takes its hooks along; they must neither tell the
+    block of another model's calls nor stand in the way.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Nothing, ()
+
+
+class Nothing:
+    """A hook that does nothing."""
+
+    def __call__(self, *args: Any) -> None:
+        pass

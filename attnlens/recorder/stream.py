@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from attnlens.errors import InputError
 from attnlens.files import write_text
-from attnlens.recording_files import FORMAT, tensors_of, write_part
-from attnlens.recording_folder import INDEX
-from attnlens.records import AttentionRecord
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.save import FORMAT, INDEX, Entry, tensors_of, write_part
 
 PART_BYTES: Final = 64 << 20
 """So much of records is held before it is written."""
@@ -41,7 +40,7 @@ class Stream:
             raise InputError(f"cannot be written ({reason})", path=path) from error
         self._held: list[AttentionRecord] = []
         self._bytes = 0
-        self._parts: list[dict[str, Any]] = []
+        self._parts: list[Entry] = []
 
     def add(self, record: AttentionRecord) -> None:
         """Take one record; write those held if they are many."""

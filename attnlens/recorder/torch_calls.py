@@ -1,7 +1,7 @@
 """Torch's ways to compute attention, each brought to the seam of `interception`.
 
-A function here stands for one of torch's: it gets the original, the frame that called, and the
-arguments, and returns what the original would have.
+A function here stands for one of torch's: it gets the call, and returns what the original would
+have.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from types import FrameType
 from typing import Any, Final
 
@@ -17,24 +18,34 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlens.errors import RecordingError
-from attnlens.recorder.interception import AttentionCall, Listener, attend, listening
+from attnlens.recorder.interception import AttentionCall, Told, TorchCall, attend, listening
 from attnlens.recorder.sites import local_of
 
 _FLASH: Final = 1
 """What ``torch._fused_sdp_choice`` answers for the flash kernels."""
 
-Original = Callable[..., Any]
+
+@dataclass(slots=True)
+class _Given:
+    """The arguments of ``F.scaled_dot_product_attention``, by the names they have there."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
 
 
-def scaled_dot_product(
-    original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
+def scaled_dot_product(call: TorchCall) -> Any:
     """``F.scaled_dot_product_attention``."""
-    told = listening(frame)
+    told = listening(call.frame)
     if not told:
-        return original(*args, **named)
-    packed = frame is not None and _heads_stand_as_queries(frame)
-    return _sdpa(told, lambda: original(*args, **named), original, None, packed, *args, **named)
+        return call.run()
+    packed = call.frame is not None and _heads_stand_as_queries(call.frame)
+    return _sdpa(told, call, _Given(*call.args, **call.named), call.original, packed=packed)
 
 
 def _heads_stand_as_queries(frame: FrameType) -> bool:
@@ -46,42 +57,31 @@ def _heads_stand_as_queries(frame: FrameType) -> bool:
 
 
 def _sdpa(
-    told: list[tuple[Listener, str]],
-    run: Callable[[], Any],
-    again: Original,
-    others: Callable[[Tensor], Any] | None,
-    packed: bool,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    told: Told,
+    made: TorchCall,
+    given: _Given,
+    again: Callable[..., Any],
+    *,
+    others: Callable[[Tensor], Any] | None = None,
+    packed: bool = False,
 ) -> Any:
     """One call with the arguments of ``F.scaled_dot_product_attention``.
 
     Args:
-        run: the call as the model made it.
+        made: the call as the model made it.
         again: computes a changed call.
         others: what the model gets besides the output, put round it; None: the output alone.
         packed: whether what stands as queries are heads of one query.
     """
     notes: tuple[str, ...] = ()
-    mask, causal, gqa = attn_mask, is_causal, enable_gqa
-    q, k, v = query, key, value
+    mask, causal, gqa = given.attn_mask, given.is_causal, given.enable_gqa
+    q, k, v = given.query, given.key, given.value
     if q.is_meta:
         raise RecordingError(
             f"{told[0][1]}: tensors on the device meta have no values; run the model on another"
         )
     if _is_causal_bias(mask):
-        bias: Any = mask
-        lower_right = bias.variant.name == "LOWER_RIGHT"
-        if lower_right and bias.seq_len_q != bias.seq_len_kv:
-            mask = bias._materialize(q.device)
-        else:
-            mask, causal = None, True
+        mask, causal = _of_causal_bias(mask, q.device)
     if q.is_nested or k.is_nested:
         q, k, v, mask = _padded(q, k, v, mask)
         notes = (PADDED,)
@@ -105,33 +105,32 @@ def _sdpa(
             _of_four(tensor if gqa else tensor.expand(*lead, *tensor.shape[-2:]))
             for tensor in (q, k, v)
         )
-    parts = {
-        "kind": "sdpa",
-        "q": q,
-        "k": k,
-        "v": v,
-        "mask": mask,
-        "causal": causal,
-        "scale": 1 / math.sqrt(q.shape[-1]) if scale is None else scale,
-        "dropout": dropout_p,
-        "gqa": gqa,
-        "lse": None,
-        "notes": notes,
-    }
+    call = AttentionCall(
+        kind="sdpa",
+        q=q,
+        k=k,
+        v=v,
+        mask=mask,
+        causal=causal,
+        scale=1 / math.sqrt(q.shape[-1]) if given.scale is None else given.scale,
+        dropout=given.dropout_p,
+        gqa=gqa,
+        notes=notes,
+    )
 
     def restore(output: Tensor) -> Any:
         output = output.reshape(*lead, places, output.shape[-1])
         return output if others is None else others(output)
 
-    def compute(call: AttentionCall | None) -> Any:
-        return run() if call is None else restore(computed(again, call))
+    def compute(changed: AttentionCall | None) -> Any:
+        return made.run() if changed is None else restore(computed(again, changed))
 
     def with_lse() -> tuple[Tensor, Tensor] | None:
-        if autocast or gqa or notes or others or attn_mask is not mask:
+        if autocast or gqa or notes or others or given.attn_mask is not mask:
             return None
-        return _flash(query, key, value, mask, dropout_p, is_causal, scale)
+        return _flash(given)
 
-    return attend(told, parts, compute, restore, with_lse)
+    return attend(told, call, compute, restore, with_lse)
 
 
 PADDED: Final = "nested tensors were recorded padded; rows and keys past a sequence's end are 0"
@@ -142,7 +141,7 @@ UNCOMPILED: Final = (
 )
 
 
-def computed(original: Original, call: AttentionCall) -> Tensor:
+def computed(original: Callable[..., Any], call: AttentionCall) -> Tensor:
     """A call's output by torch's own kernel, which takes masks of two dimensions or more."""
     if call.weights is not None:
         return weighted(call)
@@ -173,32 +172,26 @@ def weighted(call: AttentionCall) -> Tensor:
         return torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
 
 
-def _flash(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    dropout: float,
-    causal: bool,
-    scale: float | None,
-) -> tuple[Tensor, Tensor] | None:
+def _flash(given: _Given) -> tuple[Tensor, Tensor] | None:
     """Output and log-sum-exp by the kernel that torch would choose, if it tells the latter.
 
     The output is that of ``F.scaled_dot_product_attention`` to the last bit: the same kernel.
     """
-    plain = query.dim() == 4 and query.device.type == "cpu" and not dropout
+    query, mask = given.query, given.attn_mask
+    tensors = query, given.key, given.value
+    plain = query.dim() == 4 and query.device.type == "cpu" and not given.dropout_p
     if not plain or query.dtype not in (torch.float32, torch.float64):
         return None
-    if any(type(tensor) is not Tensor for tensor in (query, key, value)):
+    if any(type(tensor) is not Tensor for tensor in tensors):
         return None
     if mask is not None and (mask.dtype != query.dtype or mask.requires_grad):
         return None
+    drop, causal, scale = given.dropout_p, given.is_causal, given.scale
     try:
-        choice = torch._fused_sdp_choice(query, key, value, mask, dropout, causal, scale=scale)
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-        if choice != _FLASH:
+        if torch._fused_sdp_choice(*tensors, mask, drop, causal, scale=scale) != _FLASH:
             return None
-        output, lse = kernel(query, key, value, dropout, causal, attn_mask=mask, scale=scale)
+        output, lse = kernel(*tensors, drop, causal, attn_mask=mask, scale=scale)
     except (AttributeError, RuntimeError, TypeError):
         return None  # Another release of torch: its private names promise nothing.
     return (output, lse) if lse.shape == query.shape[:3] else None
@@ -212,6 +205,13 @@ def _is_causal_bias(mask: Any) -> bool:
     """
     module = sys.modules.get("torch.nn.attention.bias")
     return module is not None and isinstance(mask, module.CausalBias)
+
+
+def _of_causal_bias(bias: Any, device: torch.device) -> tuple[Tensor | None, bool]:
+    """A ``CausalBias`` as a mask, and whether the call is causal instead."""
+    if bias.variant.name == "LOWER_RIGHT" and bias.seq_len_q != bias.seq_len_kv:
+        return bias._materialize(device), False
+    return None, True
 
 
 def _cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
@@ -259,43 +259,42 @@ def _real(lengths: list[int], like: Tensor) -> Tensor:
     return longest < torch.tensor(lengths, device=like.device).unsqueeze(1)
 
 
-def flex(
-    original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
+def flex(made: TorchCall) -> Any:
     """The operator that ``flex_attention`` ends in, however it was imported."""
-    told = listening(frame)
+    told = listening(made.frame)
     if not told:
-        return original(*args, **named)
+        return made.run()
     names = ("query", "key", "value", "score_mod", "block_mask", "scale")
-    given = dict(zip(names, args, strict=False)) | named
-    score_mod, block_mask = given["score_mod"], given["block_mask"]
-    mask_mod = block_mask[-1]
-    parts = {
-        "kind": "flex",
-        "q": given["query"],
-        "k": given["key"],
-        "v": given["value"],
-        "scale": given["scale"],
-        "gqa": given["query"].shape[1] != given["key"].shape[1],
-        "modify": lambda logits, batch, queries: _modified(
-            logits, batch, queries, score_mod, mask_mod
+    given = dict(zip(names, made.args, strict=False)) | made.named
+    q, k, score_mod, block_mask = (
+        given[name] for name in ("query", "key", "score_mod", "block_mask")
+    )
+    seen = AttentionCall(
+        kind="flex",
+        q=q,
+        k=k,
+        v=given["value"],
+        scale=given["scale"],
+        gqa=q.shape[1] != k.shape[1],
+        modify=lambda logits, batch, queries: _modified(
+            logits, batch, queries, score_mod, block_mask[-1]
         ),
-        "notes": (UNCOMPILED,),
-    }
+        notes=(UNCOMPILED,),
+    )
 
     def compute(call: AttentionCall | None) -> Any:
         if call is None:
-            return original(*args, **named)
+            return made.run()
         if call.weights is not None:
             return restore(weighted(call))
         changed = (call.q, call.k, call.v, score_mod, block_mask, call.scale)
-        return original(*changed, *args[len(changed) :], **named)
+        return made.original(*changed, *made.args[len(changed) :], **made.named)
 
     def restore(output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        _, lse, largest = original(*args, **named)
+        _, lse, largest = made.run()
         return output, lse, largest
 
-    return attend(told, parts, compute, restore)
+    return attend(told, seen, compute, restore)
 
 
 def _modified(logits: Tensor, batch: int, queries: Tensor, score_mod: Any, mask_mod: Any) -> Tensor:
@@ -343,37 +342,20 @@ def attention_operator(function: Any) -> Any:
     return None
 
 
-def by_operator(
-    operator: Any,
-    original: Original,
-    frame: FrameType | None,
-    args: tuple[Any, ...],
-    named: dict[str, Any],
-) -> Any:
+def by_operator(operator: Any, call: TorchCall) -> Any:
     """``torch.ops.aten.scaled_dot_product_attention`` and the kernels behind it."""
-    told = listening(frame)
+    told = listening(call.frame)
     if not told:
-        return original(*args, **named)
+        return call.run()
     names = [argument.name for argument in operator._schema.arguments]
-    given = dict(zip(names, args, strict=False)) | named
+    given = dict(zip(names, call.args, strict=False)) | call.named
+    if "attn_bias" in given:
+        given["attn_mask"] = given["attn_bias"]
+    known = {field.name: given[field.name] for field in fields(_Given) if field.name in given}
 
     def others(output: Tensor) -> Any:
         if len(operator._schema.returns) == 1:
             return output
-        return (output, *original(*args, **named)[1:])
+        return (output, *call.run()[1:])
 
-    return _sdpa(
-        told,
-        lambda: original(*args, **named),
-        F.scaled_dot_product_attention,
-        others,
-        False,
-        given["query"],
-        given["key"],
-        given["value"],
-        given.get("attn_mask", given.get("attn_bias")),
-        given.get("dropout_p", 0.0),
-        given.get("is_causal", False),
-        given.get("scale"),
-        given.get("enable_gqa", False),
-    )
+    return _sdpa(told, call, _Given(**known), F.scaled_dot_product_attention, others=others)

@@ -1,17 +1,19 @@
 """Attention whose weights a model forms itself, by a softmax.
 
 That is ``nn.MultiheadAttention`` asked for weights, eager attention of Hugging Face models, and
-modules that a `SoftmaxAdapter` names. Any other softmax over the last of four dimensions is taken
-down as missed: it is likely to be attention that nobody spoke for.
+modules that a `SoftmaxAdapter` names. Any other softmax over the last of four dimensions, or of
+three where what it gives is multiplied with a matrix, is taken down as missed: it is likely to be
+attention that nobody spoke for.
 """
 
 from __future__ import annotations
 
-import sys
+import dis
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from types import FrameType
+from functools import lru_cache
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import torch
@@ -21,42 +23,49 @@ from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.hooks import Hook
-from attnlens.recorder.interception import Listener, attend, here, listening, untold
+from attnlens.recorder.interception import (
+    AttentionCall,
+    Listener,
+    Meant,
+    TorchCall,
+    attend,
+    here,
+    listening,
+    untold,
+)
 from attnlens.recorder.modes import WatchingMode
-from attnlens.recorder.sites import local_of
+from attnlens.recorder.sites import Hook, local_of
 
 _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
-Original = Callable[..., Any]
+_PRODUCTS: Final = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
 
 SINK: Final = (
     "the last key is no token but the model's sink: what it holds, the model takes from no token"
 )
 
 
-def softmax(
-    original: Original, frame: FrameType | None, args: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
+def softmax(call: TorchCall) -> Any:
     """A softmax, whichever way it was called, where its result is attention."""
+    frame = call.frame
     if frame is None:
-        return original(*args, **named)
+        return call.run()
     notes: tuple[str, ...] = ()
     if frame.f_code is _MULTI_HEAD_CODE:
         told = listening(frame)
         if not told:
-            return original(*args, **named)
+            return call.run()
         dropout = float(local_of(frame, "dropout_p") or 0.0)
         with untold():
-            weights = original(*args, **named)
-        lead = (-1, int(local_of(frame, "num_heads")))
+            weights = call.run()
+        heads = int(local_of(frame, "num_heads"))
     else:
-        shape = _over_keys(args, named)
+        shape = _over_keys(call)
         if shape is None:
-            return original(*args, **named)
-        told = listening(frame, lambda *place: _is_attention(shape, *place))
+            return call.run()
+        told = listening(frame, lambda *place: _is_attention(shape, frame, *place))
         with untold():
-            weights = original(*args, **named)
+            weights = call.run()
         if not told:
             return weights
         listener, site = told[0]
@@ -64,56 +73,81 @@ def softmax(
         dropout = _dropout_of(module)
         if isinstance(getattr(module, "sinks", None), Tensor):
             notes = (SINK,)
-        lead = (-1, shape[-3] if len(shape) > 3 else 1)
+        heads = shape[-3] if len(shape) > 3 else 1
     whole = weights.shape
-    parts = {
-        "kind": "softmax",
-        "weights": weights.reshape(*lead, *whole[-2:]),
-        "dropout": dropout,
-        "notes": notes,
-    }
     return attend(
         told,
-        parts,
+        AttentionCall(
+            kind="softmax",
+            weights=weights.reshape(-1, heads, *whole[-2:]),
+            dropout=dropout,
+            notes=notes,
+        ),
         lambda call: weights if call is None or call.weights is None else call.weights.view(whole),
         lambda output: output.reshape(whole),
     )
 
 
-def noted(frame: FrameType, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def noted(call: TorchCall) -> bool:
     """Whether a softmax is attention to a listener of another thread."""
-    if frame.f_code is _MULTI_HEAD_CODE:
+    if call.frame is not None and call.frame.f_code is _MULTI_HEAD_CODE:
         return True
-    return here.adapted_elsewhere > 0 and _over_keys(args, named) is not None
+    return here.adapted_elsewhere > 0 and _over_keys(call) is not None
 
 
-def _over_keys(args: tuple[Any, ...], named: dict[str, Any]) -> torch.Size | None:
+def _over_keys(call: TorchCall) -> torch.Size | None:
     """The shape of what a softmax is over, if it is laid out as weights may be."""
-    logits = args[0] if args else named.get("input")
-    if not isinstance(logits, Tensor) or "out" in named:
+    logits = call.args[0] if call.args else call.named.get("input")
+    if not isinstance(logits, Tensor) or "out" in call.named:
         return None
     dimensions = logits.dim()
-    if dimensions < 3 or _axis(args, named) not in (-1, dimensions - 1):
+    axis = call.args[1] if len(call.args) > 1 else call.named.get("dim")
+    if dimensions < 3 or axis not in (-1, dimensions - 1):
         return None
     return logits.shape
 
 
-def _axis(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    return args[1] if len(args) > 1 else named.get("dim")
-
-
-def _is_attention(shape: torch.Size, listener: Listener, site: str, module: nn.Module) -> bool:
+def _is_attention(
+    shape: torch.Size, frame: FrameType, listener: Listener, site: str, module: nn.Module
+) -> bool:
     """Whether a softmax in a module is over keys; takes down those that may be, and are missed."""
     if listener.spoken_for:
         return True
-    if site in listener.softmaxes:
-        fits = len(shape) == 4 and _counts_heads(module, shape[1])
-        if not fits:
-            listener.odd[site] = tuple(shape)
-        return fits
-    missed = listener.missed if len(shape) > 3 else listener.doubtful
-    missed[site] = missed.get(site, 0) + 1
+    known = site in listener.softmaxes
+    if known and len(shape) == 4 and _counts_heads(module, shape[1]):
+        return True
+    if known or len(shape) > 3 or _is_multiplied(frame, module):
+        listener.missed[site] = tuple(shape)
+    else:
+        listener.doubtful.add(site)
     return False
+
+
+def _is_multiplied(frame: FrameType | None, module: nn.Module) -> bool:
+    """Whether code multiplies matrices after a softmax, or more than once in all.
+
+    Attention does, queries by keys and weights by values; a router of experts and shares of
+    classes do not. Looked at is the code from where softmax is called to the module's own.
+    """
+    while frame is not None:
+        products = _products(frame.f_code)
+        if len(products) > 1 or any(place > frame.f_lasti for place in products):
+            return True
+        names = frame.f_code.co_varnames
+        if names and local_of(frame, names[0]) is module:
+            return False
+        frame = frame.f_back
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _products(code: CodeType) -> tuple[int, ...]:
+    """Where code names a product of matrices."""
+    return tuple(
+        one.offset
+        for one in dis.get_instructions(code)
+        if one.argval in _PRODUCTS or (one.opname == "BINARY_OP" and one.argrepr == "@")
+    )
 
 
 def _counts_heads(module: nn.Module, size: int) -> bool:
@@ -151,21 +185,8 @@ _SOFTMAXES: Final = frozenset(
 )
 
 
-class _SeeingSoftmax(WatchingMode):
-    """Sees every softmax while it is on, also where no name leads to it."""
-
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        del types
-        named = kwargs or {}
-        if func in _SOFTMAXES and here.listeners and not here.busy:
-            return softmax(func, sys._getframe(1), args, named)
-        return func(*args, **named)
+def _of_softmax(function: Any) -> Meant | None:
+    return softmax if function in _SOFTMAXES else None
 
 
 def watch_softmaxes(
@@ -197,7 +218,7 @@ def watch_softmaxes(
             return
         modes.append(ExitStack())
         if not listener.spoken_for:  # one mode is enough for a site inside another
-            modes[-1].enter_context(_SeeingSoftmax())
+            modes[-1].enter_context(WatchingMode(_of_softmax))
         listener.spoken_for += 1
 
     def after(*_: Any) -> None:

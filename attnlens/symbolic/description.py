@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from torch import nn
 
-from attnlens.symbolic.expressions import Axes, Expression, Named, within
-from attnlens.symbolic.families import Member, families
-from attnlens.symbolic.notation import constants_of, notation
-from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
-from attnlens.symbolic.tracing import Pass, run
-from attnlens.symbolic.writing import Writer
+from attnlens.files import Json
+from attnlens.symbolic.book import Book, Equation, Parameter
+from attnlens.symbolic.graph import Axes, Named
+from attnlens.symbolic.tracing import run
 
+FEWEST: Final = 3
+"""Fewer equations alike are told one by one."""
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter or buffer: its path, its symbol in the equations, and what it does there."""
-
-    name: str
-    symbol: str
-    shape: tuple[int, ...]
-    dtype: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class Equation:
-    """A step: ``text`` and ``latex`` are whole equations.
-
-    Attributes:
-        shape: of the value; of one head where the symbol has the index i. ``None`` is a size
-            in which those differ that are told together.
-    """
-
-    symbol: str
-    latex: str
-    text: str
-    shape: tuple[int | None, ...]
-    description: str
+NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,12 +30,12 @@ class Description:
     """
 
     name: str
-    sizes: dict[str, Any]
+    sizes: dict[str, int | float]
     notation: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     equations: tuple[Equation, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """As plain JSON data."""
         return {
             "name": self.name,
@@ -69,16 +46,16 @@ class Description:
         }
 
     def __str__(self) -> str:
-        from attnlens.render.description import render_description
+        from attnlens.show.description import render_description
 
-        return render_description(self.to_dict())
+        return render_description(self)
 
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
-        from attnlens.render.description import render_description_markdown
+        from attnlens.show.description import render_description_markdown
 
-        return render_description_markdown(self.to_dict())
+        return render_description_markdown(self)
 
 
 def describe(
@@ -97,8 +74,8 @@ def describe(
         print(attnlens.describe(model, torch.randn(3, 8)))
 
     The module is run as it is, in evaluation mode; change it and the text changes. Steps that
-    it names with `attnlens.probe.step` are the left-hand sides; where it names none, what its
-    parts return.
+    it names with `attnlens.recording.probe.step` are the left-hand sides; where it names none,
+    what its parts return.
 
     Args:
         inputs: an example of what it is called with; tensors may lie in mappings and lists.
@@ -113,31 +90,15 @@ def describe(
     Raises:
         RecordingError: no tensor comes in, or nothing that comes out depends on it.
     """
-    told = run(module, inputs, names=names, axes=axes, batched=batched)
-    return description_of(told, name, together=together)
-
-
-def description_of(told: Pass, name: str | None = None, *, together: bool = True) -> Description:
-    """The description of a module from a pass of it."""
-    book = Book(told)
-    equations = tuple(book.equation(one) for one in told.named if not one.given)
-    if together:
-        members = [
-            Member(**asdict(one), key=key_of(named))
-            for one, named in zip(
-                equations, (one for one in told.named if not one.given), strict=True
-            )
-        ]
-        equations = tuple(
-            Equation(one.symbol, one.latex, one.text, one.shape, one.description)
-            for one in families(members)
-        )
+    book = Book(run(module, inputs, names=names, axes=axes, batched=batched))
+    members = [(book.equation(one), key_of(one)) for one in book.steps]
+    equations = families(members) if together else [equation for equation, _ in members]
     return Description(
-        name=name_of(told.module, name),
-        sizes=sizes_of(told.module),
-        notation=tuple(notation(told, book.symbols, book.text)),
+        name=type(module).__name__ if name is None else name,
+        sizes=sizes_of(module),
+        notation=tuple(book.notation()),
         parameters=tuple(book.parameters()),
-        equations=equations,
+        equations=tuple(equations),
     )
 
 
@@ -149,116 +110,12 @@ def key_of(named: Named) -> str:
     return below if len(below) > 1 else ""
 
 
-def name_of(module: nn.Module, name: str | None) -> str:
-    """The name that was given, else the module's class."""
-    return type(module).__name__ if name is None else name
-
-
-class Book:
-    """The symbols of a pass, and both ways of writing it."""
-
-    def __init__(self, told: Pass) -> None:
-        self._pass = told
-        label_steps(told.named)
-        self.used = _used(told)
-        pieces = [one for one in self.used if one.kind == "parameter" and "[" in one.name]
-        self._by_name = parameter_symbols(told.module, pieces)
-        self.symbols: dict[int, Symbol] = {}
-        for one in self.used:
-            if one.kind == "parameter":
-                self.symbols[id(one)] = self._by_name[one.name]
-            elif one.kind == "input":
-                self.symbols[id(one)] = Symbol(one.symbol)
-        self.symbols |= constants_of(self.used)
-        self.text = Writer(False, self.symbols, told.batched)
-        self.latex = Writer(True, self.symbols, told.batched)
-
-    def equation(self, one: Named) -> Equation:
-        left = one.expression
-        return Equation(
-            symbol=self.text.name(left),
-            latex=self.latex.equation(self.latex.name(left), left),
-            text=self.text.equation(self.text.name(left), left),
-            shape=shown_shape(left, self._pass.batched),
-            description=one.description,
-        )
-
-    def parameters(self) -> list[Parameter]:
-        """Every parameter and buffer of the module, in the order in which equations need them."""
-        module = self._pass.module
-        roles = self._roles()
-        made = []
-        for name, value in (*module.named_parameters(), *module.named_buffers()):
-            pieces = [part for part in self._by_name if _whole(part) == name]
-            used = [part for part in (name, *pieces) if part in roles] or [name]
-            place, words = roles.get(used[0], (len(self._pass.named), "not used in this pass"))
-            one = Parameter(
-                name,
-                ", ".join(self._by_name[part].text() for part in used),
-                tuple(value.shape),
-                str(value.dtype).removeprefix("torch."),
-                words,
-            )
-            made.append((place, one))
-        return [one for _, one in sorted(made, key=lambda pair: pair[0])]
-
-    def _roles(self) -> dict[str, tuple[int, str]]:
-        """Place of the first equation that holds a parameter, and what it does there."""
-        roles: dict[str, tuple[int, str]] = {}
-        for at, named in enumerate(self._pass.named):
-            for one in within(named.expression):
-                for place, part in enumerate(one.parts):
-                    leaf = part.parts[0] if part.kind == "transpose" else part
-                    if leaf.kind == "parameter" and leaf.name not in roles:
-                        symbol = self.text.name(named.expression)
-                        words = f" ({named.description})" if named.description else ""
-                        roles[leaf.name] = (at, f"{_role(one, place)} {symbol}{words}")
-        return roles
-
-
-def _whole(name: str) -> str:
-    return name.partition("[")[0] if "[" in name else ""
-
-
-def _role(one: Expression, place: int) -> str:
-    if one.kind == "rows" and place == 0:
-        return "table whose rows are"
-    if one.kind in ("norm", "rms_norm"):
-        scales = place == 1 and one.options.get("weight", True)
-        return "scale of the norm in" if scales else "shift of the norm in"
-    if one.kind == "matmul":
-        return "weights of"
-    return "added in" if one.kind == "add" else "in"
-
-
-def _used(told: Pass) -> list[Expression]:
-    """Every leaf that an equation holds, in order."""
-    leaves: dict[int, Expression] = {}
-    for named in told.named:
-        if named.given:
-            continue
-        for one in within(named.expression):
-            for part in (one, *one.parts):
-                if part.is_leaf and part.named is None:
-                    leaves.setdefault(id(part), part)
-    return sorted(leaves.values(), key=lambda one: one.number)
-
-
-def shown_shape(one: Expression, batched: bool) -> tuple[int, ...]:
-    """The shape without the batch, and of one head where heads stand side by side."""
-    return tuple(
-        size
-        for size, axis in zip(one.shape, one.axes, strict=True)
-        if axis != "head" and not (batched and axis == "batch" and size == 1)
-    )
-
-
-def sizes_of(module: nn.Module) -> dict[str, Any]:
+def sizes_of(module: nn.Module) -> dict[str, int | float]:
     """The module's ``sizes`` where it has them, and how many parameters it has now."""
     own = getattr(module, "sizes", None)
     if is_dataclass(own) and not isinstance(own, type):
         own = {name: getattr(own, name) for name in own.__dataclass_fields__}
-    sizes: dict[str, Any] = {}
+    sizes: dict[str, int | float] = {}
     for name, value in own.items() if isinstance(own, Mapping) else ():
         inner = value.items() if isinstance(value, Mapping) else ()
         sizes |= {f"{name}.{key}": one for key, one in inner if _is_number(one)}
@@ -267,5 +124,82 @@ def sizes_of(module: nn.Module) -> dict[str, Any]:
     return {**sizes, "parameters": sum(one.numel() for one in module.parameters())}
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+Member = tuple[Equation, str]
+"""An equation, and the word in it that may stand for others; ``""`` where there is none."""
+
+
+def families(members: Sequence[Member]) -> list[Equation]:
+    """The equations, families of three and more told once, where the first of each stands.
+
+    The nodes of a graph or the layers of a stack have equations that differ in a name only, and
+    perhaps in numbers. Such become one, whose description lists the names.
+    """
+    groups: dict[tuple[str, ...], list[Member]] = {}
+    for member in members:
+        groups.setdefault(_template(*member), []).append(member)
+    told: list[Equation] = []
+    for equation, key in members:
+        group = groups[_template(equation, key)]
+        if not key or len(group) < FEWEST or len({its for _, its in group}) < len(group):
+            told.append(equation)
+        elif equation is group[0][0]:
+            told.append(_one(group))
+    return told
+
+
+def _template(equation: Equation, key: str) -> tuple[str, ...]:
+    """What members of a family have in common."""
+    if not key:
+        return (equation.text,)
+    return (
+        NUMBER.sub("#", _with_sign(equation.text, key)),
+        str(len(equation.shape)),
+        _with_sign(equation.description, key),
+    )
+
+
+def _with_sign(text: str, key: str) -> str:
+    """The key as ``s``, wherever it is a word of its own."""
+    if key.isdigit():
+        # A number is a name only where a label stands; the one before it is a layer's input.
+        for number, sign in ((int(key), "s"), (int(key) - 1, "s−1")):
+            label = rf"(\((?:\\mathrm{{)?|(?:LN|RMSNorm)_(?:{{\\mathrm{{)?){number}(?=[.()}}])"
+            text = re.sub(label, rf"\g<1>{sign}", text)
+        return re.sub(rf"(?<=\.){key}(?=\.)", "s", text)
+    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(key)}(?![A-Za-z0-9_])", "s", text)
+
+
+def _one(group: Sequence[Member]) -> Equation:
+    first, key = group[0]
+    sizes = zip(*(equation.shape for equation, _ in group), strict=True)
+    words = f"{_with_sign(first.description, key)}; s: {', '.join(its for _, its in group)}"
+    return Equation(
+        symbol=_with_sign(first.symbol, key),
+        latex=_merged([_latex_with_sign(equation.latex, its) for equation, its in group]),
+        text=_merged([_with_sign(equation.text, its) for equation, its in group]),
+        shape=tuple(column[0] if len(set(column)) == 1 else None for column in sizes),
+        description=words.removeprefix("; "),
+    )
+
+
+def _latex_with_sign(latex: str, key: str) -> str:
+    return _with_sign(latex, key.replace("_", "\\_")).replace("s−1", "s-1")
+
+
+def _merged(texts: Sequence[str]) -> str:
+    """One text, in which numbers that differ stand as ``⟨30, 20, 10⟩``."""
+    pieces = [re.split(f"({NUMBER.pattern})", text) for text in texts]
+    if len({len(piece) for piece in pieces}) > 1:
+        return texts[0]
+    merged = []
+    for column in zip(*pieces, strict=True):
+        distinct = list(dict.fromkeys(column))
+        if len(distinct) == 1:
+            merged.append(distinct[0])
+        else:
+            merged.append(f"⟨{', '.join(column)}⟩")
+    return "".join(merged)

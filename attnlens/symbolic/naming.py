@@ -1,23 +1,75 @@
-"""Names for what the model does not name itself."""
+"""Names for what the model does not name itself, from the modules that run meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-from torch import Tensor, from_numpy
+from torch import Tensor, from_numpy, nn
+from torch.utils.hooks import RemovableHandle
 
-from attnlens.symbolic.evaluate import Unknown, evaluated
-from attnlens.symbolic.expressions import Expression, Named, within
-from attnlens.symbolic.graph import Graph, tensors_in
-from attnlens.symbolic.modules import Modules
-from attnlens.symbolic.numbers import LAYOUT
+from attnlens.recording.probe import AttentionProbe
+from attnlens.symbolic.graph import Expression, Graph, Named, kept, tensors_in, within
+from attnlens.symbolic.numbers import LAYOUT, Unknown, evaluated
 
 SHORT: Final = 10
 """What has no more operations needs no names inside."""
 
 LONG: Final = 4
 """Something of so many written operations is not written twice."""
+
+
+class Modules:
+    """Hooks on every part of a module, until `end`.
+
+    Attributes:
+        returned: what parts returned, in order, as it may be named, each with the path of the
+            part; those that only hand on their input left out.
+        naming: paths of modules that named a step themselves.
+    """
+
+    def __init__(self, root: nn.Module, graph: Graph) -> None:
+        self.returned: list[tuple[str, Named]] = []
+        self.naming: set[str] = set()
+        self._graph = graph
+        self._stack: list[str] = []
+        self._handles: list[RemovableHandle] = []
+        for path, module in root.named_modules():
+            # A probe works out more while it is watched, and is an identity anyway.
+            if path and not isinstance(module, AttentionProbe):
+                self._watch(path, module)
+
+    def _watch(self, path: str, module: nn.Module) -> None:
+        def enter(*_: Any) -> None:
+            self._stack.append(path)
+
+        def leave(_: nn.Module, args: Any, output: Any) -> None:
+            self._stack.pop()
+            self._note(path, type(module).__name__, args, output)
+
+        self._handles.append(module.register_forward_pre_hook(enter))
+        self._handles.append(module.register_forward_hook(leave))
+
+    def end(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    @property
+    def here(self) -> str:
+        """The path of the module that runs; ``""``: the root."""
+        return self._stack[-1] if self._stack else ""
+
+    def _note(self, path: str, kind: str, args: Any, output: Any) -> None:
+        """Keep the first tensor that a module returned."""
+        first = next(tensors_in(output), None)
+        if first is None or not self._graph.knows(first):
+            return
+        expression = self._graph.of(first)
+        came = [self._graph.of(one) for one in tensors_in(args)]
+        if expression.is_leaf or expression in came:
+            return
+        symbol = f"h_{{{path.rpartition('.')[2]}}}"
+        named = Named(symbol, f"output of {path} ({kind})", self.here, expression, kept(first))
+        self.returned.append((path, named))
 
 
 def name_outputs(graph: Graph, output: Any) -> None:
@@ -37,45 +89,31 @@ def name_outputs(graph: Graph, output: Any) -> None:
 def name_by_modules(graph: Graph, modules: Modules) -> None:
     """What a module returned has its name where the module around it names no steps."""
     needed = {
-        id(one) for named in graph.named if not named.given for one in everything(named.expression)
+        id(one)
+        for named in graph.named
+        if not named.given
+        for one in within(named.expression, whole=True)
     }
     inlined = _short(modules)
-    for one in modules.returned:
-        expression = one.expression
-        if any(one.path.startswith(f"{path}.") for path in inlined):
+    for path, named in modules.returned:
+        expression = named.expression
+        inside = any(path.startswith(f"{short}.") for short in inlined)
+        if inside or named.path in modules.naming:
             continue
-        if expression.named is not None or id(expression) not in needed:
-            continue
-        if one.around in modules.naming:
-            continue
-        symbol = f"h_{{{one.path.rpartition('.')[2]}}}"
-        words = f"output of {one.path} ({one.kind})"
-        expression.named = Named(symbol, words, one.around, expression, one.value)
-        graph.named.append(expression.named)
+        if expression.named is None and id(expression) in needed:
+            expression.named = named
+            graph.named.append(named)
 
 
 def _short(modules: Modules) -> set[str]:
     """Modules inside others that name their steps, short enough to be written in full there."""
     return {
-        one.path
-        for one in modules.returned
-        if one.around in modules.naming
-        and one.path not in modules.naming
-        and written(one.expression) <= SHORT
+        path
+        for path, named in modules.returned
+        if named.path in modules.naming
+        and path not in modules.naming
+        and written(named.expression) <= SHORT
     }
-
-
-def everything(expression: Expression) -> Iterator[Expression]:
-    """The expression and all that it was computed from."""
-    seen: set[int] = set()
-    waiting = [expression]
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            if one.named is None or not one.named.given:
-                waiting.extend(one.parts)
 
 
 def name_repeated(graph: Graph) -> None:
@@ -90,8 +128,7 @@ def name_repeated(graph: Graph) -> None:
                     uses.setdefault(id(part), []).append(part)
     # Of parts within one another the longest comes first, and may make the rest needless.
     often = [parts[0] for parts in uses.values() if len(parts) > 1 and written(parts[0]) >= LONG]
-    often.sort(key=lambda one: one.number)
-    for one in often:
+    for one in sorted(often, key=lambda one: one.number):
         try:
             value = evaluated(one)
         except Unknown:

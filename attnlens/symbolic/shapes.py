@@ -5,16 +5,15 @@ A view that parts the last axis into heads, or brings heads together, is seen as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+import torch
 from torch import Tensor
 
-from attnlens.symbolic.expressions import Axes, Expression, broadcast_axes
-from attnlens.symbolic.graph import Graph, Translator
-
-Arguments = tuple[Any, ...]
-Named = Mapping[str, Any]
+from attnlens.symbolic.graph import Axes, Call, Expression, Translator, number
 
 
 def of_product(first: Expression, second: Expression, dimensions: int) -> Axes | None:
@@ -46,7 +45,7 @@ def of_einsum(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes
 
 def of_reduction(x: Expression, over: tuple[int, ...] | None, keepdim: bool) -> Axes:
     """The axes that are left."""
-    gone = set(range(len(x.shape))) if over is None else {one % len(x.shape) for one in over}
+    gone = range(len(x.shape)) if over is None else over
     if keepdim:
         return tuple(None if at in gone else axis for at, axis in enumerate(x.axes))
     return tuple(axis for at, axis in enumerate(x.axes) if at not in gone)
@@ -54,178 +53,161 @@ def of_reduction(x: Expression, over: tuple[int, ...] | None, keepdim: bool) -> 
 
 def of_join(parts: tuple[Expression, ...], axis: int, *, stacked: bool) -> Axes:
     """The axes of several values put side by side."""
-    axes = list(broadcast_axes(parts[:1], parts[0].shape))
-    if stacked:
-        axes.insert(axis, None)
-    else:
-        axes[axis] = None
-    return tuple(axes)
+    axes = parts[0].axes
+    return (*axes[:axis], None, *axes[axis if stacked else axis + 1 :])
 
 
-def _same(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression:
-    first = graph.of(args[0])
-    if result is args[0]:
+def same(call: Call) -> Expression | None:
+    """The same numbers, perhaps of another type."""
+    first = call.x
+    if call.result is call.args[0]:
         return first
-    if result.is_floating_point() and not args[0].is_floating_point():
-        return graph.operation(result, "as_number", (first,))
+    before, after = call.args[0].dtype, call.result.dtype
+    if after == torch.bool != before:
+        return call.made("ne", first, number(0))
+    if before.is_floating_point and not (after.is_floating_point or after.is_complex):
+        return None  # what stands after the point is cut off
+    if before == torch.bool != after or (after.is_floating_point and not before.is_floating_point):
+        return call.made("as_number", first)
     # Another tensor with the same numbers is the same thing to the reader.
-    return graph.put_again(result, first)
+    return call.graph.put_again(call.result, first)
 
 
-def _transpose(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    count = result.dim()
-    first = args[1] if len(args) > 1 else named.get("dim0", named.get("axis0"))
-    second = args[2] if len(args) > 2 else named.get("dim1", named.get("axis1"))
+def _swapped(count: int, first: int, second: int) -> tuple[int, ...]:
+    """The places of so many axes, two of them swapped."""
     order = list(range(count))
     order[first], order[second] = order[second], order[first]
-    return permuted(graph, result, graph.of(args[0]), tuple(order))
+    return tuple(order)
 
 
-def _permute(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    given = named.get("dims", args[1:])
-    order = given[0] if given and isinstance(given[0], list | tuple) else given
-    count = result.dim()
-    return permuted(graph, result, graph.of(args[0]), tuple(one % count for one in order))
+def _transpose(call: Call) -> Expression:
+    first, second = call.argument(1, "dim0"), call.argument(2, "dim1")
+    return _permuted(call, _swapped(call.result.dim(), first, second))
 
 
-def _moved(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-    source, goal = named.get("source", args[1:2]), named.get("destination", args[2:3])
-    pairs = [one[0] if isinstance(one, tuple) else one for one in (source, goal)]
-    if not all(isinstance(one, int) for one in pairs):
-        return None
-    order = list(range(result.dim()))
-    moved = order.pop(pairs[0])
-    order.insert(pairs[1] % result.dim(), moved)
-    return permuted(graph, result, graph.of(args[0]), tuple(order))
-
-
-def _turned(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression:
+def _turned(call: Call) -> Expression:
     """``x.T`` and ``x.mT``."""
-    count = result.dim()
-    order = (*range(count - 2), count - 1, count - 2)
-    return permuted(graph, result, graph.of(args[0]), order)
+    return _permuted(call, _swapped(call.result.dim(), -1, -2))
 
 
-def permuted(graph: Graph, result: Tensor, x: Expression, order: tuple[int, ...]) -> Expression:
+def _permute(call: Call) -> Expression:
+    given = call.named.get("dims", call.args[1:])
+    order = given[0] if given and isinstance(given[0], list | tuple) else given
+    return _permuted(call, tuple(one % call.result.dim() for one in order))
+
+
+def _moved(call: Call) -> Expression | None:
+    source, goal = call.argument(1, "source"), call.argument(2, "destination")
+    if not (isinstance(source, int) and isinstance(goal, int)):
+        return None
+    order = list(range(call.result.dim()))
+    moved = order.pop(source)
+    order.insert(goal % call.result.dim(), moved)
+    return _permuted(call, tuple(order))
+
+
+def _permuted(call: Call, order: tuple[int, ...]) -> Expression:
     """The axes in another order."""
-    count = len(order)
-    axes = tuple(x.axes[one] for one in order)
-    last = (*range(count - 2), count - 1, count - 2)
-    heads_forward = (*range(count - 3), count - 2, count - 3, count - 1)
-    if count >= 3 and order == heads_forward and x.kind == "unflatten":
+    x, count = call.x, len(order)
+    if count >= 3 and order == _swapped(count, -2, -3) and x.kind == "unflatten":
         (inner,) = x.parts
         heads = x.shape[-2]
         axes = (*inner.axes[:-2], "head", inner.axes[-2], None)
-        return graph.operation(result, "split", (inner,), {"heads": heads}, axes, heads)
-    if order == last and count >= 2:
-        return graph.operation(result, "transpose", (x,), axes=axes)
-    return graph.operation(result, "permute", (x,), {"order": order}, axes=axes)
+        return call.made("split", inner, axes=axes, heads=heads, into=heads)
+    axes = tuple(x.axes[one] for one in order)
+    if count >= 2 and order == _swapped(count, -1, -2):
+        return call.made("transpose", x, axes=axes)
+    return call.made("permute", x, axes=axes, order=order)
 
 
-def _reshape(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression:
-    x, shape = graph.of(args[0]), tuple(result.shape)
+def _reshape(call: Call) -> Expression | None:
+    x, shape = call.x, tuple(call.result.shape)
     if shape == x.shape:
-        return _same(graph, result, args, {})
+        return same(call)
     if len(shape) == len(x.shape) + 1 and shape[:-2] == x.shape[:-1]:
-        axes = (*x.axes[:-1], None, None)
-        return graph.operation(result, "unflatten", (x,), {"shape": shape}, axes)
-    swapped = x.kind == "permute" and x.options["order"] == (
-        *range(len(x.shape) - 3),
-        len(x.shape) - 2,
-        len(x.shape) - 3,
-        len(x.shape) - 1,
-    )
-    if swapped and x.parts[0].heads and shape == (*x.shape[:-2], x.shape[-2] * x.shape[-1]):
+        return call.made("unflatten", x, axes=(*x.axes[:-1], None, None), shape=shape)
+    if shape == (*x.shape[:-2], math.prod(x.shape[-2:])) and _heads_brought_back(x):
         (inner,) = x.parts
-        if inner.axes[-3] == "head":
-            axes = (*inner.axes[:-3], inner.axes[-2], None)
-            return graph.operation(result, "join", (inner,), axes=axes, heads=0)
-    return graph.operation(result, "reshape", (x,), {"shape": shape}, _matching(x, shape))
+        axes = (*inner.axes[:-3], inner.axes[-2], None)
+        return call.made("join", inner, axes=axes, heads=0)
+    return call.made("reshape", x, axes=_matching(x, shape), shape=shape)
+
+
+def _heads_brought_back(x: Expression) -> bool:
+    """Whether heads were put behind the tokens, so that they lie beside one another."""
+    if x.kind != "permute" or len(x.shape) < 3:
+        return False
+    (inner,) = x.parts
+    swapped = x.options["order"] == _swapped(len(x.shape), -2, -3)
+    return swapped and inner.heads > 0 and inner.axes[-3] == "head"
 
 
 def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
     """Axes that keep their place and size from the front or from the back."""
     axes: list[str | None] = [None] * len(shape)
-    for at in range(min(len(shape), len(x.shape))):
-        if shape[at] != x.shape[at]:
-            break
-        axes[at] = x.axes[at]
-    for back in range(1, min(len(shape), len(x.shape)) + 1):
-        if shape[-back] != x.shape[-back]:
-            break
-        axes[-back] = x.axes[-back]
+    both = min(len(shape), len(x.shape))
+    for places in (range(both), range(-1, -both - 1, -1)):
+        for at in places:
+            if shape[at] != x.shape[at]:
+                break
+            axes[at] = x.axes[at]
     return tuple(axes)
 
 
-def _expand(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression:
-    x, shape = graph.of(args[0]), tuple(result.shape)
-    if shape == x.shape:
-        return _same(graph, result, args, {})
-    return graph.operation(result, "expand", (x,), {"shape": shape})
+def _expand(call: Call) -> Expression | None:
+    x, shape = call.x, tuple(call.result.shape)
+    return same(call) if shape == x.shape else call.made("expand", x, shape=shape)
 
 
-def _unsqueeze(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    x = graph.of(args[0])
-    axis = (args[1] if len(args) > 1 else named["dim"]) % result.dim()
-    axes = (*x.axes[:axis], None, *x.axes[axis:])
-    return graph.operation(result, "insert", (x,), {"axis": axis}, axes)
+def _unsqueeze(call: Call) -> Expression:
+    x, axis = call.x, call.axis(1)
+    return call.made("insert", x, axes=(*x.axes[:axis], None, *x.axes[axis:]), axis=axis)
 
 
-def _squeeze(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-    x = graph.of(args[0])
-    axis = args[1] if len(args) > 1 else named.get("dim")
+def _squeeze(call: Call) -> Expression | None:
+    x, axis = call.x, call.argument(1, "dim")
     if not isinstance(axis, int):
         return None
-    if result.dim() == len(x.shape):
-        return _same(graph, result, args, {})
+    if call.result.dim() == len(x.shape):
+        return same(call)
     axis %= len(x.shape)
-    axes = (*x.axes[:axis], *x.axes[axis + 1 :])
-    return graph.operation(result, "drop", (x,), {"axis": axis}, axes)
+    return call.made("drop", x, axes=(*x.axes[:axis], *x.axes[axis + 1 :]), axis=axis)
 
 
-def _item(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression | None:
-    x = graph.of(args[0])
-    index = args[1] if isinstance(args[1], tuple) else (args[1],)
+def _item(call: Call) -> Expression | None:
+    x, given = call.x, call.args[1]
+    index = given if isinstance(given, tuple) else (given,)
     only = index[0] if len(index) == 1 else None
     if isinstance(only, Tensor) and only.dtype.is_signed and not only.is_floating_point():
-        places = graph.of(only)
-        whole = (*places.axes, *x.axes[1:])
-        return graph.operation(result, "rows", (x, places), axes=whole)
-    if any(isinstance(one, list) for one in index):
-        return None
-    parts, written, tensors = [x], [], 0
-    for one in index:
-        if isinstance(one, Tensor):
-            parts.append(graph.of(one))
-            tensors += 1
-        written.append("part" if isinstance(one, Tensor) else one)
-    axes = (None,) * result.dim() if tensors else of_index(x, tuple(written))
-    if not tensors and axes == x.axes and tuple(result.shape) == x.shape:
-        return _same(graph, result, args, {})
-    return graph.operation(result, "item", tuple(parts), {"index": tuple(written)}, axes)
+        places = call.graph.of(only)
+        return call.made("rows", x, places, axes=(*places.axes, *x.axes[1:]))
+    parts = [call.graph.of(one) for one in index if isinstance(one, Tensor)]
+    written = tuple("part" if isinstance(one, Tensor) else one for one in index)
+    chosen = any(isinstance(one, Tensor | list) for one in index)
+    axes = (None,) * call.result.dim() if chosen else of_index(x, written)
+    if not chosen and axes == x.axes and tuple(call.result.shape) == x.shape:
+        return same(call)
+    return call.made("item", x, *parts, axes=axes, index=written)
 
 
-def parted(graph: Graph, name: str, result: tuple[Any, ...], args: Arguments, named: Named) -> bool:
+PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
+"""What parts a tensor along an axis, and the place of that axis among the arguments."""
+
+
+def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
     """``chunk``, ``split`` and ``unbind``: each piece is a part of the whole; false for others."""
-    place = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}.get(
-        name
-    )
+    place = PARTING.get(name)
     if place is None:
         return False
-    whole = args[0] if args else named["tensor" if "tensor" in named else "input"]
-    x = graph.of(whole)
-    axis = (args[place] if len(args) > place else named.get("dim", 0)) % len(x.shape)
-    last = axis == len(x.shape) - 1
-    lead = (...,) if last and axis else (slice(None),) * axis
+    count = len(call.x.shape)
+    axis = call.argument(place, "dim", 0) % count
+    lead = (...,) if 0 < axis == count - 1 else (slice(None),) * axis
     start = 0
-    for piece in result:
-        if name == "unbind":
-            index: tuple[Any, ...] = (*lead, start)
-            start += 1
-        else:
-            index = (*lead, slice(start, start + piece.shape[axis]))
-            start += piece.shape[axis]
-        _item(graph, piece, (whole, index), {})
+    for piece in pieces:
+        end = start + (1 if name == "unbind" else piece.shape[axis])
+        part = start if name == "unbind" else slice(start, end)
+        _item(replace(call, result=piece, args=(call.args[0], (*lead, part))))
+        start = end
     return True
 
 
@@ -248,25 +230,42 @@ def of_index(x: Expression, index: tuple[Any, ...]) -> Axes:
     return (*axes, *x.axes[at:])
 
 
+def _repeated(call: Call) -> Expression | None:
+    """Each entry several times, one after another."""
+    x, times = call.x, call.argument(1, "repeats")
+    if call.argument(2, "dim") is None or not isinstance(times, int):
+        return None
+    axis = call.axis(2)
+    axes = (*x.axes[:axis], None, *x.axes[axis + 1 :])
+    axis -= call.result.dim()
+    return call.made("repeat_interleave", x, axes=axes, times=times, axis=axis)
+
+
+def _tiled(call: Call) -> Expression:
+    """The whole several times, side by side."""
+    times = call.args[1] if isinstance(call.args[1], list | tuple) else call.args[1:]
+    # An axis that is repeated no longer means what it did.
+    return call.made("repeat", call.x, times=tuple(times))
+
+
+SAME: Final = (
+    "dropout contiguous to float double clone detach alias type_as data alpha_dropout "
+    "feature_dropout type half bfloat16 int long bool"
+)
+RESHAPING: Final = "reshape view flatten unflatten view_as reshape_as"
+
 FUNCTIONS: Final[Mapping[str, Translator]] = {
-    **dict.fromkeys(
-        (
-            *("dropout", "contiguous", "to", "float", "double", "clone", "detach", "alias"),
-            *("type_as", "data", "alpha_dropout", "feature_dropout"),
-        ),
-        _same,
-    ),
-    "transpose": _transpose,
-    "swapaxes": _transpose,
+    **dict.fromkeys(SAME.split(), same),
+    **dict.fromkeys(RESHAPING.split(), _reshape),
+    **dict.fromkeys(("transpose", "swapaxes"), _transpose),
+    **dict.fromkeys(("t", "T", "mT"), _turned),
+    **dict.fromkeys(("expand", "expand_as"), _expand),
     "movedim": _moved,
-    "t": _turned,
-    "T": _turned,
-    "mT": _turned,
     "permute": _permute,
-    **dict.fromkeys(("reshape", "view", "flatten", "unflatten"), _reshape),
-    "expand": _expand,
-    "expand_as": _expand,
     "unsqueeze": _unsqueeze,
     "squeeze": _squeeze,
     "getitem": _item,
+    "repeat": _tiled,
+    "repeat_interleave": _repeated,
 }
+"""Name of a function or method of torch to what it does with the numbers' places."""

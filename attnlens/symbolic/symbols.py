@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
 from torch import nn
 
-from attnlens.symbolic.expressions import Expression, Named
+from attnlens.symbolic.graph import Expression, Named
 
 GREEK: Final[Mapping[str, str]] = {
     "\\alpha": "α",
@@ -88,35 +89,27 @@ MOST_PARTS: Final = 3
 """A label has so many parts of a path at most, where these tell it from the others."""
 
 
-def labels(paths: Sequence[str]) -> dict[str, str]:
+def labels(paths: Iterable[str]) -> dict[str, str]:
     """What tells paths apart, in as few parts as will do.
 
     ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
     ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
     """
-    distinct = list(dict.fromkeys(paths))
-    if len(distinct) < 2:
-        return dict.fromkeys(distinct, "")
-    parts = {path: tuple(path.split(".")) if path else () for path in distinct}
-    told = {
-        path: {
-            count: set(combinations(own, count))
-            for count in range(1, min(MOST_PARTS, len(own)) + 1)
-        }
-        for path, own in parts.items()
+    ways = {path: _ways(path) for path in paths}
+    if len(ways) < 2:
+        return dict.fromkeys(ways, "")
+    counts = Counter(way for its in ways.values() for way in set(its))
+    # Nothing but the place of the model itself has no path; it needs no label.
+    return {
+        path: ".".join(next((way for way in its if counts[way] == 1), [path]))
+        for path, its in ways.items()
     }
 
-    def label(path: str) -> str:
-        own = parts[path]
-        for count in range(1, min(MOST_PARTS, len(own)) + 1):
-            for chosen in combinations(own, count):
-                others = (told[other].get(count, ()) for other in distinct if other != path)
-                if all(chosen not in its for its in others):
-                    return ".".join(chosen)
-        # Nothing but the place of the model itself has no path; it needs no label.
-        return path
 
-    return {path: label(path) for path in distinct}
+def _ways(path: str) -> list[tuple[str, ...]]:
+    """Some of the parts of a path, the fewest first."""
+    parts = path.split(".") if path else []
+    return [way for count in range(1, MOST_PARTS + 1) for way in combinations(parts, count)]
 
 
 def label_steps(named: Iterable[Named]) -> None:
@@ -125,19 +118,13 @@ def label_steps(named: Iterable[Named]) -> None:
     for one in named:
         by_symbol.setdefault(one.symbol, []).append(one)
     for alike in by_symbol.values():
-        if len(alike) == 1:
-            alike[0].label = ""
-            continue
-        told = labels([one.path for one in alike])
-        seen: dict[str, int] = {}
-        counts: dict[str, int] = {}
+        told = labels(one.path for one in alike)
+        counts = Counter(one.path for one in alike)
+        seen = Counter[str]()
         for one in alike:
-            counts[one.path] = counts.get(one.path, 0) + 1
-        for one in alike:
-            one.label = told[one.path]
-            if counts[one.path] > 1:
-                seen[one.path] = seen.get(one.path, 0) + 1
-                one.label = ".".join(filter(None, (one.label, str(seen[one.path]))))
+            seen[one.path] += 1
+            again = str(seen[one.path]) if counts[one.path] > 1 else ""
+            one.label = ".".join(filter(None, (told[one.path], again)))
 
 
 def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[str, Symbol]:
@@ -149,10 +136,7 @@ def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[s
     """
     raw: dict[str, str] = {}
     owner: dict[str, str] = {}
-    for name in [
-        *(name for name, _ in module.named_parameters()),
-        *(name for name, _ in module.named_buffers()),
-    ]:
+    for name, _ in (*module.named_parameters(), *module.named_buffers()):
         path, _, last = name.rpartition(".")
         raw[name], owner[name] = _raw_symbol(module, path, last), path
     for piece in pieces:

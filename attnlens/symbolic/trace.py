@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attnlens.symbolic.description import Book, name_of, shown_shape
-from attnlens.symbolic.evaluate import difference
-from attnlens.symbolic.expressions import Axes, Expression
-from attnlens.symbolic.symbols import Symbol
-from attnlens.symbolic.tracing import Pass, run
+from attnlens.files import Json
+from attnlens.symbolic.book import Book, Equation
+from attnlens.symbolic.graph import Axes, Expression
+from attnlens.symbolic.numbers import difference
+from attnlens.symbolic.tracing import run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,13 +40,17 @@ class Value:
     values: Tensor
     difference: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON data; what is not finite is a text, such as ``"-inf"``."""
+    def plain(self) -> Any:
+        """The numbers as lists within lists; what is not finite is a text."""
+        return _plain(self.values.tolist())
+
+    def to_dict(self) -> Json:
+        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
         return {
             "symbol": self.symbol,
             "shape": list(self.shape),
             "axes": list(self.axes),
-            "values": _plain(self.values.tolist()),
+            "values": self.plain(),
             "description": self.description,
             "equation": self.equation,
             "latex": self.latex,
@@ -96,7 +100,7 @@ class Trace:
         """Symbols of the steps whose equations cannot be worked out again."""
         return tuple(one.symbol for one in self.steps if one.difference is None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """As plain JSON data."""
         return {
             "name": self.name,
@@ -112,16 +116,17 @@ class Trace:
         }
 
     def __str__(self) -> str:
-        from attnlens.render.trace import render_trace
+        from attnlens.show.trace import render_trace
 
-        return render_trace(self.to_dict())
+        return render_trace(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from attnlens.notebook import trace_html
+        from attnlens.show.notebook import framed
+        from attnlens.show.trace_html import render_trace_html
 
-        return trace_html(self.to_dict())
+        return framed(render_trace_html(self), "A trace")
 
 
 def trace(
@@ -156,32 +161,16 @@ def trace(
         RecordingError: no tensor comes in, or nothing that comes out depends on it.
     """
     told = run(module, inputs, names=names, axes=axes, batched=batched)
-    return trace_of(told, name=name, labels=labels, about=about)
-
-
-def trace_of(
-    told: Pass,
-    *,
-    name: str | None = None,
-    labels: Mapping[str, Sequence[str]] | None = None,
-    about: str = "",
-) -> Trace:
-    """The trace of a pass."""
     book = Book(told)
-    incoming = []
-    for leaf in told.inputs.values():
-        assert leaf.value is not None
-        symbol = Symbol(leaf.symbol).text()
-        incoming.append(_value(leaf, leaf.value, symbol, "input", ("", ""), told, None))
-    steps = []
-    for one in told.named:
-        equation = None if one.given else book.equation(one)
-        symbol = book.text.name(one.expression)
-        written = ("", "") if equation is None else (equation.text, equation.latex)
-        gap = difference(one)
-        steps.append(_value(one.expression, one.value, symbol, one.description, written, told, gap))
+    incoming = [
+        _value(book, leaf, leaf.value, book.incoming(leaf), None) for leaf in told.inputs.values()
+    ]
+    steps = [
+        _value(book, one.expression, one.value, book.equation(one), difference(one))
+        for one in told.named
+    ]
     return Trace(
-        name=name_of(told.module, name),
+        name=type(module).__name__ if name is None else name,
         about=about,
         labels={axis: tuple(map(str, given)) for axis, given in (labels or {}).items()},
         inputs=tuple(incoming),
@@ -191,36 +180,19 @@ def trace_of(
 
 
 def _value(
-    one: Expression,
-    values: Tensor,
-    symbol: str,
-    description: str,
-    written: tuple[str, str],
-    told: Pass,
-    gap: float | None,
+    book: Book, one: Expression, values: Tensor | None, told: Equation, gap: float | None
 ) -> Value:
-    axes = list(one.axes)
-    for axis in ("batch", "head"):
-        # A batch of one and a single head say nothing.
-        if (
-            axis in axes
-            and values.shape[axes.index(axis)] == 1
-            and (told.batched or axis == "head")
-        ):
-            values = values.squeeze(axes.index(axis))
-            axes.remove(axis)
-    if "head" in axes:
-        values = values.movedim(axes.index("head"), 0)
-        axes.remove("head")
-        axes.insert(0, "head")
+    assert values is not None
+    places = book.places(one)
+    silent = [at for at in range(values.dim()) if at not in places]
     return Value(
-        symbol=symbol,
-        description=description,
-        equation=written[0],
-        latex=written[1],
-        shape=shown_shape(one, told.batched),
-        axes=tuple(axis or "" for axis in axes),
-        values=values,
+        symbol=told.symbol,
+        description=told.description,
+        equation=told.text,
+        latex=told.latex,
+        shape=book.shape(one),
+        axes=tuple(one.axes[at] or "" for at in places),
+        values=values.permute((*silent, *places)).reshape([one.shape[at] for at in places]),
         difference=gap,
     )
 
@@ -230,4 +202,6 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, complex):
+        return f"{value.real:.6g}{value.imag:+.6g}i"
     return value

@@ -9,19 +9,27 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import RecordingError
-from attnlens.probe import steps_told_to
+from attnlens.recording.probe import steps_told_to
 from attnlens.symbolic import shapes
-from attnlens.symbolic.expressions import Axes, Expression, Named
-from attnlens.symbolic.graph import Graph, memory_of, tensors_in
-from attnlens.symbolic.modules import Modules
-from attnlens.symbolic.naming import name_by_modules, name_outputs, name_repeated
+from attnlens.symbolic.graph import (
+    Arguments,
+    Axes,
+    ByName,
+    Call,
+    Expression,
+    Graph,
+    Named,
+    memory_of,
+    tensors_in,
+)
+from attnlens.symbolic.naming import Modules, name_by_modules, name_outputs, name_repeated
 from attnlens.symbolic.translate import FUNCTIONS
 from attnlens.symbolic.written_out import WRITTEN_OUT, NotWrittenOut, agrees
 
@@ -45,6 +53,10 @@ class Pass:
     batched: bool
 
 
+FIRST_NAMES: Final = ("condition", "input", "tensors", "tensor")
+"""What torch calls the first argument of a function, where that is given by name."""
+
+
 class _Watch(TorchFunctionMode):
     """Builds the graph from every call of torch."""
 
@@ -58,8 +70,8 @@ class _Watch(TorchFunctionMode):
         self,
         function: Any,
         types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        args: Arguments = (),
+        kwargs: ByName | None = None,
     ) -> Any:
         del types
         named = kwargs or {}
@@ -71,13 +83,7 @@ class _Watch(TorchFunctionMode):
         return result
 
     def _note(
-        self,
-        name: str,
-        result: Any,
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        *,
-        in_place: bool,
+        self, name: str, result: Any, args: Arguments, named: ByName, *, in_place: bool
     ) -> None:
         if name == "setitem":
             # After `x[0] += 1` what is put there is a view, and was noted when it changed.
@@ -92,18 +98,17 @@ class _Watch(TorchFunctionMode):
         for one in tensors_in(target):
             self._graph.written_into(one)
 
-    def _understand(
-        self, name: str, result: Any, args: tuple[Any, ...], named: dict[str, Any]
-    ) -> None:
+    def _understand(self, name: str, result: Any, args: Arguments, named: ByName) -> None:
         results = list(tensors_in(result))
         if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, named)):
             return
         translator = FUNCTIONS.get(name.rstrip("_"))
-        if isinstance(result, Tensor) and translator is not None:
-            made = translator(self._graph, result, args, named)
-            if made is not None:
-                return
-        if isinstance(result, tuple) and shapes.parted(self._graph, name, result, args, named):
+        if not args:
+            args, named = _first_by_place(named)
+        call = Call(self._graph, results[0], args, named)
+        if isinstance(result, Tensor) and translator is not None and translator(call) is not None:
+            return
+        if isinstance(result, tuple) and shapes.parted(call, name, result):
             return
         in_place = name.endswith("_")
         for place, one in enumerate(results):
@@ -118,7 +123,7 @@ class _Watch(TorchFunctionMode):
         self._graph.operation(result, "opaque", parts, {"name": name}, axes)
 
     def _written_out(
-        self, name: str, results: list[Tensor], args: tuple[Any, ...], named: dict[str, Any]
+        self, name: str, results: list[Tensor], args: Arguments, named: ByName
     ) -> bool:
         """Attention in one call: its steps, where they give the same."""
         graph, before = self._graph, len(self._graph.named)
@@ -150,26 +155,21 @@ class _Watch(TorchFunctionMode):
 
 
 @contextmanager
-def _step_by_step() -> Iterator[None]:
-    """Torch's own layers compute step by step, not in one call that shows nothing."""
+def _step_by_step(module: nn.Module) -> Iterator[None]:
+    """No dropout, and torch's own layers do not compute in one call that shows nothing.
+
+    Afterwards every part of the module is as it was.
+    """
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
+    training = [one for one in module.modules() if one.training]
+    for one in training:
+        one.training = False
     try:
         with torch.no_grad():
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """No dropout; afterwards every part of the module is as it was."""
-    training = [one for one in module.modules() if one.training]
-    for one in training:
-        one.training = False
-    try:
-        yield
-    finally:
         for one in training:
             one.training = True
 
@@ -194,8 +194,7 @@ def run(
         RecordingError: no tensor comes in, or none that depends on the input comes out.
     """
     kind = type(module).__name__
-    graph = Graph()
-    known = dict(axes or {})
+    graph, known = Graph(), dict(axes or {})
     arriving = list(tensors_in(list(inputs)))
     if not arriving:
         raise RecordingError(f"{kind}: nothing to run it on; give an example of its input")
@@ -209,14 +208,12 @@ def run(
     modules = Modules(module, graph)
 
     def told(symbol: str, value: Tensor, description: str, given: bool) -> None:
-        modules.note_step()
+        modules.naming.add(modules.here)
         graph.name(symbol, value, description, modules.here, given)
 
     with ExitStack() as stack:
         stack.callback(modules.end)
-        modules.watch()
-        stack.enter_context(_evaluating(module))
-        stack.enter_context(_step_by_step())
+        stack.enter_context(_step_by_step(module))
         stack.enter_context(steps_told_to(told))
         stack.enter_context(_Watch(graph, modules))
         output = module(*inputs)
@@ -229,12 +226,20 @@ def run(
     return Pass(module, leaves, named, output, batched)
 
 
-def _changes(args: tuple[Any, ...]) -> int:
+def _changes(args: Arguments) -> int:
     """How often the first tensor of a call has been changed in place, as torch counts it."""
     try:
         return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
     except RuntimeError:
         return 0  # those of inference mode are not counted
+
+
+def _first_by_place(named: ByName) -> tuple[Arguments, ByName]:
+    """The arguments with the first one by its place, where all came by name."""
+    first = next((one for one in FIRST_NAMES if one in named), None)
+    if first is None:
+        return (), named
+    return (named[first],), {name: one for name, one in named.items() if name != first}
 
 
 def _name(function: Any) -> str:

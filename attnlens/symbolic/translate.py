@@ -3,78 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from torch import Tensor
 
-from attnlens.symbolic import shapes
-from attnlens.symbolic.expressions import Expression
-from attnlens.symbolic.graph import Graph, Translator
-
-Arguments = tuple[Any, ...]
-Named = Mapping[str, Any]
-
-
-def argument(args: Arguments, named: Named, place: int, name: str, default: Any = None) -> Any:
-    """An argument by its place or its name."""
-    return args[place] if len(args) > place else named.get(name, default)
+from attnlens.symbolic import numbers, shapes
+from attnlens.symbolic.graph import Call, Expression, Graph, Translator
 
 
 def _binary(kind: str, swapped: bool = False) -> Translator:
-    def make(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-        other = argument(args, named, 1, "other")
-        if named.get("rounding_mode") is not None:
+    def make(call: Call) -> Expression | None:
+        if call.named.get("rounding_mode") is not None:
             return None
-        pair = (
-            [graph.of(other), graph.of(args[0])]
-            if swapped
-            else [graph.of(args[0]), graph.of(other)]
-        )
-        times, last = named.get("alpha", 1), pair[1]
-        if times != 1 and last.kind == "number":
-            pair[1] = graph.of(times * last.options["value"])
-        elif times != 1:
-            pair[1] = Expression(
-                "multiply", (graph.of(times), last), shape=last.shape, axes=last.axes
-            )
-        return graph.operation(result, kind, (pair[0], pair[1]))
+        first, second = call.x, call.of(1, "other")
+        if swapped:
+            first, second = second, first
+        return call.made(kind, first, times(call.graph, call.named.get("alpha", 1), second))
 
     return make
+
+
+def times(graph: Graph, factor: float, one: Expression) -> Expression:
+    """Something so many times, as in torch's ``alpha`` and ``beta``."""
+    if factor == 1:
+        return one
+    if one.kind == "number":
+        return graph.of(factor * one.options["value"])
+    return Expression("multiply", (graph.of(factor), one), shape=one.shape, axes=one.axes)
 
 
 def _each(kind: str) -> Translator:
-    def make(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-        first = argument(args, named, 0, "input")
-        return graph.operation(result, kind, (graph.of(first),))
-
-    return make
+    return lambda call: call.made(kind, call.x)
 
 
-def _matmul(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    first, second = graph.of(args[0]), graph.of(argument(args, named, 1, "other"))
-    return product(graph, result, first, second)
+def _square(call: Call) -> Expression:
+    return call.made("power", call.x, call.graph.of(2))
 
 
-def product(graph: Graph, result: Tensor, first: Expression, second: Expression) -> Expression:
-    """A matrix product."""
-    return graph.operation(
-        result, "matmul", (first, second), axes=shapes.of_product(first, second, result.dim())
-    )
+def _softplus(call: Call) -> Expression | None:
+    return call.made("softplus", call.x) if call.argument(1, "beta", 1) == 1 else None
 
 
-def _linear(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    x, weight = graph.of(args[0]), graph.of(argument(args, named, 1, "weight"))
-    bias = argument(args, named, 2, "bias")
-    turned = transposed(weight)
+def _cumsum(call: Call) -> Expression:
+    x = call.x
+    return call.made("cumsum", x, axes=x.axes, axis=call.axis(1))
+
+
+def _matmul(call: Call) -> Expression:
+    return _product(call, call.x, call.of(1, "other"))
+
+
+def _product(call: Call, first: Expression, second: Expression) -> Expression:
+    axes = shapes.of_product(first, second, call.result.dim())
+    return call.made("matmul", first, second, axes=axes)
+
+
+def _linear(call: Call) -> Expression:
+    x, weight = call.x, call.of(1, "weight")
+    bias = call.argument(2, "bias")
     axes = (*x.axes[:-1], weight.axes[0])
-    made = graph.operation(result, "matmul", (x, turned), axes=axes)
-    if bias is None:
-        return made
-    return graph.operation(result, "add", (made, graph.of(bias)), axes=axes)
+    made = call.made("matmul", x, _transposed(weight), axes=axes)
+    return made if bias is None else call.made("add", made, call.graph.of(bias), axes=axes)
 
 
-def transposed(matrix: Expression) -> Expression:
+def _transposed(matrix: Expression) -> Expression:
     """The last two axes swapped."""
     shape, axes = matrix.shape, matrix.axes
     return Expression(
@@ -87,60 +82,74 @@ def transposed(matrix: Expression) -> Expression:
     )
 
 
-def _addmm(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-    if named.get("beta", 1) != 1 or named.get("alpha", 1) != 1:
-        return None
-    bias, first, second = (graph.of(value) for value in args[:3])
-    made = product(graph, result, first, second)
-    return graph.operation(result, "add", (made, bias))
+def _product_added(call: Call) -> Expression:
+    """``addmm`` and ``baddbmm``: a matrix product, and something added to it."""
+    letters = ("mat1", "mat2") if call.result.dim() == 2 else ("batch1", "batch2")
+    bias, first, second = call.x, call.of(1, letters[0]), call.of(2, letters[1])
+    made = times(call.graph, call.named.get("alpha", 1), _product(call, first, second))
+    return call.made("add", times(call.graph, call.named.get("beta", 1), bias), made)
 
 
-def _norm(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    shape = argument(args, named, 1, "normalized_shape")
-    weight, bias = argument(args, named, 2, "weight"), argument(args, named, 3, "bias")
-    x = graph.of(args[0])
-    parts = (x, *(graph.of(one) for one in (weight, bias) if one is not None))
-    options = {
-        "axes": len(tuple(shape)),
-        "eps": argument(args, named, 4, "eps", 1e-5),
-        "weight": weight is not None,
-        "bias": bias is not None,
-    }
-    return graph.operation(result, "norm", parts, options, axes=x.axes)
+def _norm(kind: str, shifted: bool, usual: float) -> Translator:
+    """A norm over the last axes; whether it can be shifted, and the usual ``eps``."""
 
-
-def _rms_norm(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    shape, weight = argument(args, named, 1, "normalized_shape"), argument(args, named, 2, "weight")
-    eps = argument(args, named, 3, "eps")
-    x = graph.of(args[0])
-    parts = (x,) if weight is None else (x, graph.of(weight))
-    # Torch takes the precision of the numbers where no eps is given.
-    eps = 2.0**-23 if eps is None else eps
-    return graph.operation(
-        result, "rms_norm", parts, {"axes": len(tuple(shape)), "eps": eps}, axes=x.axes
-    )
-
-
-def _softmax(kind: str) -> Translator:
-    def make(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-        axis = argument(args, named, 1, "dim")
-        if axis is None:
-            return None
-        axis %= max(result.dim(), 1)
-        return graph.operation(result, kind, (graph.of(args[0]),), {"axis": axis - result.dim()})
+    def make(call: Call) -> Expression:
+        size = call.argument(1, "normalized_shape")
+        scales = {"multiply": call.argument(2, "weight")}
+        if shifted:
+            scales["add"] = call.argument(3, "bias")
+        eps = call.argument(3 + shifted, "eps")
+        x = call.x
+        inside, outside = _scales(call.graph, scales)
+        made = call.made(
+            kind,
+            x,
+            *inside.values(),
+            axes=x.axes,
+            last=len(tuple(size)),
+            eps=usual if eps is None else eps,
+            weight="multiply" in inside,
+            bias="add" in inside,
+        )
+        for operation, one in outside.items():
+            made = call.made(operation, made, one, axes=made.axes)
+        return made
 
     return make
 
 
-def _gelu(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    options = {"approximate": named.get("approximate", "none")}
-    return graph.operation(result, "gelu", (graph.of(args[0]),), options)
+Scales = dict[str, Expression]
+"""What a norm is multiplied by and what is added to it, by those words."""
 
 
-def _masked(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    x, mask = graph.of(args[0]), graph.of(argument(args, named, 1, "mask"))
-    value = argument(args, named, 2, "value")
-    value = float(value) if not isinstance(value, Tensor) else float(value.item())
+def _scales(graph: Graph, given: Mapping[str, Tensor | None]) -> tuple[Scales, Scales]:
+    """Scale and shift of a norm: parameters belong to it, what was computed stands after it."""
+    inside: Scales = {}
+    outside: Scales = {}
+    for operation, value in given.items():
+        if value is not None:
+            one = graph.of(value)
+            belongs = one.kind == "parameter" and not outside
+            (inside if belongs else outside)[operation] = one
+    return inside, outside
+
+
+def _softmax(kind: str) -> Translator:
+    def make(call: Call) -> Expression | None:
+        if call.argument(1, "dim") is None:
+            return None
+        return call.made(kind, call.x, axis=call.axis(1) - call.result.dim())
+
+    return make
+
+
+def _gelu(call: Call) -> Expression:
+    return call.made("gelu", call.x, approximate=call.named.get("approximate", "none"))
+
+
+def _masked(call: Call) -> Expression:
+    x, mask = call.x, call.of(1, "mask")
+    value = float(call.argument(2, "value"))
     below = x.parts[0] if x.kind == "softmax" and x.options["axis"] == -1 else None
     if (
         value == 0
@@ -149,167 +158,157 @@ def _masked(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expr
         and below.parts[1] is mask
         and below.options["value"] == -math.inf
     ):
-        return graph.operation(result, "hidden_softmax", (below.parts[0], mask), axes=x.axes)
-    return graph.operation(result, "masked", (x, mask), {"value": value}, axes=x.axes)
+        return call.made("hidden_softmax", below.parts[0], mask, axes=x.axes)
+    return call.made("masked", x, mask, axes=x.axes, value=value)
 
 
-def _where(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-    if len(args) + len(named) != 3:
+def _where(call: Call) -> Expression | None:
+    if len(call.args) + len(call.named) != 3:
         return None
-    chosen = (args[0], argument(args, named, 1, "input"), argument(args, named, 2, "other"))
-    return graph.operation(result, "where", tuple(graph.of(value) for value in chosen))
+    return call.made("where", call.x, call.of(1, "input"), call.of(2, "other"))
 
 
-def _clamp(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-    least, most = argument(args, named, 1, "min"), argument(args, named, 2, "max")
+def _clamp(call: Call) -> Expression | None:
+    least, most = call.argument(1, "min"), call.argument(2, "max")
     if isinstance(least, Tensor) or isinstance(most, Tensor):
         return None
-    return graph.operation(result, "clamp", (graph.of(args[0]),), {"least": least, "most": most})
+    return call.made("clamp", call.x, least=least, most=most)
 
 
-def _rows(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
+def _rows(call: Call) -> Expression:
     # F.embedding(places, table)
-    places, table = graph.of(args[0]), graph.of(argument(args, named, 1, "weight"))
-    axes = (*places.axes, *table.axes[1:])
-    return graph.operation(result, "rows", (table, places), axes=axes)
+    places, table = call.x, call.of(1, "weight")
+    return call.made("rows", table, places, axes=(*places.axes, *table.axes[1:]))
 
 
-def _einsum(graph: Graph, result: Tensor, args: Arguments, _: Named) -> Expression | None:
-    spec, *operands = args
+def _einsum(call: Call) -> Expression | None:
+    spec, *operands = call.args
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = list(operands[0])
     if not isinstance(spec, str) or "." in spec:
         return None
-    parts = tuple(graph.of(one) for one in operands)
-    return graph.operation(
-        result, "einsum", parts, {"spec": spec}, axes=shapes.of_einsum(spec, parts, result.dim())
-    )
+    parts = tuple(map(call.graph.of, operands))
+    axes = shapes.of_einsum(spec, parts, call.result.dim())
+    return call.made("einsum", *parts, axes=axes, spec=spec)
 
 
 def _reduction(kind: str) -> Translator:
-    def make(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression | None:
-        x = graph.of(args[0])
-        axis = argument(args, named, 1, "dim")
-        keepdim = bool(argument(args, named, 2, "keepdim", False))
+    def make(call: Call) -> Expression | None:
+        x, axis = call.x, call.argument(1, "dim")
+        keepdim = bool(call.argument(2, "keepdim", False))
         if isinstance(axis, Tensor):
             return None  # the largest of two tensors
-        if kind == "argmax":
-            options = {"axis": None if axis is None else axis % len(x.shape), "keepdim": keepdim}
-            over = None if axis is None else (axis,)
-        else:
-            over = None if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-            places = None if over is None else tuple(one % len(x.shape) for one in over)
-            options = {"axis": places, "keepdim": keepdim}
-        return graph.operation(
-            result, kind, (x,), options, axes=shapes.of_reduction(x, over, keepdim)
-        )
+        over = (axis,) if isinstance(axis, int) else axis
+        places = None if over is None else tuple(one % len(x.shape) for one in over)
+        only = places[0] if places and kind == "argmax" else places
+        axes = shapes.of_reduction(x, places, keepdim)
+        return call.made(kind, x, axes=axes, axis=only, keepdim=keepdim)
 
     return make
 
 
-def _joined(kind: str) -> Translator:
-    def make(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-        parts = tuple(graph.of(one) for one in argument(args, named, 0, "tensors"))
-        axis = argument(args, named, 1, "dim", 0) % result.dim()
-        axes = shapes.of_join(parts, axis, stacked=kind == "stack")
-        return graph.operation(result, kind, parts, {"axis": axis - result.dim()}, axes=axes)
-
-    return make
-
-
-def _gather(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
-    axis, places = argument(args, named, 1, "dim"), argument(args, named, 2, "index")
-    parts = (graph.of(args[0]), graph.of(places))
-    axes = parts[1].axes
-    return graph.operation(result, "gather", parts, {"axis": axis % result.dim()}, axes=axes)
+def _concat(call: Call) -> Expression | None:
+    """Values side by side; what is empty, such as a cache before its first use, adds nothing."""
+    # Torch takes an empty tensor of one axis beside any others.
+    held = [one for one in call.args[0] if one.numel()] or [
+        one for one in call.args[0] if one.dim() == call.result.dim()
+    ]
+    if len(held) == 1:
+        return shapes.same(replace(call, args=(held[0],)))
+    return _joined("concat", call, held)
 
 
-def _new(graph: Graph, result: Tensor, args: Arguments, named: Named) -> Expression:
+def _stack(call: Call) -> Expression:
+    return _joined("stack", call, call.args[0])
+
+
+def _joined(kind: str, call: Call, values: Sequence[Tensor]) -> Expression:
+    parts = tuple(map(call.graph.of, values))
+    axis = call.axis(1)
+    axes = shapes.of_join(parts, axis, stacked=kind == "stack")
+    return call.made(kind, *parts, axes=axes, axis=axis - call.result.dim())
+
+
+def _gather(call: Call) -> Expression:
+    x, places = call.x, call.of(2, "index")
+    return call.made("gather", x, places, axes=places.axes, axis=call.axis(1))
+
+
+def _new(call: Call) -> Expression:
     """Zeros and the like: only their shape comes from the input."""
-    del named
-    like = graph.of(args[0])
-    return graph.leaf(
-        result, "constant", axes=like.axes if like.shape == tuple(result.shape) else None
-    )
+    like = call.x
+    axes = like.axes if like.shape == tuple(call.result.shape) else None
+    return call.graph.leaf(call.result, "constant", axes=axes)
+
+
+BINARY: Final[Mapping[str, str]] = {
+    "add": "add iadd radd",
+    "subtract": "sub subtract isub",
+    "multiply": "mul multiply imul",
+    "divide": "div divide truediv true_divide itruediv",
+    "power": "pow",
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "and": "and bitwise_and logical_and",
+    "or": "or bitwise_or logical_or",
+    **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+}
+"""Operation on two values to torch's names of it."""
+
+SWAPPED: Final[Mapping[str, str]] = {
+    "subtract": "rsub",
+    "divide": "rdiv rtruediv",
+    "power": "rpow",
+    "multiply": "rmul",
+}
+"""The same where the second value comes first."""
+
+UNARY: Final[Mapping[str, str]] = {
+    **{name: name for name in numbers.FUNCTIONS},
+    "negative": "neg negative",
+    "not": "invert logical_not",
+}
+"""Function of every element to torch's names of it."""
+
+REDUCTIONS: Final[Mapping[str, str]] = {
+    **{name: name for name in ("sum", "mean", "any", "all", "argmax")},
+    "highest": "amax",
+    "lowest": "amin",
+}
+"""What leaves an axis out, to torch's names of it."""
+
+
+def _by_name(make: Callable[[str], Translator], kinds: Mapping[str, str]) -> dict[str, Translator]:
+    """Name to translator, of each kind under all its names."""
+    return {name: make(kind) for kind, names in kinds.items() for name in names.split()}
 
 
 FUNCTIONS: Final[Mapping[str, Translator]] = {
     **{f"new_{kind}": _new for kind in ("zeros", "ones", "full", "empty", "tensor")},
     **{f"{kind}_like": _new for kind in ("zeros", "ones", "full", "empty")},
-    **{
-        name: _binary(kind)
-        for name, kind in {
-            "add": "add",
-            "iadd": "add",
-            "radd": "add",
-            "sub": "subtract",
-            "subtract": "subtract",
-            "isub": "subtract",
-            "mul": "multiply",
-            "multiply": "multiply",
-            "imul": "multiply",
-            "div": "divide",
-            "divide": "divide",
-            "truediv": "divide",
-            "true_divide": "divide",
-            "itruediv": "divide",
-            "pow": "power",
-            "minimum": "minimum",
-            "maximum": "maximum",
-            **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
-            "bitwise_and": "and",
-            "bitwise_or": "or",
-            "logical_and": "and",
-            "logical_or": "or",
-        }.items()
-    },
-    **{
-        name: _binary(kind, swapped=True)
-        for name, kind in {
-            "rsub": "subtract",
-            "rdiv": "divide",
-            "rtruediv": "divide",
-            "rpow": "power",
-            "rmul": "multiply",
-        }.items()
-    },
-    **{
-        name: _each(name)
-        for name in (
-            *("relu", "tanh", "sigmoid", "silu", "exp", "log", "log1p", "sqrt", "rsqrt"),
-            *("abs", "sin", "cos"),
-        )
-    },
-    "neg": _each("negative"),
-    "negative": _each("negative"),
-    "invert": _each("not"),
-    "logical_not": _each("not"),
-    "matmul": _matmul,
-    "mm": _matmul,
-    "bmm": _matmul,
+    **_by_name(_binary, BINARY),
+    **_by_name(partial(_binary, swapped=True), SWAPPED),
+    **_by_name(_each, UNARY),
+    **_by_name(_reduction, REDUCTIONS),
+    "square": _square,
+    "softplus": _softplus,
+    "cumsum": _cumsum,
+    **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
     "linear": _linear,
-    "addmm": _addmm,
-    "layer_norm": _norm,
-    "rms_norm": _rms_norm,
+    **dict.fromkeys(("addmm", "baddbmm"), _product_added),
+    "layer_norm": _norm("norm", shifted=True, usual=1e-5),
+    # Torch takes the precision of the numbers where no eps is given.
+    "rms_norm": _norm("rms_norm", shifted=False, usual=2.0**-23),
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
     "gelu": _gelu,
     "masked_fill": _masked,
     "where": _where,
-    "clamp": _clamp,
-    "clip": _clamp,
+    **dict.fromkeys(("clamp", "clip"), _clamp),
     "embedding": _rows,
     "einsum": _einsum,
-    "sum": _reduction("sum"),
-    "mean": _reduction("mean"),
-    "amax": _reduction("highest"),
-    "amin": _reduction("lowest"),
-    "any": _reduction("any"),
-    "all": _reduction("all"),
-    "argmax": _reduction("argmax"),
-    "cat": _joined("concat"),
-    "concat": _joined("concat"),
-    "stack": _joined("stack"),
+    **dict.fromkeys(("cat", "concat"), _concat),
+    "stack": _stack,
     "gather": _gather,
     **shapes.FUNCTIONS,
 }

@@ -6,12 +6,18 @@ that the call gave.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from attnlens.models.attention import hidden_softmax, join_heads, split_heads
+
+SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
 
 
 class NotWrittenOut(Exception):
@@ -42,10 +48,9 @@ def sdpa(
     """``F.scaled_dot_product_attention``: the output and the weights."""
     del part, dropout_p
     if enable_gqa:
-        raise NotWrittenOut
+        key, value = (_for_every_head(one, query.shape[-3]) for one in (key, value))
     content = query @ key.transpose(-2, -1)
-    width = query.shape[-1]
-    content = content / math.sqrt(width) if scale is None else content * scale
+    content = content / math.sqrt(query.shape[-1]) if scale is None else content * scale
     hidden = None
     if is_causal:
         queries, keys = query.shape[-2], key.shape[-2]
@@ -55,71 +60,42 @@ def sdpa(
     elif attn_mask is not None:
         content = content + attn_mask
     logits = say("S", content, "logits")
-    if hidden is not None:
-        logits = logits.masked_fill(hidden, -math.inf)
-    weights = logits.softmax(-1)
-    if hidden is not None:
-        weights = weights.masked_fill(hidden, 0.0)
-    weights = say("A", weights, "attention")
+    weights = say("A", hidden_softmax(logits, hidden), "attention")
     return weights @ value, weights
 
 
-def multi_head_attention(
-    say: Say,
-    part: Part,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None,
-    bias_k: Tensor | None,
-    bias_v: Tensor | None,
-    add_zero_attn: bool,
-    dropout_p: float,
-    out_proj_weight: Tensor,
-    out_proj_bias: Tensor | None,
-    training: bool = True,
-    key_padding_mask: Tensor | None = None,
-    need_weights: bool = True,
-    attn_mask: Tensor | None = None,
-    use_separate_proj_weight: bool = False,
-    q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None,
-    static_k: Tensor | None = None,
-    static_v: Tensor | None = None,
-    average_attn_weights: bool = True,
-    is_causal: bool = False,
-) -> tuple[Tensor, Tensor]:
+def _for_every_head(shared: Tensor, heads: int) -> Tensor:
+    """Keys or values that several heads in a row share, once for each of the heads."""
+    *lead, count, length, width = shared.shape
+    groups = shared.unsqueeze(-3).expand(*lead, count, heads // count, length, width)
+    return groups.reshape(*lead, heads, length, width)
+
+
+def multi_head_attention(say: Say, part: Part, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """``F.multi_head_attention_forward``: the output and the weights of every head."""
-    del embed_dim_to_check, dropout_p, training, is_causal, need_weights, average_attn_weights
-    kept = (bias_k, bias_v, static_k, static_v)
-    if any(one is not None for one in kept) or add_zero_attn:
+    given = SIGNATURE.bind(*args, **named)
+    given.apply_defaults()
+    told = given.arguments
+    kept = [told[name] for name in ("bias_k", "bias_v", "static_k", "static_v")]
+    if any(one is not None for one in kept) or told["add_zero_attn"]:
         raise NotWrittenOut
-    if query.dim() == 3:
-        query, key, value = (one.transpose(0, 1) for one in (query, key, value))
-    weights: list[Tensor | None] = [q_proj_weight, k_proj_weight, v_proj_weight]
-    if not use_separate_proj_weight:
-        weights = _thirds(part, in_proj_weight, "W")
-    biases = _thirds(part, in_proj_bias, "b")
-    told = []
-    for letter, words, x, weight, bias in zip(
-        "QKV", ("queries", "keys", "values"), (query, key, value), weights, biases, strict=True
-    ):
-        assert weight is not None
-        projected = torch.nn.functional.linear(x, weight, bias)
-        heads = projected.reshape(*projected.shape[:-1], num_heads, -1)
-        told.append(say(letter, heads.transpose(-2, -3), words))
-    q, k, v = told
+    sources = [told[name] for name in ("query", "key", "value")]
+    if sources[0].dim() == 3:
+        sources = [one.transpose(0, 1) for one in sources]
+    weights = [told[f"{letter}_proj_weight"] for letter in "qkv"]
+    if not told["use_separate_proj_weight"]:
+        weights = _thirds(part, told["in_proj_weight"], "W")
+    biases = _thirds(part, told["in_proj_bias"], "b")
+    heads = told["num_heads"]
+    q, k, v = (
+        say(letter, split_heads(F.linear(x, weight, bias), heads), words)
+        for letter, words, x, weight, bias in zip(
+            "QKV", ("queries", "keys", "values"), sources, weights, biases, strict=True
+        )
+    )
     content = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-    if attn_mask is not None and attn_mask.dim() == 3:
-        attn_mask = attn_mask.reshape(-1, num_heads, *attn_mask.shape[1:])
     hidden = None
-    for mask in (attn_mask, None if key_padding_mask is None else key_padding_mask[:, None, None]):
-        if mask is None:
-            continue
+    for mask in _masks(told["attn_mask"], told["key_padding_mask"], heads):
         if mask.dtype == torch.bool:
             hidden = mask if hidden is None else hidden | mask
         else:
@@ -128,9 +104,16 @@ def multi_head_attention(
     if hidden is not None:
         logits = logits.masked_fill(hidden, -math.inf)
     shares = say("A", logits.softmax(-1), "attention")
-    mixed = (shares @ v).transpose(-2, -3).flatten(-2)
-    output = torch.nn.functional.linear(mixed, out_proj_weight, out_proj_bias)
+    output = F.linear(join_heads(shares @ v), told["out_proj_weight"], told["out_proj_bias"])
     return (output.transpose(0, 1) if output.dim() == 3 else output), shares
+
+
+def _masks(mask: Tensor | None, padding: Tensor | None, heads: int) -> Iterator[Tensor]:
+    """The masks that there are, each to be broadcast to ``(batch, head, query, key)``."""
+    if mask is not None:
+        yield mask.reshape(-1, heads, *mask.shape[1:]) if mask.dim() == 3 else mask
+    if padding is not None:
+        yield padding[:, None, None]
 
 
 def _thirds(part: Part, packed: Tensor | None, symbol: str) -> list[Tensor | None]:

@@ -5,7 +5,7 @@ A token of the output claims the input words that hold at least half of its cros
 decoder does not see them there, and replaced by ``<unk>`` in the input, so that nothing in the
 model has read them. What that does to the token's probability is compared with taking away every
 other set of as many words of the sentence, punctuation included; where there are more than
-`attnlens.analysis.controls.CONTROLS` of them, with so many drawn at random.
+`attnlens.claims.controls.CONTROLS` of them, with so many drawn at random.
 
 p is exact: it is the share of all such sets that do at least as much. A sentence of n words
 cannot give a p under 1/n to a claim about one word; where not even that could reach the level
@@ -15,32 +15,32 @@ of a verdict, there is no claim.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.analysis.controls import draw, pool_for
-from attnlens.analysis.verdicts import (
+from attnlens.analysis.scores import divergence
+from attnlens.arrays import Floats
+from attnlens.claims.controls import draw, pool_for
+from attnlens.claims.verdicts import (
     CHANCE,
     LEAST_LIFT,
-    OTHERS,
     Q_LEVEL,
+    Verdict,
     about_one,
     benjamini_hochberg,
-    divergence,
     judge,
     p_value,
+    too_few,
 )
 from attnlens.models.seq2seq import UNK, Memory, Seq2Seq
 from attnlens.models.transformer import BlockCache
 from attnlens.recorder import intervene
 
-Floats = NDArray[np.float64]
 Set = tuple[int, ...]
 
 ENOUGH: Final = 0.5
@@ -48,9 +48,7 @@ MOST: Final = 3
 WAYS: Final = ("cross-attention", "model")
 """Where words are taken from: cross-attention alone, or the whole model."""
 
-TOO_FEW: Final = "too few other words to compare with"
 EVEN: Final = "it looks at them hardly more than at others"
-OTHER_WORDS: Final = "other words do more"
 MAY_BE_CHANCE: Final = "no other words do as much, but of so few that may be chance"
 _LEAST_SETS: Final = math.ceil(1 / Q_LEVEL)
 _AT_ONCE: Final = 256
@@ -116,86 +114,137 @@ def _copies(memory: Memory, count: int) -> Memory:
     return Memory(memory.hidden.expand(count, -1, -1, -1), blocks)
 
 
+@dataclass(frozen=True, slots=True)
+class TokenClaim:
+    """That a token of an answer came from some words, and what taking them away did.
+
+    Attributes:
+        claim: the sentence.
+        words, removed: the words, and their places in the input.
+        token: its place in the answer.
+        removed_from: of `WAYS`.
+        weight: of the token's cross-attention, what the words hold.
+        probability, without: of the token, with every word and without these.
+        points: the difference, in percentage points.
+        effect_nats: the same in nats, of the token and all others together.
+        controls: with how many other sets it was compared; ``p`` and ``q`` are ``None`` for none.
+        reason: why there is no verdict, or why it is not *supported*.
+    """
+
+    claim: str
+    words: tuple[str, ...]
+    token: int
+    removed: Set
+    removed_from: str
+    weight: float
+    probability: float
+    without: float
+    points: float
+    effect_nats: float
+    controls: int
+    p: float | None
+    q: float | None
+    verdict: Verdict | None
+    reason: str | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
     """One way of taking words away from an answer.
 
     Attributes:
         singles: each token's probability without each word, ``(word, token)``.
-        claims: one per token, plain data.
+        claims: one per token.
         strongest: of the tokens with a claim, how many claim the set that does most of all.
         by_chance: how many would if they claimed words at random.
         p: the chance of so many or more.
     """
 
     singles: Floats
-    claims: list[dict[str, Any]]
+    claims: list[TokenClaim]
     strongest: int
     by_chance: float
     p: float | None
 
 
 def check(
-    ablations: Ablations, way: str, attention: Floats, tokens: int, *, seed: int = 0
+    ablations: Ablations,
+    way: str,
+    attention: Floats,
+    words: Sequence[str],
+    answer: Sequence[str],
+    *,
+    seed: int = 0,
 ) -> Checked:
     """Test what every token looked at.
 
     Args:
         way: of `WAYS`.
         attention: ``(token, word)``, rows that sum to 1.
-        tokens: how many tokens of the answer make claims; those after them do not.
+        words: of the input.
+        answer: the tokens that make claims; those that the model wrote after them do not.
         seed: of the sets drawn where there are too many to take all.
     """
-    words = attention.shape[1]
-    alone = ablations.without(way, [(), *((word,) for word in range(words))])
+    alone = ablations.without(way, [(), *((word,) for word in range(len(words)))])
     full, singles = alone[0], alone[1:]
-    removed = [claimed(attention[token]) for token in range(tokens)]
-    found: dict[Set, Floats] = {(word,): row for word, row in enumerate(singles)}
-    sets: dict[int, list[Set]] = {}
-    for size in sorted({len(one) for one in removed}):
-        pool = pool_for(range(size), range(words))
-        sets[size] = draw(pool, np.random.default_rng([seed, size]))
-        asked = list(dict.fromkeys([*sets[size], *(one for one in removed if len(one) == size)]))
-        asked = [one for one in asked if one not in found]
-        if asked:
-            found |= zip(asked, ablations.without(way, asked), strict=True)
-    claims = []
-    chances, strongest = [], 0
+    removed = [claimed(attention[token]) for token in range(len(answer))]
+    sets, found = _taken_away(ablations, way, singles, removed, seed)
+    claims, compared = [], {}
     for token, one in enumerate(removed):
         others = [other for other in sets[len(one)] if other != one]
-        without = found[one][token]
-        effect = float(_effect(full[token], without))
-        claim: dict[str, Any] = {
-            "token": token,
-            "removed": list(one),
-            "removed_from": way,
-            "weight": float(attention[token, list(one)].sum()),
-            "probability": float(full[token]),
-            "without": float(without),
-            "points": float(100 * (without - full[token])),
-            "effect_nats": effect,
-            "controls": 0,
-            "p": None,
-            "q": None,
-            "verdict": None,
-            "reason": TOO_FEW,
-        }
-        if len(others) + 1 >= _LEAST_SETS and claim["weight"] / len(one) < LEAST_LIFT / words:
-            claim["reason"] = EVEN
+        without, weight = found[one][token], float(attention[token, list(one)].sum())
+        named = tuple(words[place] for place in one)
+        claim = TokenClaim(
+            claim=f"{answer[token]!r} came from {', '.join(named)}",
+            words=named,
+            token=token,
+            removed=one,
+            removed_from=way,
+            weight=weight,
+            probability=float(full[token]),
+            without=float(without),
+            points=float(100 * (without - full[token])),
+            effect_nats=float(_effect(full[token], without)),
+            controls=0,
+            p=None,
+            q=None,
+            verdict=None,
+            reason=too_few("words"),
+        )
+        if len(others) + 1 >= _LEAST_SETS and weight / len(one) < LEAST_LIFT / len(words):
+            claim = replace(claim, reason=EVEN)
         elif len(others) + 1 >= _LEAST_SETS:
-            nats = _effect(full[token], np.array([found[other][token] for other in others]))
-            claim |= {"controls": len(others), "p": p_value(effect, nats), "nats": nats}
-            chances.append(1 / (len(others) + 1))
-            strongest += bool((nats < effect).all())
+            compared[token] = _effect(
+                full[token], np.array([found[other][token] for other in others])
+            )
         claims.append(claim)
-    _judge(claims)
+    chances = [1 / (len(nats) + 1) for nats in compared.values()]
+    strongest = sum(
+        bool((nats < claims[token].effect_nats).all()) for token, nats in compared.items()
+    )
     return Checked(
         singles=singles,
-        claims=claims,
+        claims=_judged(claims, compared),
         strongest=strongest,
         by_chance=sum(chances),
         p=_at_least(strongest, chances) if chances else None,
     )
+
+
+def _taken_away(
+    ablations: Ablations, way: str, singles: Floats, removed: Sequence[Set], seed: int
+) -> tuple[dict[int, list[Set]], dict[Set, Floats]]:
+    """Sets to compare with by their size, and each token's probability without each of them."""
+    found: dict[Set, Floats] = {(word,): row for word, row in enumerate(singles)}
+    sets: dict[int, list[Set]] = {}
+    for size in sorted({len(one) for one in removed}):
+        pool = pool_for(range(size), range(len(singles)))
+        sets[size] = draw(pool, np.random.default_rng([seed, size]))
+        asked = dict.fromkeys([*sets[size], *(one for one in removed if len(one) == size)])
+        new = [one for one in asked if one not in found]
+        if new:
+            found |= zip(new, ablations.without(way, new), strict=True)
+    return sets, found
 
 
 def _effect(full: float, without: float | Floats) -> Floats:
@@ -203,17 +252,29 @@ def _effect(full: float, without: float | Floats) -> Floats:
     return divergence(about_one(np.array([full]), 0), about_one(np.asarray(without)[..., None], 0))
 
 
-def _judge(claims: Sequence[dict[str, Any]]) -> None:
-    """q over the claims that can be tested, and verdicts."""
-    tested = [claim for claim in claims if claim["p"] is not None]
-    q_values = benjamini_hochberg([claim["p"] for claim in tested])
-    for claim, q in zip(tested, q_values, strict=True):
-        effect, nats, points = claim["effect_nats"], claim.pop("nats"), claim["points"]
-        judged = judge(effect, np.array([points]), nats, q, against=points > 0)
-        reason = OTHER_WORDS if judged.reason == OTHERS else judged.reason
-        if reason == CHANCE and bool((nats < effect).all()):
-            reason = MAY_BE_CHANCE
-        claim |= {"q": q, "verdict": judged.verdict, "reason": reason}
+def _judged(claims: list[TokenClaim], compared: Mapping[int, Floats]) -> list[TokenClaim]:
+    """The claims with p, q over those that can be tested, and verdicts.
+
+    Args:
+        compared: by token, nats of the sets that its claim is compared with.
+    """
+    p_values = [p_value(claims[token].effect_nats, nats) for token, nats in compared.items()]
+    q_values = benjamini_hochberg(p_values)
+    judged = list(claims)
+    for (token, nats), p, q in zip(compared.items(), p_values, q_values, strict=True):
+        claim = claims[token]
+        effect, points = claim.effect_nats, claim.points
+        told = judge(effect, np.array([points]), nats, q, against=points > 0, items="words")
+        surely = told.reason == CHANCE and bool((nats < effect).all())
+        judged[token] = replace(
+            claim,
+            controls=len(nats),
+            p=p,
+            q=q,
+            verdict=told.verdict,
+            reason=MAY_BE_CHANCE if surely else told.reason,
+        )
+    return judged
 
 
 def _at_least(count: int, chances: Sequence[float]) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -19,13 +17,12 @@ def loaded(path: Path | None = None) -> Loaded:
     return Loaded(model.network, model)
 
 
-def read_sentence(model: Loaded, text: str | None, options: Mapping[str, Any]) -> Reading:
+def read_sentence(model: Loaded, text: str | None) -> Reading:
     """A sentence, and what the model has written once its answer is complete.
 
     Raises:
         InputError: it is empty, or longer than the model reads.
     """
-    del options
     words = model.beside
     assert isinstance(words, TextModel)
     sentence = words.sentence("four" if text is None else text)

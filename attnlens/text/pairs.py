@@ -7,11 +7,12 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from attnlens.errors import InputError
+from attnlens.files import Json, read_whole
 from attnlens.text.tokens import tokenise
 
 LARGEST: Final = 256 * 2**20
@@ -65,7 +66,7 @@ def read_pairs(
     Raises:
         InputError: the file, a row or a sentence cannot be used; it says which line.
     """
-    data = _bytes(path)
+    data = read_whole(path, LARGEST, remedy="give a CSV file of sentence pairs")
     digest = hashlib.sha256(data).hexdigest()
     rows = _rows(_text(data, path), separator, path)
     line, header = next(rows, (1, []))
@@ -111,26 +112,6 @@ def read_pairs(
     if not pairs:
         raise InputError("has no row below its header", path=path, remedy="add sentence pairs")
     return Pairs(tuple(pairs), (chosen[0], chosen[1]), digest, str(path))
-
-
-def _bytes(path: str | os.PathLike[str]) -> bytes:
-    remedy = "give a CSV file of sentence pairs"
-    if os.path.isdir(path):
-        raise InputError("is a directory", path=path, remedy=remedy)
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError("is a device or a pipe", path=path, remedy=remedy)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError("no such file", path=path, remedy=remedy) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", path=path, remedy=remedy) from None
-    if len(data) > LARGEST:
-        raise InputError(
-            f"is larger than {LARGEST >> 20} MB", path=path, remedy="split it into several"
-        )
-    return data
 
 
 def _text(data: bytes, path: str | os.PathLike[str]) -> str:
@@ -208,7 +189,7 @@ class Rule:
         return cls(share, leading, frozenset(" ".join(one) for one in kept if one))
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Rule:
+    def from_data(cls, data: Json) -> Rule:
         """What `to_data` gave.
 
         Raises:
@@ -217,7 +198,7 @@ class Rule:
         words = frozenset(str(one) for one in data["combinations"])
         return cls(float(data["share"]), int(data["leading"]), words)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> Json:
         """As plain data."""
         combinations = sorted(self.combinations)
         return {"share": self.share, "leading": self.leading, "combinations": combinations}

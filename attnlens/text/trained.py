@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from attnlens.errors import CheckpointError, InputError
-from attnlens.models import shipped
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.files import Json
+from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.models.seq2seq import Seq2Seq, Seq2SeqSizes, Written
 from attnlens.text.pairs import Rule
 from attnlens.text.tokens import Vocabulary, tokenise
@@ -68,7 +68,7 @@ class TextModel:
     source: Vocabulary
     target: Vocabulary
     rule: Rule
-    about: Mapping[str, Any]
+    about: Json
     name: str = KIND
     sha256: str = ""
 
@@ -85,7 +85,7 @@ class TextModel:
         name = str(model)
         path = Path(model)
         if name == KIND:
-            path = Path(shipped.__file__).with_name("weights") / f"{KIND}.safetensors"
+            path = shipped(KIND)
         try:
             found = read_checkpoint(path, KIND)
         except CheckpointError as error:

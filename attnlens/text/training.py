@@ -1,11 +1,11 @@
-"""Training an encoder-decoder on pairs of sentences, the same to the last bit each time."""
+"""Training an encoder-decoder on pairs of sentences, the same each time on one machine."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -104,8 +104,8 @@ def train_text(
         network.eval()
         model = TextModel(network, source, target, rule, {})
         told = {
-            "held_out": figures(model, held_out),
-            "new_combinations": figures(model, new),
+            "held_out": asdict(figures(model, held_out)),
+            "new_combinations": asdict(figures(model, new)),
         }
     about = {
         "data": {
@@ -200,33 +200,3 @@ def _thinned(source: Tensor, share: float) -> Tensor:
     lost = torch.rand(source.shape) < share
     lost &= torch.rand(len(source), 1) < 0.5
     return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)
-
-
-def summary(about: Mapping[str, Any]) -> list[str]:
-    """What figures say, a line each: those of a checkpoint, or of `evaluate`."""
-    lines = []
-    for name, words in (
-        ("held_out", "held-out pairs"),
-        ("new_combinations", "held-out pairs of combinations never trained on"),
-    ):
-        found = about[name]
-        if not found["pairs"]:
-            lines.append(f"{words}: none")
-            continue
-        low, high = found["exact_ci"]
-        lines.append(
-            f"{found['pairs']:,} {words}: {found['exact']:.1%} of the answers right "
-            f"[{low:.1%}, {high:.1%}], {found['tokens']:.1%} of the tokens"
-        )
-    checked = about.get("checked") or {"ways": {}}
-    for way, found in checked["ways"].items():
-        if not found["tested"]:
-            lines.append(f"{way}: no claim of {found['tokens']} could be tested")
-            continue
-        lines.append(
-            f"taken from {way}, {checked['answers']} answers, {found['tested']:,} claims: "
-            f"{found['supported']:.1%} supported, {found['not_better_than_chance']:.1%} not better "
-            f"than chance, {found['contradicted']:.1%} contradicted; no other words do as much: "
-            f"{found['strongest']:.1%} (by chance {found['strongest_by_chance']:.1%})"
-        )
-    return lines

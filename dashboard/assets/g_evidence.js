@@ -26,7 +26,7 @@
       return A.el("p", { class: "sentence" }, parts, balls.length ? [" ", A.el("button", { type: "button", class: "light", "data-claim": claim, "aria-pressed": "false",
         onclick: () => light(claim) }, "show its balls")] : null);
     });
-    A.put("narrative-text", explanation.summary ? A.el("p", { class: "summary" }, explanation.summary) : null, sentences,
+    A.put("narrative-text", sentences,
       explanation.flags.length ? A.el("details", { class: "flags" }, A.el("summary", null, A.count(explanation.flags.length, "caution")),
         A.el("ul", null, explanation.flags.map((flag) => A.el("li", null, flag.text)))) : null);
   };

@@ -255,7 +255,7 @@
     A.narrative(explanation, light);
     A.evidence(explanation, state, light);
     const files = "/files/" + encodeURIComponent(page.key) + "/" + state.number + "/" + state.ball + "/", model = A.asked(page.key, state.model);
-    A.menu("narrative", [["Copy the words", () => A.copy([explanation.summary, ...explanation.narrative.map((one) => one.text)].filter(Boolean).join("\n"))],
+    A.menu("narrative", [["Copy the words", () => A.copy(explanation.narrative.map((one) => one.text).join("\n"))],
       ["Copy the prompt for a language model", async () => { const said = await fetch(files.replace("/files/", "/data/") + "prompt.txt" + model); A.copy(await said.text()); }],
       ["Prompt (.txt)", files + "prompt.txt" + model], ["Everything (.json)", files + "explanation.json" + model], ["Past balls (.csv)", files + "balls.csv" + model],
       ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.texts.includes("report.html") ? [["Report (.html)", files + "report.html" + model]] : [])]);

@@ -12,17 +12,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
-from attnlens.cricket.explain import explain_ball
-from attnlens.cricket.naming import find_ball
-from attnlens.cricket.readers import read_match
-from attnlens.cricket.trained import load_predictor
+import attnlens
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.parts import presentable
+from attnlens.cricket.pages.terminal import render_terminal
 from attnlens.files import write_text
-from attnlens.render.markdown import escape
-from attnlens.render.parts import presentable
-from attnlens.render.plain import render_summary
-from attnlens.render.terminal import render_terminal
+from attnlens.show.safe import markdown
 
 FOLDER = Path(__file__).resolve().parent
 BALLS: tuple[tuple[str, str, str, str | None], ...] = (
@@ -48,27 +44,27 @@ def command(match_id: str, ball: str, outcome: str | None) -> str:
     return f"attnlens explain {member} --ball {ball} --model measured{asked}"
 
 
-def best_verdict(data: dict[str, Any]) -> str:
+def best_verdict(explanation: Explanation) -> str:
     """The best that any claim about past balls came to."""
-    found = {claim["verdict"] for claim in data["evidence"] if claim["removed"]}
+    found = {claim.verdict for claim in explanation.evidence if claim.removed}
     order = ("supported", "not better than chance", "contradicted")
     return next((verdict for verdict in order if verdict in found), "a picture only")
 
 
-def page(data: dict[str, Any], asked: str) -> str:
-    """One example: its narrative, its summary, and the page of a terminal."""
-    match, ball = data["match"], data["ball"]
-    teams, day = " v ".join(match["teams"]), match["dates"][0]
-    text = render_terminal(data, width=WIDTH, color=False, outcome=data["prediction"]["explained"])
+def page(explanation: Explanation, asked: str) -> str:
+    """One example: its narrative, and the page of a terminal."""
+    match, ball = explanation.match, explanation.ball
+    teams, day = " v ".join(match.teams), match.dates[0]
+    outcome = explanation.prediction.explained
+    text = render_terminal(explanation, width=WIDTH, color=False, outcome=outcome)
     # The strip tells every ball of the window; here only the balls that are spoken of are kept.
     blocks = [block for block in text.split("\n\n") if "ball by ball" not in block.split("\n")[0]]
     text = "\n\n".join(blocks)
-    words = "\n\n".join(escape(sentence["text"]) for sentence in data["narrative"])
+    words = "\n\n".join(markdown(sentence.text) for sentence in explanation.narrative)
     return (
-        f"# {escape(ball['bowler'])} to {escape(ball['batter'])}\n\n"
-        f"{escape(teams)}, {escape(match['venue'] or '')}, {day} · {escape(ball['echo'])}\n\n"
+        f"# {markdown(ball.bowler)} to {markdown(ball.batter)}\n\n"
+        f"{markdown(teams)}, {markdown(match.venue or '')}, {day} · {markdown(ball.echo)}\n\n"
         f"{words}\n\n"
-        f"**Summary.** {escape(render_summary(data))}\n\n"
         f"```text\n$ {asked}\n\n{text}\n```\n\n"
         "Data: [Cricsheet](https://cricsheet.org). [All examples](README.md).\n"
     )
@@ -78,19 +74,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("archive", help="Cricsheet's t20s_male_json.zip")
     options = parser.parse_args()
-    predictor = load_predictor("measured")
+    session = attnlens.Session("measured")
     rows = []
     for number, (name, match_id, ball, outcome) in enumerate(BALLS, 1):
-        match = read_match(f"{options.archive}::{match_id}.json")
-        data = explain_ball(match, find_ball(match, ball), predictor, outcome=outcome)
-        shown = presentable(data)
+        match = f"{options.archive}::{match_id}.json"
+        explanation = session.explain(match, ball=ball, outcome=outcome)
+        shown = presentable(explanation)
         file = f"{number:02d}-{name}.md"
         write_text(FOLDER / file, page(shown, command(match_id, ball, outcome)))
-        told = shown["ball"]
+        told = shown.ball
         rows.append(
-            f"| [{escape(told['bowler'])} to {escape(told['batter'])}]({file}) "
-            f"| {escape(' v '.join(shown['match']['teams']))}, {shown['match']['dates'][0]} "
-            f"| {told['score']}/{told['wickets']} | {best_verdict(data)} |"
+            f"| [{markdown(told.bowler)} to {markdown(told.batter)}]({file}) "
+            f"| {markdown(' v '.join(shown.match.teams))}, {shown.match.dates[0]} "
+            f"| {told.score}/{told.wickets} | {best_verdict(explanation)} |"
         )
         print(file, file=sys.stderr)
     head = (

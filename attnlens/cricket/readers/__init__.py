@@ -1,45 +1,41 @@
 """Match files to `Match` values.
 
-A format is one file with ``recognises(file)``, ``matches(file, part, refused)``
-and ``parts(file)``; the short list `FORMATS` is asked in order and the first that
-recognises a file reads it.
+The short list `FORMATS` is asked in order, and the first `Format` that recognises a file reads
+it.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import (
     cricsheet_csv2,
     cricsheet_json,
     cricsheet_original,
-    kaggle_2008_2019,
-    kaggle_2008_2024,
-    kaggle_2025,
-    kaggle_matches,
+    kaggle_results,
 )
 from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
 from attnlens.cricket.readers.files import (
     MAX_BYTES,
-    Candidate,
     MatchFile,
     Source,
-    candidates,
+    files_in,
     is_collection,
     open_one,
     source_of,
     whole_lines,
 )
-from attnlens.cricket.readers.tables import Part, Refused
+from attnlens.cricket.readers.kaggle_layouts import LAYOUTS as KAGGLE_LAYOUTS
+from attnlens.cricket.readers.tables import Format, Part
 from attnlens.cricket.readers.text import looks_like, shown
-from attnlens.errors import InputError, MatchFileError
+from attnlens.errors import InputError
 
 __all__ = [
     "FORMATS",
@@ -55,38 +51,11 @@ INFO: Final = "_info.csv"
 _MOST_TRIED = 16
 
 
-class _Matches(Protocol):
-    def __call__(
-        self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
-    ) -> Generator[Match, None, None]: ...
-
-
-@dataclass(frozen=True)
-class Format:
-    """A way to write matches down: how to know it and how to read it.
-
-    Attributes:
-        matches: every match of a file, or the one that a part or ``file.wanted``
-            names; what is wrong with one of several goes to ``refused`` where given.
-        parts: the matches of a file by id and date, without reading them.
-    """
-
-    name: str
-    recognises: Callable[[MatchFile], bool]
-    matches: _Matches
-    parts: Callable[[MatchFile], Iterator[Part]]
-
-
-FORMATS = tuple(
-    Format(name, module.recognises, module.matches, module.parts)
-    for name, module in (
-        ("Cricsheet JSON", cricsheet_json),
-        ("Cricsheet CSV2", cricsheet_csv2),
-        ("Cricsheet original CSV", cricsheet_original),
-        ("Kaggle IPL 2008-2019", kaggle_2008_2019),
-        ("Kaggle IPL 2008-2024", kaggle_2008_2024),
-        ("Kaggle IPL 2025", kaggle_2025),
-    )
+FORMATS: Final[tuple[Format, ...]] = (
+    cricsheet_json,
+    cricsheet_csv2,
+    cricsheet_original,
+    *KAGGLE_LAYOUTS,
 )
 
 
@@ -229,7 +198,7 @@ def tells_of_matches(path: str | PathLike[str]) -> bool:
             return next(read_matches(path, on_error="skip"), None) is not None
         with closing(Shelf()) as shelf:
             file = open_one(named, shelf)
-            return kaggle_matches.recognises(file) or any(form.recognises(file) for form in FORMATS)
+            return kaggle_results.recognises(file) or any(form.recognises(file) for form in FORMATS)
     except MatchFileError:
         return False
 
@@ -256,19 +225,19 @@ class _Reading:
             waiting = list(self._waiting(keep))
             # Of equal dates the order of the files stays.
             waiting.sort(key=lambda entry: entry[0])
-            for _, matches in waiting:
+            for _, file, part in waiting:
                 try:
-                    yield from matches()
+                    yield from format_of(file).matches(file, part, self._refused)
                 except MatchFileError as error:
                     self._meet(error)
+                finally:
+                    file.forget()
 
-    def _waiting(
-        self, keep: ExitStack
-    ) -> Iterator[tuple[datetime.date, Callable[[], Iterator[Match]]]]:
+    def _waiting(self, keep: ExitStack) -> Iterator[tuple[datetime.date, MatchFile, Part | None]]:
+        """Each match's date, its file, and its part of a file of several."""
         for file in self.files():
             try:
-                form = format_of(file)
-                parts = list(form.parts(file))
+                parts = list(format_of(file).parts(file))
                 file.forget()
                 opened = file.spooled(keep) if len(parts) > 1 else file
             except MatchFileError as error:
@@ -276,19 +245,8 @@ class _Reading:
                 continue
             for part in parts:
                 if file.wanted is None or part.match_id == file.wanted:
-                    only = part if len(parts) > 1 else None
-                    yield part.date or datetime.date.max, self._later(form, opened, only)
-
-    def _later(
-        self, form: Format, file: MatchFile, part: Part | None
-    ) -> Callable[[], Iterator[Match]]:
-        def matches() -> Iterator[Match]:
-            try:
-                yield from form.matches(file, part, self._refused)
-            finally:
-                file.forget()
-
-        return matches
+                    date = part.date or datetime.date.max
+                    yield date, opened, part if len(parts) > 1 else None
 
     def files(self) -> Iterator[MatchFile]:
         """Every file that holds a match."""
@@ -296,10 +254,11 @@ class _Reading:
             yield open_one(self._source, self.shelf)
             return
         seen_any = False
-        for candidate in candidates(self._source, self.shelf):
+        for file in files_in(self._source, self.shelf):
             try:
-                file = candidate.open()
-                if _is_bystander(file, candidate):
+                if isinstance(file, MatchFileError):
+                    raise file
+                if _is_bystander(file):
                     continue
             except MatchFileError as error:
                 seen_any = True
@@ -316,10 +275,10 @@ class _Reading:
         self._skipped.append(error)
 
 
-def _is_bystander(file: MatchFile, candidate: Candidate) -> bool:
+def _is_bystander(file: MatchFile) -> bool:
     if any(form.recognises(file) for form in FORMATS):
         return False
-    return not candidate.expected or kaggle_matches.recognises(file)
+    return not file.expected or kaggle_results.recognises(file)
 
 
 def _only_file(source: Source, shelf: Shelf) -> MatchFile:
@@ -330,18 +289,22 @@ def _only_file(source: Source, shelf: Shelf) -> MatchFile:
     """
     if not source.inner and source.path.is_dir():
         return open_one(source, shelf)
-    members = [candidate for candidate in candidates(source, shelf) if candidate.expected]
-    if 1 < len(members) <= _MOST_TRIED:
-        members = [one for one in members if not _is_bystander(one.open(), one)]
-    if not members:
+    found = list(files_in(source, shelf))
+    files = [file for file in found if isinstance(file, MatchFile) and file.expected]
+    if len(files) <= _MOST_TRIED:
+        for error in found:
+            if isinstance(error, MatchFileError):
+                raise error
+        files = [file for file in files if len(files) == 1 or not _is_bystander(file)]
+    if not files:
         raise MatchFileError("this zip holds no match files (.json, .csv)", path=source.text)
-    if len(members) > 1:
+    if len(files) > 1:
         raise MatchFileError(
-            f"this zip holds {len(members)} match files",
+            f"this zip holds {len(files)} match files",
             path=source.text,
-            remedy=f"name one, such as {members[0].display}",
+            remedy=f"name one, such as {files[0].display}",
         )
-    return members[0].open()
+    return files[0]
 
 
 def format_of(file: MatchFile) -> Format:
@@ -353,7 +316,7 @@ def format_of(file: MatchFile) -> Format:
     for form in FORMATS:
         if form.recognises(file):
             return form
-    if kaggle_matches.recognises(file):
+    if kaggle_results.recognises(file):
         raise MatchFileError(
             "this table has the results; the balls are in the deliveries file beside it",
             path=file.display,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
-from attnlens.errors import MatchFileError
+from attnlens.cricket.errors import MatchFileError
 
 MEMBER_SEPARATOR = "::"
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -32,6 +32,20 @@ MAX_DEPTH = 2
 _RATIO_APPLIES_FROM = 2**20
 _MOST_OPEN = 8
 _ENCRYPTED = 0x1
+_DAMAGE = (
+    OSError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
+
+
+def unreadable(path: Path | str, error: OSError) -> MatchFileError:
+    """The error of a file that the system does not let be read."""
+    return MatchFileError(f"cannot be read: {error.strerror or error}", path=path)
 
 
 class Archive:
@@ -46,9 +60,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(source)
         except OSError as error:
-            raise MatchFileError(
-                f"cannot be read: {error.strerror or error}", path=display
-            ) from None
+            raise unreadable(display, error) from None
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise MatchFileError(f"not a zip that can be opened: {error}", path=display) from None
         entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
@@ -80,10 +92,6 @@ class Archive:
             if name != member and PurePosixPath(name).parent == folder
         ]
 
-    def size(self, member: str) -> int:
-        """How large a member says it is when unpacked."""
-        return self.entry(member).file_size
-
     def entry(self, member: str) -> zipfile.ZipInfo:
         """The directory entry of a member that may be read.
 
@@ -91,31 +99,27 @@ class Archive:
             MatchFileError: there is none, or it is a trick: a path out of the
                 zip, a name given twice, a link, encrypted, a bomb.
         """
-        display = self.name_of(member)
         parts = PurePosixPath(member.replace("\\", "/")).parts
         if not parts or parts[0] == "/" or ".." in parts or ":" in parts[0]:
-            raise MatchFileError(
-                "this member's name leads out of the zip; it is not read", path=display
-            )
+            raise self._wrong(member, "this member's name leads out of the zip; it is not read")
         entry = self._entries.get(member)
         if entry is None:
-            raise MatchFileError(
-                "the zip has no such member", path=display, remedy="list it with unzip -l"
-            )
+            raise self._wrong(member, "the zip has no such member", "list it with unzip -l")
         if _normal(member) in self._twice:
-            raise MatchFileError("the zip has two members of this name", path=display)
+            raise self._wrong(member, "the zip has two members of this name")
         if stat.S_ISLNK(entry.external_attr >> 16):
-            raise MatchFileError("is a link, which is not followed", path=display)
+            raise self._wrong(member, "is a link, which is not followed")
         if entry.flag_bits & _ENCRYPTED:
-            raise MatchFileError("is encrypted", path=display, remedy="unpack it first")
+            raise self._wrong(member, "is encrypted", "unpack it first")
         if entry.file_size > _RATIO_APPLIES_FROM and (
             entry.file_size > MAX_MEMBER_RATIO * max(entry.compress_size, 1)
         ):
-            raise MatchFileError(
-                f"unpacks to more than {MAX_MEMBER_RATIO} times its size, as no match does",
-                path=display,
-            )
+            times = f"{MAX_MEMBER_RATIO} times its size"
+            raise self._wrong(member, f"unpacks to more than {times}, as no match does")
         return entry
+
+    def _wrong(self, member: str, problem: str, remedy: str | None = None) -> MatchFileError:
+        return MatchFileError(problem, path=self.name_of(member), remedy=remedy)
 
     def __contains__(self, member: str) -> bool:
         return member in self._entries
@@ -126,8 +130,8 @@ class Archive:
         entry = self.entry(member)
         try:
             stream = self._zip.open(entry)
-        except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError, ValueError) as e:
-            raise _damaged(display, e) from None
+        except _DAMAGE as error:
+            raise _damaged(display, error) from None
         return io.BufferedReader(_Guarded(stream, display, entry.file_size))
 
 
@@ -146,9 +150,7 @@ class _Guarded(io.RawIOBase):
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed's Buffer has no len
         try:
             data = self._stream.read(len(buffer))
-        except (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise _damaged(self._display, error) from None
-        except (NotImplementedError, ValueError) as error:
+        except _DAMAGE as error:
             raise _damaged(self._display, error) from None
         self._left -= len(data)
         if self._left < 0:
@@ -189,7 +191,7 @@ class Shelf:
             if inner:
                 outer = self.archive(path, inner[:-1], limit)
                 display = outer.name_of(inner[-1])
-                if outer.size(inner[-1]) > limit:
+                if outer.entry(inner[-1]).file_size > limit:
                     raise MatchFileError(
                         f"a zip in a zip of more than {limit // 2**20} MB",
                         path=display,

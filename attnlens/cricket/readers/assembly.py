@@ -1,17 +1,18 @@
-"""From what a file said to a `Match`: the gaps that the rules of cricket can fill.
+"""From what a file said to a `Match`: the gaps that the rules of cricket can fill, and where
+the file contradicts itself.
 
-Every gap filled and every oddity leaves a note.
+Every gap filled, every oddity and everything that does not fit is a sentence in the notes.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from attnlens.cricket.match import Facts, Match
-from attnlens.cricket.readers.contradictions import contradictions
-from attnlens.cricket.readers.deliveries import InningsDraft
+from attnlens.cricket.match.match import Facts, Match
+from attnlens.cricket.readers.deliveries import InningsDraft, People
 
 TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
 LIMITED_OVERS_TYPES = TWENTY_OVER_TYPES | {"ODI", "ODM"}
@@ -20,6 +21,8 @@ UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 _TWENTY = 20
 _MOST_LIMITED_OVERS = 60
 _ODDITIES_TOLD = 3
+_OVERS_TOLD = 4
+_ALL_OUT = 10
 
 
 @dataclass
@@ -48,11 +51,13 @@ class MatchDraft:
     innings: list[InningsDraft] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     players: dict[str, list[str]] = field(default_factory=dict)
+    people: People = field(default_factory=lambda: People({}))
     method_known: bool = True
     penalties_known: bool = True
 
     def finished(self) -> Match:
         """The match, its gaps filled where the rules allow."""
+        self.notes += self.people.notes()
         balls_per_over = self._balls_per_over()
         self._settle_length(balls_per_over)
         limited = self._limited()
@@ -214,3 +219,138 @@ def _some(items: list[str], separator: str = ", ") -> str:
     told = separator.join(items[:_ODDITIES_TOLD])
     rest = len(items) - _ODDITIES_TOLD
     return f"{told} and {rest} more" if rest > 0 else told
+
+
+def contradictions(draft: MatchDraft, limited: bool, balls_per_over: int) -> Iterator[str]:
+    """What does not fit, a sentence each.
+
+    Args:
+        limited: whether each side was to bat once.
+    """
+    for innings in draft.innings:
+        yield from _overs(innings, balls_per_over)
+        if innings.wickets > _ALL_OUT:
+            yield f"innings {innings.number} has {innings.wickets} wickets"
+    main = [innings for innings in draft.innings if not innings.super_over]
+    if limited and len(main) == 2:
+        yield from _target(draft, main[0], main[1])
+        yield from _limited_result(draft, main[0], main[1])
+        yield from _eliminator(draft)
+    elif not limited:
+        yield from _unlimited_result(draft, main)
+
+
+def _overs(innings: InningsDraft, balls_per_over: int) -> Iterator[str]:
+    odd = [(over, legal) for over, legal in innings.over_lengths if legal != balls_per_over]
+    if innings.legal_in_over > balls_per_over:
+        odd.append((innings.deliveries[-1].over, innings.legal_in_over))
+    if not odd:
+        return
+    told = ", ".join(f"over {over} has {legal}" for over, legal in odd[:_OVERS_TOLD])
+    more = f" and {len(odd) - _OVERS_TOLD} more overs" if len(odd) > _OVERS_TOLD else ""
+    stated = all(over in innings.miscounted for over, _ in odd)
+    why = ": the umpires miscounted, as the file says" if stated else ""
+    yield (
+        f"innings {innings.number}: {told} legal balls{more}, not {balls_per_over} "
+        f"(overs as the file labels them){why}"
+    )
+
+
+def _target(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
+    if not draft.method_known or draft.outcome.get("method") is not None:
+        return
+    if second.target not in (None, first.total + 1):
+        yield (
+            f"innings 2 has the target {second.target} in the file, and innings 1 made "
+            f"{first.total}: it was revised, and the file does not say how"
+        )
+
+
+def _limited_result(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
+    outcome = draft.outcome
+    winner = outcome.get("winner")
+    margin = outcome.get("by", {})
+    # A rain rule moves the score to beat; without the target it is not known.
+    by_rule = outcome.get("method") is not None
+    to_beat = first.total if not by_rule else second.target and second.target - 1
+    if not to_beat and by_rule:
+        return
+    to_beat = to_beat or 0
+    if outcome.get("result") == "tie":
+        fits = second.total == to_beat
+    elif "runs" in margin and winner == first.batting_team:
+        fits = to_beat - second.total == margin["runs"]
+    elif "runs" in margin and by_rule:
+        # A side that bats second and is ahead of the rain rule wins by runs.
+        return
+    elif "wickets" in margin:
+        fits = (
+            winner == second.batting_team
+            and second.total > to_beat
+            and _ALL_OUT - second.wickets == margin["wickets"]
+        )
+    elif "runs" in margin:
+        fits = False
+    else:
+        return
+    if not fits:
+        yield _says(draft, (first, second))
+
+
+def _unlimited_result(draft: MatchDraft, main: Sequence[InningsDraft]) -> Iterator[str]:
+    winner = draft.outcome.get("winner")
+    margin = draft.outcome.get("by", {})
+    if winner is None or not margin or not main:
+        return
+    sides = {innings.batting_team for innings in main}
+    ahead = sum(
+        innings.total if innings.batting_team == winner else -innings.total for innings in main
+    )
+    if "wickets" in margin:
+        last = main[-1]
+        fits = (
+            last.batting_team == winner
+            and ahead > 0
+            and _ALL_OUT - last.wickets == margin["wickets"]
+        )
+    else:
+        fits = winner in sides and ahead == margin.get("runs", ahead)
+    if not fits:
+        yield _says(draft, main)
+
+
+def _eliminator(draft: MatchDraft) -> Iterator[str]:
+    name = draft.outcome.get("eliminator")
+    supers = [innings for innings in draft.innings if innings.super_over]
+    if name is None or len(supers) < 2:
+        return
+    one, other = supers[-2:]
+    # Level super overs were decided by boundaries for some years.
+    if one.total != other.total:
+        ahead = one if one.total > other.total else other
+        if ahead.batting_team != name:
+            yield (
+                f"{name} won the super over as the file says, and the balls say "
+                f"{one.batting_team} {one.total}, {other.batting_team} {other.total}"
+            )
+
+
+def _says(draft: MatchDraft, innings: Sequence[InningsDraft]) -> str:
+    outcome = draft.outcome
+    if "winner" in outcome:
+        margin = " and ".join(_amount(key, value) for key, value in outcome.get("by", {}).items())
+        stated = f"{outcome['winner']} won by {margin}"
+    else:
+        stated = str(outcome.get("result"))
+    scores = ", ".join(f"{one.batting_team} {one.total}/{one.wickets}" for one in innings)
+    caution = "" if draft.penalties_known else "; penalty runs may be missing from this format"
+    return (
+        f"the stated result ({stated}) does not follow from the balls ({scores}); "
+        f"both are told as the file has them{caution}"
+    )
+
+
+def _amount(key: str, value: int) -> str:
+    if key == "innings":
+        return "an innings" if value == 1 else f"{value} innings"
+    return f"{value} {key.removesuffix('s') if value == 1 else key}"

@@ -13,47 +13,29 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from attnlens.cricket.match import Match, Wicket
+from attnlens.cricket.match.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.deliveries import (
-    EXTRA_KINDS,
-    LAST_OVER,
-    MOST_DELIVERIES,
-    MOST_INNINGS,
-    MOST_RUNS,
-    InningsDraft,
-    People,
-)
+from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, InningsDraft, People
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.json_info import (
-    dates_of,
-    event_of,
-    outcome_of,
-    players_of,
-    registry_of,
-    season_of,
-    teams_of,
-    toss_of,
-)
-from attnlens.cricket.readers.json_notes import (
+    draft_of,
     innings_notes,
     miscounted_overs,
     replacement_notes,
 )
-from attnlens.cricket.readers.json_position import line_of
 from attnlens.cricket.readers.json_values import (
     Path,
     Wrong,
+    line_of,
     list_at,
     mapping_at,
     number_at,
     place_in_words,
-    positive_at,
     text_at,
 )
 from attnlens.cricket.readers.tables import Part, Refused
-from attnlens.cricket.readers.text import decoded, shown
-from attnlens.errors import MatchFileError
+from attnlens.cricket.readers.text import EXTRA_KINDS, LAST_OVER, MOST_RUNS, decoded, shown
+from attnlens.files import Json
 
 NEWEST_MINOR_KNOWN = 2
 
@@ -97,62 +79,48 @@ def matches(
         MatchFileError: it is damaged, of another kind, or of version 2 and up.
     """
     text = decoded(file.data, file.display)
-    if file.wanted is not None and file.wanted != file.stem:
-        raise MatchFileError(
-            f"has no match {shown(file.wanted)}", path=file.display, remedy=f"it has {file.stem}"
-        )
+    file.check_wanted(file.stem)
     document = _parsed(text, file)
     try:
         yield _match(document, text, file)
     except RecursionError:
-        raise MatchFileError("nested far deeper than a match", path=file.display) from None
+        raise file.wrong("nested far deeper than a match") from None
     except Wrong as wrong:
-        raise MatchFileError(
-            f"{place_in_words(document, wrong.path, _NOUNS)}{wrong.problem}",
-            path=file.display,
-            line=line_of(text, wrong.path) if wrong.path else None,
-        ) from None
+        place = place_in_words(document, wrong.path, _NOUNS)
+        line = line_of(text, wrong.path) if wrong.path else None
+        raise file.wrong(f"{place}{wrong.problem}", line=line) from None
 
 
-def _parsed(text: str, file: MatchFile) -> dict[str, Any]:
+def _parsed(text: str, file: MatchFile) -> Json:
+    """The document, as far as it is an object that could be a match."""
     if len(text) > _SMALL and sum(map(text.count, "{[,")) > len(text) // _FEWEST_BYTES_PER_VALUE:
         # Nothing but empty values would unpack to many times its size in memory.
-        raise MatchFileError("is little but brackets and commas, not a match", path=file.display)
+        raise file.wrong("is little but brackets and commas, not a match")
     try:
         document = json.loads(text, parse_float=str, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        ended = error.pos >= len(text.rstrip())
-        problem = "the JSON ends too early" if ended else f"this is not valid JSON: {error.msg}"
-        raise MatchFileError(
-            problem,
-            path=file.display,
-            line=error.lineno,
-            remedy="the file may be cut short; get it again" if ended else "get the file again",
-        ) from None
+        if error.pos >= len(text.rstrip()):
+            cut = "the file may be cut short; get it again"
+            raise file.wrong("the JSON ends too early", cut, line=error.lineno) from None
+        problem = f"this is not valid JSON: {error.msg}"
+        raise file.wrong(problem, "get the file again", line=error.lineno) from None
     except ValueError as error:
-        raise MatchFileError(f"this is not valid JSON: {error}", path=file.display) from None
+        raise file.wrong(f"this is not valid JSON: {error}") from None
     except RecursionError:
-        raise MatchFileError("nested far deeper than a match", path=file.display) from None
+        raise file.wrong("nested far deeper than a match") from None
     if not isinstance(document, dict):
-        raise MatchFileError(
-            "a JSON list, not a Cricsheet match",
-            path=file.display,
-            remedy="give one match per file",
-        )
+        raise file.wrong("a JSON list, not a Cricsheet match", "give one match per file")
     if not any(key in document for key in _KEYS_OF_A_MATCH):
         keys = ", ".join(shown(key) for key in list(document)[:5]) or "no keys"
-        raise MatchFileError(
+        raise file.wrong(
             f"JSON, but not a cricket match: it has {keys} where a Cricsheet match has "
-            "meta, info and innings",
-            path=file.display,
+            "meta, info and innings"
         )
     if "\\" in text:
         try:
             json.dumps(document, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise MatchFileError(
-                "a \\u escape in it is half a character", path=file.display
-            ) from None
+            raise file.wrong("a \\u escape in it is half a character") from None
     return document
 
 
@@ -160,48 +128,22 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _match(document: dict[str, Any], text: str, file: MatchFile) -> Match:
+def _match(document: Json, text: str, file: MatchFile) -> Match:
     notes = _version_notes(document)
     info = mapping_at(document, "info", ())
-    registry = registry_of(info, notes)
-    people = People(registry)
-    draft = MatchDraft(
-        match_id=file.stem,
-        source=file.display,
-        match_type=text_at(info, "match_type", ("info",)),
-        gender=text_at(info, "gender", ("info",)),
-        dates=dates_of(info),
-        season=season_of(info),
-        event=event_of(info),
-        venue=text_at(info, "venue", ("info",)),
-        city=text_at(info, "city", ("info",)),
-        teams=teams_of(info),
-        toss=toss_of(info),
-        outcome=outcome_of(info),
-        overs=positive_at(info, "overs", ("info",)),
-        balls_per_over=positive_at(info, "balls_per_over", ("info",)),
-        notes=notes,
-        players=players_of(info),
-    )
-    for missing in ("match_type", "dates", "teams"):
-        if not getattr(draft, missing):
-            notes.append(f"info.{missing} is missing")
+    draft = draft_of(info, file.stem, file.display, notes)
     if "innings" not in document:
         raise Wrong("innings are missing; this may be only part of a match", ())
     every_innings = list_at(document, "innings", ())
     if len(every_innings) > MOST_INNINGS:
         raise Wrong(f"are {len(every_innings)}; no match has so many", ("innings",))
     for position, innings in enumerate(every_innings):
-        draft.innings.append(
-            _innings(innings, position, draft.teams, people, draft.balls_per_over or 6, notes)
-        )
-    _refuse_duplicate_keys(text, document)
-    if people.unregistered:
-        notes.append(f"no registry id for {', '.join(people.unregistered[:5])}: known by name")
+        draft.innings.append(_innings(innings, position, draft))
+    _refuse_duplicate_keys(text, sum(len(innings.deliveries) for innings in draft.innings))
     return draft.finished()
 
 
-def _version_notes(document: dict[str, Any]) -> list[str]:
+def _version_notes(document: Json) -> list[str]:
     meta = mapping_at(document, "meta", ())
     version = text_at(meta, "data_version", ("meta",))
     if version is None:
@@ -218,17 +160,11 @@ def _version_notes(document: dict[str, Any]) -> list[str]:
     return []
 
 
-def _innings(
-    innings: Any,
-    position: int,
-    teams: tuple[str, ...],
-    people: People,
-    balls_per_over: int,
-    notes: list[str],
-) -> InningsDraft:
+def _innings(innings: Any, position: int, match: MatchDraft) -> InningsDraft:
     path: Path = ("innings", position)
     if not isinstance(innings, dict):
         raise Wrong(f"is {shown(innings)}, not an object", path)
+    teams = match.teams
     team = text_at(innings, "team", path)
     if team is None or (teams and team not in teams):
         known = ", ".join(teams) or "none named"
@@ -243,17 +179,17 @@ def _innings(
         penalty_after=number_at(penalties, "post", (*path, "penalty_runs")) or 0,
         super_over=innings.get("super_over") is True,
         target=number_at(target, "runs", (*path, "target")),
-        target_balls=_target_balls(target, balls_per_over, (*path, "target", "overs")),
+        target_balls=_target_balls(target, match.balls_per_over or 6, (*path, "target", "overs")),
         declared=innings.get("declared") is True,
         miscounted=miscounted_overs(innings, path),
     )
-    notes.extend(innings_notes(innings, draft.number, path))
+    match.notes.extend(innings_notes(innings, draft.number, path))
     for over_position, over in enumerate(list_at(innings, "overs", path)):
-        _add_over(draft, over, people, notes, (*path, "overs", over_position))
+        _add_over(draft, over, match, (*path, "overs", over_position))
     return draft
 
 
-def _target_balls(target: dict[str, Any], balls_per_over: int, path: Path) -> int | None:
+def _target_balls(target: Json, balls_per_over: int, path: Path) -> int | None:
     """Balls for ``target.overs``, which is overs and balls: 8.1 is 49 balls, not 48.6."""
     overs = target.get("overs")
     if overs is None:
@@ -266,7 +202,7 @@ def _target_balls(target: dict[str, Any], balls_per_over: int, path: Path) -> in
     return int(match[1]) * balls_per_over + int(match[2] or 0)
 
 
-def _add_over(draft: InningsDraft, over: Any, people: People, notes: list[str], path: Path) -> None:
+def _add_over(draft: InningsDraft, over: Any, match: MatchDraft, path: Path) -> None:
     if not isinstance(over, dict):
         raise Wrong(f"is {shown(over)}, not an object", path)
     number = over.get("over")
@@ -275,6 +211,7 @@ def _add_over(draft: InningsDraft, over: Any, people: People, notes: list[str], 
     deliveries = list_at(over, "deliveries", path)
     if len(draft.deliveries) + len(deliveries) > MOST_DELIVERIES:
         raise Wrong(f"make the innings longer than {MOST_DELIVERIES}", (*path, "deliveries"))
+    people = match.people
     # Most of the reading time is spent in this loop, so it tries first and asks
     # what was wrong only when something was.
     for position, delivery in enumerate(deliveries):
@@ -322,7 +259,9 @@ def _add_over(draft: InningsDraft, over: Any, people: People, notes: list[str], 
             all_run,
         )
         if replacements is not None:
-            notes.extend(replacement_notes(replacements, draft.number, draft.deliveries[-1].label))
+            match.notes.extend(
+                replacement_notes(replacements, draft.number, draft.deliveries[-1].label)
+            )
 
 
 def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:
@@ -332,7 +271,7 @@ def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:
     return sum(extras.values()) == total
 
 
-def _wickets(wickets: Sequence[dict[str, Any]], people: People) -> tuple[Wicket, ...]:
+def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
     if not isinstance(wickets, list):
         raise TypeError
     fallen = []
@@ -390,21 +329,16 @@ def _diagnose(delivery: Any, path: Path) -> NoReturn:
     raise Wrong("are not a list of kind, player_out and fielders", (*path, "wickets"))
 
 
-def _refuse_duplicate_keys(text: str, document: dict[str, Any]) -> None:
+def _refuse_duplicate_keys(text: str, deliveries: int) -> None:
     """Of a key given twice the parser keeps the last and says nothing.
 
     Looking for that costs more than parsing, so it is done only where the key
     that every delivery's runs have once comes too often.
     """
-    deliveries = sum(
-        len(over.get("deliveries", ()))
-        for innings in document["innings"]
-        for over in innings.get("overs", ())
-    )
     if text.count('"total"') <= deliveries:
         return
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> Json:
         items = dict(pairs)
         if len(items) < len(pairs):
             keys = [key for key, _ in pairs]

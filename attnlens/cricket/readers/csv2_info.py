@@ -8,14 +8,12 @@ import datetime
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from attnlens.cricket.match import Facts
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Facts
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import InningsDraft
-from attnlens.cricket.readers.spreadsheet import date_from
-from attnlens.cricket.readers.text import decoded, lines, shown
-from attnlens.errors import MatchFileError
+from attnlens.cricket.readers.text import date_from, decoded, lines, shown
 
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
@@ -109,40 +107,28 @@ class Csv2Info:
         draft.players = self._players
 
     def _event(self) -> Facts:
-        event: dict[str, Any] = {}
+        number = self._single.get("match_number", "")
+        is_number = number.isascii() and number.isdigit() and len(number) < 7
         # Files from before 1.6 say competition.
         name = self._single.get("event", self._single.get("competition"))
-        if name is not None:
-            event["name"] = name
-        number = self._single.get("match_number")
-        if number is not None:
-            is_number = number.isascii() and number.isdigit() and len(number) < 7
-            event["match_number"] = int(number) if is_number else number
-        return Facts(event)
+        return Facts.known(name=name, match_number=int(number) if is_number else number or None)
 
     def _toss(self) -> Facts:
-        toss: dict[str, Any] = {
-            key: self._single[f"toss_{key}"]
-            for key in ("winner", "decision")
-            if f"toss_{key}" in self._single
-        }
-        if self._single.get("toss_uncontested", "").lower() in ("true", "yes", "1"):
-            toss["uncontested"] = True
-        return Facts(toss)
+        uncontested = self._single.get("toss_uncontested", "").lower() in ("true", "yes", "1")
+        return Facts.known(
+            winner=self._single.get("toss_winner"),
+            decision=self._single.get("toss_decision"),
+            uncontested=uncontested or None,
+        )
 
     def _outcome(self) -> Facts:
-        outcome: dict[str, Any] = {}
-        for key, name in OUTCOME_KEYS:
-            if key in self._single:
-                outcome[name] = self._single[key]
+        said = {name: self._single.get(key) for key, name in OUTCOME_KEYS}
         margin = {
             key: self._numbers[f"winner_{key}"]
             for key in ("innings", "runs", "wickets")
             if f"winner_{key}" in self._numbers
         }
-        if margin:
-            outcome["by"] = margin
-        return Facts(outcome)
+        return Facts.known(**said, by=margin or None)
 
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
         """Tell each innings its target, and whether it was declared or a super over."""
@@ -175,6 +161,10 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> Csv2I
     Raises:
         MatchFileError: with the line that is wrong.
     """
+
+    def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
+        return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
+
     info = Csv2Info(display)
     reader = csv.reader(lines(decoded(data, display)), strict=True)
     try:
@@ -188,23 +178,13 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> Csv2I
                     info.version = tuple(int(part) for part in numbers)
             elif kind == "info":
                 if len(row) < 3:
-                    raise MatchFileError(
-                        "an info row has a key and a value",
-                        path=display,
-                        line=reader.line_num,
-                        remedy="the file may be cut short; get it again",
-                    )
+                    remedy = "the file may be cut short; get it again"
+                    raise wrong("an info row has a key and a value", remedy)
                 info.add(row[1].strip(), row[2:], reader.line_num)
             elif other is not None:
                 other(row, reader.line_num)
             else:
-                raise MatchFileError(
-                    f"the row begins with {shown(kind)}, not version or info",
-                    path=display,
-                    line=reader.line_num,
-                )
+                raise wrong(f"the row begins with {shown(kind)}, not version or info")
     except csv.Error as error:
-        raise MatchFileError(
-            f"this line is not CSV: {error}", path=display, line=reader.line_num
-        ) from None
+        raise wrong(f"this line is not CSV: {error}") from None
     return info

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
-from attnlens.cricket.match import Delivery, Facts, Innings, Player, Wicket
-from attnlens.cricket.outcomes import classify
-from attnlens.cricket.readers.spreadsheet import restored_label
-
-EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
-
-LAST_OVER = 999
-"""The highest over label accepted; the longest innings on record ended in its 336th over."""
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Player, Wicket
+from attnlens.cricket.match.outcomes import classify
+from attnlens.cricket.readers.text import MOST_RUNS, WrongHere
 
 MOST_DELIVERIES = 4000
 """The most deliveries accepted in an innings; the longest on record had some 2,100."""
@@ -20,43 +15,12 @@ MOST_DELIVERIES = 4000
 MOST_INNINGS = 20
 """The most innings accepted in a match; eight, super overs included, have been seen."""
 
-LONGEST_BALL = 3
-"""Digits of a ball's number in its over: more are a decimal fraction, or damage."""
-
-MOST_RUNS = 99
-"""The most runs accepted on one delivery, by the bat or in extras."""
-
 NO_EXTRAS = Facts()
 _ODDITIES_KEPT = 50
 _OFF_THE_BAT = tuple(
     classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
     for runs in range(MOST_RUNS + 1)
 )
-
-# A frozen dataclass sets each field through object.__setattr__, which takes half
-# the time of reading a match. These are the slots that it would set.
-_new = object.__new__
-(
-    _set_index,
-    _set_over,
-    _set_label,
-    _set_actual_delivery,
-    _set_is_legal,
-    _set_batter,
-    _set_non_striker,
-    _set_bowler,
-    _set_runs_batter,
-    _set_runs_extras,
-    _set_runs_total,
-    _set_extras,
-    _set_wickets,
-    _set_outcome,
-    _set_score_before,
-    _set_wickets_before,
-    _set_legal_balls_before,
-    _set_non_boundary,
-) = (getattr(Delivery, field.name).__set__ for field in fields(Delivery))
-
 
 UNKNOWN_PLAYER = Player("not known")
 """Stands where a format does not say who it was and the rules cannot tell."""
@@ -83,6 +47,12 @@ class People(dict[str, Player]):
         player = self[name] = Player(name, identity)
         return player
 
+    def notes(self) -> list[str]:
+        """Who has no registry id, where others have."""
+        if not self.unregistered:
+            return []
+        return [f"no registry id for {', '.join(self.unregistered[:5])}: known by name"]
+
 
 @dataclass
 class InningsDraft:
@@ -97,6 +67,8 @@ class InningsDraft:
         miscounted: overs in which the file says that the umpires miscounted.
         over_lengths: over and legal balls of every over but the last.
         restored: labels that had lost a last zero and were put right.
+        wickets: those that count.
+        legal_in_over: legal balls of the over that was bowled last.
     """
 
     number: int
@@ -110,19 +82,19 @@ class InningsDraft:
     declared: bool | None = None
     labels_count_legal: bool = False
     miscounted: frozenset[int] = frozenset()
-    deliveries: list[Delivery] = field(default_factory=list)
-    oddities: list[str] = field(default_factory=list)
-    over_lengths: list[tuple[int, int]] = field(default_factory=list)
-    restored: list[str] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list, init=False)
+    oddities: list[str] = field(default_factory=list, init=False)
+    over_lengths: list[tuple[int, int]] = field(default_factory=list, init=False)
+    restored: list[str] = field(default_factory=list, init=False)
+    wickets: int = field(default=0, init=False)
+    legal_balls: int = field(default=0, init=False)
+    legal_in_over: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._score = self.penalty_before
-        self._wickets = 0
-        self._legal_balls = 0
         self._over = -1
         self._seen_overs: set[int] = set()
         self._in_over = 0
-        self._legal_in_over = 0
 
     def add(
         self,
@@ -150,25 +122,15 @@ class InningsDraft:
         if over != self._over:
             self._start_over(over)
         self._in_over = in_over = self._in_over + 1
-        legal_number = self._legal_in_over + 1
-        label_by_rule = f"{over}.{in_over}"
-        actual_by_rule = label_by_rule if legal_number == in_over else f"{over}.{legal_number}"
-        if label is None:
-            label = label_by_rule
-        elif self.labels_count_legal:
-            if label != actual_by_rule:
-                self._odd(f"ball {actual_by_rule} by count is labelled {label}")
-        elif label != label_by_rule and restored_label(label, over, in_over) == label_by_rule:
-            self.restored.append(label_by_rule)
-            label = label_by_rule
-        elif label != label_by_rule:
-            self._odd(f"ball {label_by_rule} by position is labelled {label}")
+        legal_number = self.legal_in_over + 1
+        by_rule = f"{over}.{in_over}"
+        actual = by_rule if legal_number == in_over else f"{over}.{legal_number}"
+        label = by_rule if label is None else self._checked(label, by_rule, actual)
         if actual_delivery is None:
-            actual_delivery = actual_by_rule
-        elif actual_delivery != actual_by_rule:
-            self._odd(
-                f"ball {label} has actual_delivery {actual_delivery}, by rule {actual_by_rule}"
-            )
+            actual_delivery = actual
+        elif actual_delivery != actual:
+            self._odd(f"ball {label} has actual_delivery {actual_delivery}, by rule {actual}")
+        kinds, legal, fallen = NO_EXTRAS, True, 0
         if extras or wickets:
             occurred = {kind: runs for kind, runs in (extras or NO_EXTRAS).items() if runs}
             kinds = Facts(occurred)
@@ -183,36 +145,47 @@ class InningsDraft:
                 counted_wicket=fallen > 0,
             )
         else:
-            kinds = NO_EXTRAS
-            legal = True
-            fallen = 0
             outcome = _OFF_THE_BAT[runs_batter]
         runs = runs_batter + runs_extras
-        delivery: Delivery = _new(Delivery)
-        _set_index(delivery, len(self.deliveries) + 1)
-        _set_over(delivery, over)
-        _set_label(delivery, label)
-        _set_actual_delivery(delivery, actual_delivery)
-        _set_is_legal(delivery, legal)
-        _set_batter(delivery, batter)
-        _set_non_striker(delivery, non_striker)
-        _set_bowler(delivery, bowler)
-        _set_runs_batter(delivery, runs_batter)
-        _set_runs_extras(delivery, runs_extras)
-        _set_runs_total(delivery, runs)
-        _set_extras(delivery, kinds)
-        _set_wickets(delivery, wickets)
-        _set_outcome(delivery, outcome)
-        _set_score_before(delivery, self._score)
-        _set_wickets_before(delivery, self._wickets)
-        _set_legal_balls_before(delivery, self._legal_balls)
-        _set_non_boundary(delivery, non_boundary)
+        # By position, since most of the reading time is spent here.
+        delivery = Delivery(
+            len(self.deliveries) + 1,
+            over,
+            label,
+            actual_delivery,
+            legal,
+            batter,
+            non_striker,
+            bowler,
+            runs_batter,
+            runs_extras,
+            runs,
+            kinds,
+            wickets,
+            outcome,
+            self._score,
+            self.wickets,
+            self.legal_balls,
+            non_boundary,
+        )
         self.deliveries.append(delivery)
         self._score += runs
-        self._wickets += fallen
+        self.wickets += fallen
         if legal:
-            self._legal_balls += 1
-            self._legal_in_over += 1
+            self.legal_balls += 1
+            self.legal_in_over += 1
+
+    def _checked(self, label: str, by_rule: str, actual: str) -> str:
+        """The file's label, put right where a spreadsheet made 0.1 of 0.10."""
+        if self.labels_count_legal:
+            if label != actual:
+                self._odd(f"ball {actual} by count is labelled {label}")
+        elif label != by_rule:
+            if label == by_rule.rstrip("0"):
+                self.restored.append(by_rule)
+                return by_rule
+            self._odd(f"ball {by_rule} by position is labelled {label}")
+        return label
 
     def _start_over(self, over: int) -> None:
         if over in self._seen_overs:
@@ -221,14 +194,21 @@ class InningsDraft:
             self._odd(f"over {over} comes after over {self._over}")
         self._seen_overs.add(over)
         if self._in_over:
-            self.over_lengths.append((self._over, self._legal_in_over))
+            self.over_lengths.append((self._over, self.legal_in_over))
         self._over = over
         self._in_over = 0
-        self._legal_in_over = 0
+        self.legal_in_over = 0
 
     def _odd(self, text: str) -> None:
         if len(self.oddities) < _ODDITIES_KEPT:
             self.oddities.append(text)
+
+    def check_teams(self, batting: str, bowling: str, wrong: WrongHere) -> None:
+        """Raise ``wrong`` where a row of this innings has other teams."""
+        if (self.batting_team, self.bowling_team) != (batting, bowling):
+            raise wrong(
+                f"{batting} bats against {bowling} inside the innings of {self.batting_team}"
+            )
 
     @property
     def total(self) -> int:
@@ -244,20 +224,6 @@ class InningsDraft:
     def last_over(self) -> int:
         """The highest over label, or -1 without deliveries."""
         return max(self._seen_overs, default=-1)
-
-    @property
-    def legal_balls(self) -> int:
-        return self._legal_balls
-
-    @property
-    def wickets(self) -> int:
-        """Wickets that count."""
-        return self._wickets
-
-    @property
-    def legal_in_last_over(self) -> int:
-        """Legal balls of the over that was bowled last."""
-        return self._legal_in_over
 
     def finished(self, balls_per_over: int) -> Innings:
         """The innings as a frozen value."""

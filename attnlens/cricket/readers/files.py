@@ -12,10 +12,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
-from attnlens.cricket.readers.archives import MAX_DEPTH, MEMBER_SEPARATOR, ZIP_MAGIC, Shelf
-from attnlens.errors import MatchFileError
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.readers.archives import (
+    MAX_DEPTH,
+    MEMBER_SEPARATOR,
+    ZIP_MAGIC,
+    Shelf,
+    unreadable,
+)
+from attnlens.cricket.readers.text import shown
 
 MAX_BYTES = 64 * 2**20
 """The largest file held in memory. A five-day match is about 3 MB of JSON."""
@@ -62,6 +69,11 @@ class MatchFile:
         """The name without its suffix."""
         return PurePosixPath(self.name).stem or self.name
 
+    @property
+    def expected(self) -> bool:
+        """Whether its suffix promises a match, so that it is an error if it is none."""
+        return _is_expected(self.name)
+
     @cached_property
     def data(self) -> bytes:
         """Every byte.
@@ -78,6 +90,21 @@ class MatchFile:
             return self.data[:HEAD_BYTES]
         with self.open() as stream:
             return stream.read(HEAD_BYTES)
+
+    def wrong(
+        self, problem: str, remedy: str | None = None, line: int | None = None
+    ) -> MatchFileError:
+        """An error about this file."""
+        return MatchFileError(problem, path=self.display, line=line, remedy=remedy)
+
+    def check_wanted(self, match_id: str) -> None:
+        """Whether the one match in it is the one that was asked for.
+
+        Raises:
+            MatchFileError: it is another.
+        """
+        if self.wanted not in (None, match_id):
+            raise self.wrong(f"has no match {shown(self.wanted)}", f"it has {match_id}")
 
     def forget(self) -> None:
         """Let go of the bytes held; they are read again where they are asked for again."""
@@ -102,29 +129,11 @@ class MatchFile:
             stream.seek(0)
             return stream
 
-        return MatchFile(
-            name=self.name,
-            display=self.display,
-            size=self.size,
-            open=open_copy,
-            seekable=True,
-            sibling=self.sibling,
-            siblings=self.siblings,
-            wanted=self.wanted,
-        )
+        return replace(self, open=open_copy, seekable=True)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A file in a folder or zip that may be a match; ``open`` reads it.
-
-    ``expected`` says that its suffix promises a match, so that a file which is
-    none is an error and not a bystander.
-    """
-
-    display: str
-    expected: bool
-    open: Callable[[], MatchFile]
+FileOrError = MatchFile | MatchFileError
+"""A file of a folder or zip, or why it cannot be opened."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,7 @@ def is_zip(path: Path) -> bool:
         with path.open("rb", buffering=0) as stream:
             return stream.read(4) in ZIP_MAGIC
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def is_collection(source: Source) -> bool:
@@ -219,7 +228,7 @@ def whole_lines(file: MatchFile) -> MatchFile:
     return replace(file, size=len(data), open=lambda: io.BytesIO(data), seekable=True)
 
 
-def candidates(source: Source, shelf: Shelf) -> Iterator[Candidate]:
+def files_in(source: Source, shelf: Shelf) -> Iterator[FileOrError]:
     """Files of a folder (and the folders and zips in it) or zip, by name.
 
     Files that are known not to be a match (README, ``_info.csv``, the all-in-one
@@ -244,11 +253,7 @@ def _about(path: Path) -> os.stat_result:
     except FileNotFoundError:
         raise MatchFileError("no such file", path=path, remedy="check the path") from None
     except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path | str, error: OSError) -> MatchFileError:
-    return MatchFileError(f"cannot be read: {error.strerror or error}", path=path)
+        raise unreadable(path, error) from None
 
 
 def _all_of(open_: Callable[[], BinaryIO], size: int, display: str) -> bytes:
@@ -258,10 +263,16 @@ def _all_of(open_: Callable[[], BinaryIO], size: int, display: str) -> bytes:
         with open_() as stream:
             data = stream.read(min(size, MAX_BYTES) + 1)
     except OSError as error:
-        raise _unreadable(display, error) from None
+        raise unreadable(display, error) from None
     if len(data) > MAX_BYTES:
         raise _too_large(display)
     return data
+
+
+def _size_within(size: int, path: Path | str) -> int:
+    if size > MAX_TABLE_BYTES:
+        raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=path)
+    return size
 
 
 def _too_large(path: Path | str) -> MatchFileError:
@@ -283,13 +294,10 @@ def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
     # A pipe or a device would be waited for, perhaps for ever.
     if not stat.S_ISREG(about.st_mode):
         raise MatchFileError("not a regular file", path=path)
-    size = about.st_size
-    if size > MAX_TABLE_BYTES:
-        raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=path)
     return MatchFile(
         name=path.name,
         display=str(path),
-        size=size,
+        size=_size_within(about.st_size, path),
         open=partial(_stream, path),
         seekable=True,
         sibling=partial(_sibling_path, path),
@@ -302,7 +310,7 @@ def _stream(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _sibling_path(path: Path, name: str) -> tuple[str, bytes] | None:
@@ -314,7 +322,7 @@ def _siblings_path(path: Path) -> list[str]:
     try:
         return sorted(entry.name for entry in path.parent.iterdir() if entry.name != path.name)
     except OSError as error:
-        raise _unreadable(path.parent, error) from None
+        raise unreadable(path.parent, error) from None
 
 
 def _skipped_name(name: str) -> bool:
@@ -334,11 +342,11 @@ def _without_doubles(names: Sequence[str]) -> list[str]:
     return singles if any(_is_expected(name) for name in singles) else kept
 
 
-def _in_folder(folder: Path, shelf: Shelf) -> Iterator[Candidate]:
+def _in_folder(folder: Path, shelf: Shelf) -> Iterator[FileOrError]:
     try:
         entries = {entry.name: entry for entry in folder.iterdir()}
     except OSError as error:
-        raise _unreadable(folder, error) from None
+        raise unreadable(folder, error) from None
     for name in sorted(_without_doubles(list(entries))):
         entry = entries[name]
         if entry.is_dir():
@@ -349,18 +357,14 @@ def _in_folder(folder: Path, shelf: Shelf) -> Iterator[Candidate]:
             if entry.suffix.lower() == ".zip":
                 yield from _in_zip(entry, (), shelf)
             else:
-                yield Candidate(
-                    display=str(entry),
-                    expected=_is_expected(name),
-                    open=partial(_open_path, entry),
-                )
+                yield _or_error(partial(_open_path, entry))
 
 
-def _in_zip(path: Path, inner: tuple[str, ...], shelf: Shelf) -> Iterator[Candidate]:
+def _in_zip(path: Path, inner: tuple[str, ...], shelf: Shelf) -> Iterator[FileOrError]:
     try:
         archive = shelf.archive(path, inner, MAX_BYTES)
     except MatchFileError as error:
-        yield Candidate(str(error.path), expected=True, open=partial(_raise, error))
+        yield error
         return
     by_folder: dict[PurePosixPath, list[str]] = {}
     for member in archive.names:
@@ -369,15 +373,14 @@ def _in_zip(path: Path, inner: tuple[str, ...], shelf: Shelf) -> Iterator[Candid
         if member.lower().endswith(".zip") and len(inner) < MAX_DEPTH:
             yield from _in_zip(path, (*inner, member), shelf)
         elif PurePosixPath(member).name:
-            yield Candidate(
-                display=archive.name_of(member),
-                expected=_is_expected(member),
-                open=partial(_member_file, path, (*inner, member), shelf, None),
-            )
+            yield _or_error(partial(_member_file, path, (*inner, member), shelf, None))
 
 
-def _raise(error: MatchFileError) -> NoReturn:
-    raise error
+def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
+    try:
+        return open_()
+    except MatchFileError as error:
+        return error
 
 
 def _member_file(path: Path, inner: tuple[str, ...], shelf: Shelf, wanted: str | None) -> MatchFile:
@@ -385,21 +388,18 @@ def _member_file(path: Path, inner: tuple[str, ...], shelf: Shelf, wanted: str |
     # The shelf may close a zip in between, so it is asked for it each time.
     archive = partial(shelf.archive, path, zips, MAX_BYTES)
     display = archive().name_of(member)
-    size = archive().entry(member).file_size
-    if size > MAX_TABLE_BYTES:
-        raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=display)
 
     def sibling(name: str) -> tuple[str, bytes] | None:
         beside = str(PurePosixPath(member).with_name(name))
         if beside not in archive():
             return None
-        where = archive().name_of(beside)
-        return where, _all_of(lambda: archive().open(beside), archive().size(beside), where)
+        size, where = archive().entry(beside).file_size, archive().name_of(beside)
+        return where, _all_of(lambda: archive().open(beside), size, where)
 
     return MatchFile(
         name=PurePosixPath(member).name,
         display=display,
-        size=size,
+        size=_size_within(archive().entry(member).file_size, display),
         open=lambda: archive().open(member),
         seekable=False,
         sibling=sibling,

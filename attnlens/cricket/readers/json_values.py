@@ -1,13 +1,25 @@
-"""Values of a parsed JSON document, each checked for its type where it is taken."""
+"""Values of a parsed JSON document, each checked for its type where it is taken, and the place
+of one that is wrong: in words, and the line of the text.
+
+Parsing with positions costs several times plain parsing, so matches are parsed plainly, and
+the text is walked a second time only for the error message.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnlens.cricket.readers.text import shown
+from attnlens.files import Json
 
 Path = tuple[str | int, ...]
+"""Keys and positions from the root of a document."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder(parse_float=str)
 
 
 class Wrong(Exception):
@@ -19,7 +31,7 @@ class Wrong(Exception):
         self.path = path
 
 
-def mapping_at(parent: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+def mapping_at(parent: Json, key: str, path: Path) -> Json:
     """The object at a key, empty where there is none."""
     value = parent.get(key, {})
     if not isinstance(value, dict):
@@ -27,7 +39,7 @@ def mapping_at(parent: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
     return value
 
 
-def list_at(parent: dict[str, Any], key: str, path: Path) -> list[Any]:
+def list_at(parent: Json, key: str, path: Path) -> list[Any]:
     """The list at a key, empty where there is none."""
     value = parent.get(key, [])
     if not isinstance(value, list):
@@ -35,7 +47,7 @@ def list_at(parent: dict[str, Any], key: str, path: Path) -> list[Any]:
     return value
 
 
-def text_at(parent: dict[str, Any], key: str, path: Path) -> str | None:
+def text_at(parent: Json, key: str, path: Path) -> str | None:
     """The text at a key; ``None`` where there is none or it is empty."""
     value = parent.get(key)
     if value is not None and not isinstance(value, str):
@@ -43,13 +55,12 @@ def text_at(parent: dict[str, Any], key: str, path: Path) -> str | None:
     return value or None
 
 
-def texts_at(parent: dict[str, Any], keys: Sequence[str], path: Path) -> dict[str, Any]:
-    """The texts at those of the keys that have one."""
-    values = {key: text_at(parent, key, path) for key in keys}
-    return {key: value for key, value in values.items() if value is not None}
+def texts_at(parent: Json, keys: Sequence[str], path: Path) -> dict[str, str | None]:
+    """The texts at the keys, as `text_at` has them."""
+    return {key: text_at(parent, key, path) for key in keys}
 
 
-def number_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
+def number_at(parent: Json, key: str, path: Path) -> int | None:
     """The whole number from 0 at a key, ``None`` where there is none."""
     value = parent.get(key)
     if value is not None and (type(value) is not int or not 0 <= value < 10**6):
@@ -57,7 +68,7 @@ def number_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
     return value
 
 
-def positive_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
+def positive_at(parent: Json, key: str, path: Path) -> int | None:
     """The whole number from 1 at a key, ``None`` where there is none."""
     value = number_at(parent, key, path)
     if value == 0:
@@ -65,7 +76,7 @@ def positive_at(parent: dict[str, Any], key: str, path: Path) -> int | None:
     return value
 
 
-def place_in_words(document: dict[str, Any], path: Path, nouns: Mapping[str, str]) -> str:
+def place_in_words(document: Json, path: Path, nouns: Mapping[str, str]) -> str:
     """Where a path leads, in words: ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
@@ -95,3 +106,51 @@ def place_in_words(document: dict[str, Any], path: Path, nouns: Mapping[str, str
     if place and field:
         return f"{place}: {field} "
     return f"{place}: " if place else f"{field} " if field else ""
+
+
+def line_of(text: str, path: Sequence[str | int]) -> int | None:
+    """The line, from 1, where the value at ``path`` begins.
+
+    Args:
+        text: a JSON text that has been parsed without error.
+        path: keys and positions from the root, such as ``("innings", 0, "overs")``.
+            Where the path ends early, the last value found is meant.
+    """
+    position = _skip(text, 0)
+    for step in path:
+        found = _member(text, position, step)
+        if found is None:
+            break
+        position = found
+    return text.count("\n", 0, position) + 1
+
+
+def _skip(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return position if match is None else match.end()
+
+
+def _member(text: str, position: int, step: str | int) -> int | None:
+    opening = text[position : position + 1]
+    if opening not in ("{", "[") or (opening == "{") != isinstance(step, str):
+        return None
+    found = None
+    index = 0
+    position = _skip(text, position + 1)
+    while text[position : position + 1] not in ("}", "]", ""):
+        if opening == "{":
+            key, position = _DECODER.raw_decode(text, position)
+            position = _skip(text, _skip(text, position) + 1)
+        else:
+            key = index
+            index += 1
+        # Of a key given twice, the last one counts, as it does to the parser.
+        if key == step:
+            found = position
+            if opening == "[":
+                return found
+        _, position = _DECODER.raw_decode(text, position)
+        position = _skip(text, position)
+        if text[position : position + 1] == ",":
+            position = _skip(text, position + 1)
+    return found

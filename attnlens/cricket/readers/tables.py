@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import datetime
-import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby
 from operator import itemgetter
 from typing import BinaryIO, Protocol
 
-from attnlens.cricket.match import Match
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.text import decoded, shown
-from attnlens.errors import MatchFileError
 
 Refused = Callable[[MatchFileError], None]
 """Receives the error of one match of a table, so that reading goes on with the next."""
@@ -39,12 +40,40 @@ class Part:
     line: int = 0
 
 
+class Format(Protocol):
+    """A way to write matches down: how to know it and how to read it."""
+
+    def recognises(self, file: MatchFile, /) -> bool:
+        """Whether the file is written so."""
+
+    def matches(
+        self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
+    ) -> Generator[Match, None, None]:
+        """Every match of a file, or the one that a part or ``file.wanted`` names.
+
+        Args:
+            refused: receives what is wrong with one of several; without it, it is raised.
+        """
+
+    def parts(self, file: MatchFile, /) -> Iterator[Part]:
+        """The matches of a file by id and date, without reading them."""
+
+
 class MatchBuilder(Protocol):
     """A match that grows row by row."""
 
-    def add(self, row: list[str]) -> None: ...
+    def add(self, row: list[str]) -> None:
+        """Take in its next row."""
 
-    def finished(self) -> Match: ...
+    def finished(self) -> Match:
+        """The match of the rows added."""
+
+
+Begin = Callable[[str, list[str]], MatchBuilder]
+"""Makes a builder from a match's id and its first row."""
+
+Row = list[str] | MatchFileError
+"""A row, or what is wrong with it."""
 
 
 def header_of(file: MatchFile) -> list[str]:
@@ -53,37 +82,66 @@ def header_of(file: MatchFile) -> list[str]:
     return [name.strip().strip('"') for name in line.decode("utf-8", "replace").split(",")]
 
 
+class _Lines:
+    """The lines of a stream as text, with the count of bytes they took."""
+
+    def __init__(self, stream: BinaryIO, errors: str) -> None:
+        self._stream = stream
+        self._errors = errors
+        self.offset = 0
+
+    def __iter__(self) -> Iterator[str]:
+        # A line without an end would be held whole, however long it is.
+        while line := self._stream.readline(_LONGEST_LINE):
+            encoding = "utf-8" if self.offset else "utf-8-sig"
+            self.offset += len(line)
+            yield line.decode(encoding, self._errors)
+
+
 class Table:
     """A file with a header, read from the top or from where a part begins.
+
+    Args:
+        errors: what to do with bytes that are no text: ``strict`` or ``replace``.
+
+    Attributes:
+        offset, lines_before: the bytes and lines before the row read last.
 
     Raises:
         MatchFileError: it is empty, not UTF-8, or a column is missing or comes twice.
     """
 
-    def __init__(self, file: MatchFile, required: Iterable[str], part: Part | None = None) -> None:
+    def __init__(
+        self,
+        file: MatchFile,
+        required: Iterable[str],
+        part: Part | None = None,
+        errors: str = "strict",
+    ) -> None:
         self.display = file.display
         self.stem = file.stem
         self._file = file
+        self._errors = errors
         if not file.head.strip(_BLANK):
             raise MatchFileError("the file is empty", path=file.display)
-        self._lines_before = 0
         self._open(file.open())
         try:
             self._read_header(required)
             if part is not None and part.offset is not None:
                 self.close()
-                stream = file.open()
-                stream.seek(part.offset)
-                self._open(stream)
-                self._lines_before = part.line
+                self._open(file.open(), part.offset, part.line)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, stream: BinaryIO) -> None:
-        self._text = text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n")
-        # A line without an end would be held whole, however long it is.
-        self._reader = csv.reader(iter(lambda: text.readline(_LONGEST_LINE), ""), strict=True)
+    def _open(self, stream: BinaryIO, offset: int = 0, line: int = 0) -> None:
+        if offset:
+            stream.seek(offset)
+        self._stream = stream
+        self._first_line = line
+        self._lines = _Lines(stream, self._errors)
+        self._reader = csv.reader(self._lines, strict=True)
+        self.offset, self.lines_before = 0, line
 
     def _read_header(self, required: Iterable[str]) -> None:
         try:
@@ -105,7 +163,7 @@ class Table:
     @property
     def line(self) -> int:
         """The line on which the last row read ends."""
-        return self._lines_before + self._reader.line_num
+        return self._first_line + self._reader.line_num
 
     def wrong(self, problem: str, remedy: str | None = None) -> MatchFileError:
         """An error about the last row read."""
@@ -118,26 +176,29 @@ class Table:
             return error
         return MatchFileError("not UTF-8 text", path=self.display, remedy="save it as UTF-8")
 
-    def rows(self) -> Iterator[list[str] | MatchFileError]:
+    def rows(self) -> Iterator[Row]:
         """Rows as long as the header and one blank field more; or what is wrong with one.
 
         The blank field is what `picker` takes for columns that are not there.
         """
-        reader = self._reader
+        reader, lines = self._reader, self._lines
         width = len(self.header)
         while True:
+            self.offset, self.lines_before = lines.offset, self.line
             try:
-                for fields in reader:
-                    if len(fields) == width:
-                        fields.append("")
-                        yield fields
-                    elif fields:
-                        yield self._wrong_width(len(fields), width)
+                fields = next(reader)
+            except StopIteration:
                 return
             except csv.Error as error:
                 yield self.wrong(f"this line is not CSV: {error}")
+                continue
             except UnicodeDecodeError:
                 raise self._not_text() from None
+            if len(fields) == width:
+                fields.append("")
+                yield fields
+            elif fields:
+                yield self._wrong_width(len(fields), width)
 
     def _wrong_width(self, found: int, width: int) -> MatchFileError:
         if found < width:
@@ -146,6 +207,19 @@ class Table:
                 "the file may be cut short; get it again",
             )
         return self.wrong(f"this row has {found} fields, the header {width}")
+
+    def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
+        """Rows with the id of their match; a row that is wrong belongs to the match before it.
+
+        Where there is no id, the match is called as the file is.
+        """
+        position = self.position(id_column)
+        raw = match_id = None
+        for row in self.rows():
+            if not isinstance(row, MatchFileError) and row[position] != raw:
+                raw = row[position]
+                match_id = raw.strip() or self.stem
+            yield match_id, row
 
     def position(self, column: str) -> int:
         """Where a column stands in a row; that of the blank field where it is missing."""
@@ -157,124 +231,77 @@ class Table:
 
     def close(self) -> None:
         """Close the file."""
-        self._text.close()
+        self._stream.close()
 
 
 def matches_in(
     table: Table,
     id_column: str,
-    begin: Callable[[str, list[str]], MatchBuilder],
-    wanted: str | None = None,
-    at_offset: bool = False,
+    begin: Begin,
+    wanted: str | None,
+    part: Part | None = None,
     refused: Refused | None = None,
-) -> Iterator[Match]:
+) -> Generator[Match, None, None]:
     """The matches of a table whose rows of one match stand together.
 
     Args:
-        begin: makes a builder from a match's id and its first row.
         wanted: the one match to read.
-        at_offset: the table stands where that match begins, and it ends there.
+        part: the same, and where the table stands already.
         refused: receives what is wrong with a match; without it, it is raised.
 
     Raises:
         MatchFileError: with the line that is wrong.
     """
-    position = table.position(id_column)
-    found = _Turn(table, begin, refused)
-    seen: dict[str, None] = {}
-    raw = current = None
-    rows = 0
-    try:
-        for row in table.rows():
-            rows += 1
-            if isinstance(row, MatchFileError):
-                if wanted is None or current == wanted:
-                    found.refuse(row)
-                continue
-            if row[position] != raw:
-                raw = row[position]
-                match_id = raw.strip() or table.stem
-                if match_id != current:
-                    if current is not None:
-                        yield from found.end()
-                        if current == wanted:
-                            return
-                    current = match_id
-                    if wanted is not None and match_id != wanted:
-                        if at_offset:
-                            break
-                    elif match_id in seen:
-                        found.refuse(
-                            table.wrong(
-                                f"rows of match {shown(match_id)} come back after another's"
-                            )
-                        )
-                    else:
-                        found.start(match_id, row)
-                    seen[match_id] = None
-            found.add(row)
-        yield from found.end()
-    finally:
-        table.close()
-    if not rows:
+    if part is not None:
+        wanted = part.match_id
+    seen: dict[str | None, None] = {}
+    with closing(table):
+        for match_id, rows in groupby(table.by_match(id_column), key=itemgetter(0)):
+            if wanted is None or match_id == wanted:
+                try:
+                    match = _built(table, match_id, rows, begin, match_id in seen)
+                except MatchFileError as error:
+                    if refused is None:
+                        raise
+                    refused(error)
+                else:
+                    yield match
+                if wanted is not None:
+                    return
+            elif part is not None and part.offset is not None:
+                break
+            seen[match_id] = None
+    if not seen:
         raise MatchFileError("has a header and no deliveries", path=table.display)
-    if wanted is not None and current != wanted:
-        told = ", ".join(list(seen)[:_MATCHES_TOLD])
-        more = ", ..." if len(seen) > _MATCHES_TOLD else ""
+    if wanted is not None:
+        names = [name for name in seen if name is not None]
+        more = ", ..." if len(names) > _MATCHES_TOLD else ""
         raise MatchFileError(
-            f"has no match {shown(wanted)}", path=table.display, remedy=f"it has {told}{more}"
+            f"has no match {shown(wanted)}",
+            path=table.display,
+            remedy=f"it has {', '.join(names[:_MATCHES_TOLD])}{more}",
         )
 
 
-class _Turn:
-    """The match whose turn it is, until something is wrong with it."""
-
-    def __init__(
-        self,
-        table: Table,
-        begin: Callable[[str, list[str]], MatchBuilder],
-        refused: Refused | None,
-    ) -> None:
-        self._table = table
-        self._begin = begin
-        self._refused = refused
-        self._builder: MatchBuilder | None = None
-        self._told = False
-
-    def start(self, match_id: str, row: list[str]) -> None:
-        try:
-            self._builder = self._begin(match_id, row)
-        except MatchFileError as error:
-            self.refuse(error)
-
-    def add(self, row: list[str]) -> None:
-        if self._builder is not None:
-            try:
-                self._builder.add(row)
-            except MatchFileError as error:
-                self.refuse(error)
-
-    def end(self) -> Iterator[Match]:
-        builder, self._builder = self._builder, None
-        self._told = False
+def _built(
+    table: Table,
+    match_id: str | None,
+    rows: Iterator[tuple[str | None, Row]],
+    begin: Begin,
+    seen_before: bool,
+) -> Match:
+    """The match of these rows, which are read until one is wrong."""
+    builder = None
+    for _, row in rows:
+        if isinstance(row, MatchFileError):
+            raise row
         if builder is None:
-            return
-        try:
-            match = builder.finished()
-        except MatchFileError as error:
-            self.refuse(error)
-            self._told = False
-            return
-        yield match
-
-    def refuse(self, error: MatchFileError) -> None:
-        if self._refused is None:
-            raise error
-        # One match is refused once, however many of its rows are wrong.
-        if not self._told:
-            self._refused(error)
-        self._told = True
-        self._builder = None
+            if seen_before:
+                raise table.wrong(f"rows of match {shown(match_id)} come back after another's")
+            builder = begin(str(match_id), row)
+        builder.add(row)
+    assert builder is not None, "a group has a row"
+    return builder.finished()
 
 
 def parts_in(
@@ -287,43 +314,9 @@ def parts_in(
     Args:
         date_of: the date from the table, a match's first row and its id.
     """
-    table = Table(file, (id_column,) if id_column in header_of(file) else ())
-    table.close()
-    position = table.position(id_column)
-    with file.open() as stream:
-        counted = _Counted(stream)
-        reader = csv.reader(counted)
-        header_read = False
-        current = None
-        before = counted.offset
-        lines = 0
-        while True:
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error:
-                before, lines = counted.offset, reader.line_num
-                continue
-            if row and not header_read:
-                header_read = True
-            elif len(row) == len(table.header):
-                row.append("")
-                match_id = row[position].strip() or file.stem
-                if match_id != current:
-                    current = match_id
-                    yield Part(match_id, date_of(table, row, match_id), before, lines)
-            before, lines = counted.offset, reader.line_num
-
-
-class _Counted:
-    """Lines of a stream as text, with the count of bytes they took."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.offset = 0
-
-    def __iter__(self) -> Iterator[str]:
-        while line := self._stream.readline(_LONGEST_LINE):
-            self.offset += len(line)
-            yield line.decode("utf-8", "replace")
+    with closing(Table(file, (), errors="replace")) as table:
+        for match_id, rows in groupby(table.by_match(id_column), key=itemgetter(0)):
+            _, row = next(rows)
+            if match_id is not None and not isinstance(row, MatchFileError):
+                date = date_of(table, row, match_id)
+                yield Part(match_id, date, table.offset, table.lines_before)

@@ -1,11 +1,28 @@
-"""Text of match files: decoding, and values shown inside messages."""
+"""Text of match files: decoding, fields, dates as spreadsheets write them, and values that
+are shown inside messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import datetime
+import io
+import re
+from collections.abc import Callable, Iterable
 
-from attnlens.errors import MatchFileError
+from attnlens.cricket.errors import MatchFileError
+
+EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
+
+LAST_OVER = 999
+"""The highest over label accepted; the longest innings on record ended in its 336th over."""
+
+LONGEST_BALL = 3
+"""Digits of a ball's number in its over: more are a decimal fraction, or damage."""
+
+MOST_RUNS = 99
+"""The most runs accepted on one delivery, by the bat or in extras."""
+
+WrongHere = Callable[[str], MatchFileError]
+"""Makes the error that names the line being read."""
 
 _LONGEST_SHOWN = 40
 _BINARY_KINDS = (
@@ -20,6 +37,11 @@ _BINARY_KINDS = (
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
 )
+_NUMBERS = re.compile(r"([0-9]{1,4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,4})")
+_MONTH_NAMED = re.compile(r"([A-Za-z]{3,9})\.? ?([0-9]{1,2}), ?([0-9]{4})")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_FIRST_YEAR = 1700
+_CENTURY_TURN = 70
 
 
 def decoded(data: bytes, display: str) -> str:
@@ -52,7 +74,7 @@ def binary_kind(data: bytes) -> str | None:
     return "a binary file" if b"\0" in data[:4096] else None
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A foreign value inside a message: short, printable, on one line."""
     if value is None:
         return "missing"
@@ -68,16 +90,12 @@ def shown(value: Any) -> str:
     return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…")
 
 
-def lines(text: str) -> Iterator[str]:
+def lines(text: str) -> io.StringIO:
     """The lines of a text with their ends, split at line feeds only.
 
     ``str.splitlines`` would also split at characters that may stand in a name.
     """
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
+    return io.StringIO(text, newline="\n")
 
 
 def looks_like(data: bytes, display: str) -> str:
@@ -103,3 +121,106 @@ def looks_like(data: bytes, display: str) -> str:
     if first.count(",") >= 2:
         return f"looks like a table that begins with {shown(first)}"
     return f"looks like text that begins with {shown(first)}"
+
+
+def runs_in(text: str, column: str, wrong: WrongHere) -> int:
+    """A number of runs; a blank is a zero.
+
+    Raises:
+        MatchFileError: it is no number, or more than a ball can bring.
+    """
+    digits = text.strip()
+    if not digits:
+        return 0
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 4:
+        raise wrong(f"{column} is {shown(text)}, not a number of runs")
+    runs = int(digits)
+    if runs > MOST_RUNS:
+        raise wrong(f"{column} is {runs}, more than a ball can bring")
+    return runs
+
+
+def over_of(label: str, column: str, wrong: WrongHere) -> int:
+    """The over of a label such as ``7.4``.
+
+    Raises:
+        MatchFileError: it is no label.
+    """
+    over, dot, ball = label.partition(".")
+    if dot and over.isdigit() and ball.isdigit() and label.isascii() and len(ball) <= LONGEST_BALL:
+        number = int(over[:5])
+        if number <= LAST_OVER:
+            return number
+    raise wrong(f"{column} is {shown(label)}, not over and ball such as 7.4")
+
+
+def innings_number(text: str, most: int, wrong: WrongHere, column: str = "innings") -> int:
+    """The number of an innings, from 1.
+
+    Raises:
+        MatchFileError: it is no such number.
+    """
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
+    if not 1 <= number <= most:
+        raise wrong(f"{column} is {shown(text)}, not a number from 1 to {most}")
+    return number
+
+
+def whole_number(text: str, column: str, most: int, wrong: WrongHere) -> int:
+    """A whole number from 0.
+
+    Raises:
+        MatchFileError: it is none, or more than ``most``.
+    """
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 7) or int(digits) > most:
+        raise wrong(f"{column} is {shown(text)}, not a whole number up to {most}")
+    return int(digits)
+
+
+def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
+    """The date of ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``.
+
+    Args:
+        day_first: whether the day comes before the month where the year is last.
+
+    Returns:
+        ``None`` where it is no date.
+    """
+    numbers = _NUMBERS.fullmatch(text.strip())
+    named = _MONTH_NAMED.fullmatch(text.strip())
+    try:
+        if named is not None:
+            month = _MONTHS.index(named[1][:3].lower()) + 1
+            return datetime.date(int(named[3]), month, int(named[2]))
+        if numbers is None:
+            return None
+        if len(numbers[1]) > 2:
+            return datetime.date(int(numbers[1]), int(numbers[2]), int(numbers[3]))
+        year = int(numbers[3])
+        if len(numbers[3]) == 2:
+            year += 2000 if year < _CENTURY_TURN else 1900
+        first, second = int(numbers[1]), int(numbers[2])
+        day, month = (first, second) if day_first else (second, first)
+        date = datetime.date(year, month, day)
+    except ValueError:
+        return None
+    return date if date.year >= _FIRST_YEAR else None
+
+
+def is_rewritten(text: str) -> bool:
+    """Whether a date has its year last, as spreadsheets write it and Cricsheet does not."""
+    match = _NUMBERS.fullmatch(text.strip())
+    return match is not None and len(match[1]) <= 2
+
+
+def day_comes_first(texts: Iterable[str]) -> bool | None:
+    """Whether the day comes before the month in these dates; ``None`` where all could be both."""
+    for text in texts:
+        match = _NUMBERS.fullmatch(text.strip())
+        if match is not None and len(match[1]) <= 2:
+            if int(match[1]) > 12:
+                return True
+            if int(match[2]) > 12:
+                return False
+    return None

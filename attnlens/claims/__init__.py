@@ -1,0 +1,1 @@
+"""Claims about what a model looked at, put to the test."""

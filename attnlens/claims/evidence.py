@@ -1,0 +1,165 @@
+"""Testing what attention says, on any model, and sharing a prediction out over groups.
+
+All that is asked of the model is a function from masks ``(mask, item)``, true where an item
+(a key of attention: a word, a frame) is kept, to probabilities ``(mask, outcome)``.
+How claims are judged is `attnlens.claims.claims`'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic
+
+import numpy as np
+
+from attnlens.arrays import Floats
+from attnlens.claims.claims import MODEL, C, Claim, Place, Predict, Replace, Tested, Trial
+from attnlens.claims.contributions import contributions
+from attnlens.errors import InputError
+from attnlens.recording.record import AttentionRecord
+
+LISTED: Final = 4
+"""At most this many items are named per head."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence(Generic[C]):
+    """Everything that interventions said of one input.
+
+    Attributes:
+        full: outcome probabilities with everything, ``(outcome,)``.
+        baseline: with every group taken away, ``(outcome,)``.
+        singles: item to probabilities without that item.
+        effects: item to the nats that hiding it alone costs.
+        groups: the names of the groups.
+        contributions: each group's part of full minus baseline, ``(group, outcome)``.
+        tested: the claims.
+        spent: masks asked about, by what for.
+    """
+
+    full: Floats
+    baseline: Floats
+    singles: dict[int, Floats]
+    effects: dict[int, float]
+    groups: tuple[str, ...]
+    contributions: Floats
+    tested: list[Tested[C]] = field(default_factory=list)
+    spent: dict[str, int] = field(default_factory=dict)
+
+
+def head_claims(
+    attention: AttentionRecord | Floats,
+    *,
+    labels: Sequence[str] | None = None,
+    batch: int = 0,
+    query: int = -1,
+    listed: int = LISTED,
+    matched: bool = False,
+) -> list[Claim]:
+    """One claim per head: the items that it gave most weight, and how much more than even.
+
+    Args:
+        attention: a record of ``(batch, head, query, key)``, or weights ``(head, key)``.
+        labels: names of the keys; those of the record's key axis, else their numbers.
+        batch, query: which row of a record.
+        listed: how many items a head names at most.
+        matched: whether controls must lie as far back as the items named.
+
+    Raises:
+        InputError: other axes, or as many labels as keys there are not.
+    """
+    if isinstance(attention, AttentionRecord):
+        axes = tuple(axis.name for axis in attention.axes)
+        if axes != ("batch", "head", "query", "key"):
+            raise InputError(
+                f"{attention.site} has the axes {', '.join(axes)}",
+                remedy="give weights (head, key)",
+            )
+        labels = labels or attention.axes[-1].labels
+        rows = attention.weights[batch, :, query].detach().double().cpu().numpy()
+    else:
+        rows = np.asarray(attention, dtype=float)
+    if rows.ndim != 2:
+        raise InputError(f"weights have {rows.ndim} dimensions", remedy="give weights (head, key)")
+    keys = rows.shape[1]
+    if labels is not None and len(labels) != keys:
+        raise InputError(f"{len(labels)} labels for {keys} keys", remedy="name every key once")
+    words = [str(key) for key in range(keys)] if labels is None else list(labels)
+    claims = []
+    for head, row in enumerate(rows):
+        order = [int(key) for key in np.argsort(-row, kind="stable")[:listed] if row[key] > 0]
+        if order:
+            named = ", ".join(words[key] for key in sorted(order))
+            seen = row[row > 0]
+            claims.append(
+                Claim(
+                    text=f"head {head} looked at {named}",
+                    removed=tuple(order),
+                    window=tuple(range(keys)),
+                    matched=matched,
+                    lift=float(row[order].mean() / seen.mean()),
+                )
+            )
+    return claims
+
+
+def gather(
+    predict: Predict,
+    claims: Sequence[C],
+    groups: Mapping[str, Sequence[int]],
+    *,
+    items: Sequence[int],
+    replace: Replace | None = None,
+    distances: Mapping[int, int] | None = None,
+    outcome: int | None = None,
+    seed: int = 0,
+) -> Evidence[C]:
+    """Test claims about one input and share its prediction out over groups of items.
+
+    Args:
+        predict: masks over ``items``, true where kept, to probabilities.
+        claims: what to test, such as `head_claims` of a recording.
+        groups: name to items; every item in exactly one group.
+        items: the items, in the order of the masks' columns.
+        replace: the second operator, if there is one.
+        distances: item to how far back it lies; needed for matched claims.
+        outcome: the outcome (column) to explain; without, the whole distribution.
+        seed: of the controls.
+
+    Raises:
+        InputError: groups that share an item or miss one, a claim about an item that does
+            not exist, too many groups.
+    """
+    known = set(items)
+    for claim in claims:
+        strange = (set(claim.removed) | set(claim.window)) - known
+        if strange or not set(claim.removed) <= set(claim.window):
+            what = f"names {min(strange)}" if strange else "removes what its window has not"
+            raise InputError(
+                f"the claim {claim.text!r} {what}", remedy="name items that the masks have"
+            )
+        if claim.matched and distances is None:
+            raise InputError(
+                f"the claim {claim.text!r} is matched by distance", remedy="give distances"
+            )
+    trial: Trial[C] = Trial(
+        {MODEL: Place(predict, tuple(items), replace)},
+        seed=seed,
+        distances=distances,
+        outcome=outcome,
+    )
+    parts = contributions(predict, groups, items)
+    alone = trial.without(MODEL, [(), *((item,) for item in items)])
+    nats = trial.effect(alone[0], alone)
+    measured = trial.measure([(claim, MODEL) for claim in claims])
+    return Evidence(
+        full=alone[0],
+        baseline=parts.baseline,
+        singles={item: alone[1 + at] for at, item in enumerate(items)},
+        effects={item: float(nats[1 + at]) for at, item in enumerate(items)},
+        groups=parts.groups,
+        contributions=parts.table,
+        tested=trial.judge(measured, alone[0]),
+        spent={"contributions": parts.masks, **trial.spent},
+    )

@@ -1,0 +1,69 @@
+"""The parser of the command line: it complains in one line, and tells what it takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, NoReturn, Protocol
+
+
+class Commands(Protocol):
+    """What a command adds itself to."""
+
+    def add_parser(self, name: str, **settings: Any) -> Parser:
+        """A parser for the command ``name``."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that keeps what it takes.
+
+    Attributes:
+        taken: what `add_argument` returned, in order; ``--help`` is not among them.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.taken: list[argparse.Action] = []
+        self._below: argparse.Action | None = None
+        # An abbreviation that works today would break when a longer option comes.
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line on stderr and status 2."""
+        from attnlens.cli.messages import complain
+
+        self.exit(complain(f"{message}; see `{self.prog} --help`"))
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        """As argparse has it."""
+        action = super().add_argument(*names, **settings)
+        if action.dest != "help":
+            self.taken.append(action)
+        return action
+
+    def command_group(self, dest: str, *, required: bool = False) -> Commands:
+        """Room for commands, the name of the one given under ``dest``."""
+        group = self.add_subparsers(
+            title="commands", metavar="COMMAND", dest=dest, required=required
+        )
+        self._below = group
+        return group
+
+    @property
+    def commands(self) -> Mapping[str, Parser]:
+        """The commands below, by name; empty where it is one itself."""
+        choices = self._below.choices if self._below else None
+        return choices if isinstance(choices, Mapping) else {}
+
+    @property
+    def options(self) -> dict[str, argparse.Action]:
+        """Options that can have a default, by the name that a setting has."""
+        return {
+            action.option_strings[-1].lstrip("-").replace("-", "_"): action
+            for action in self.taken
+            if action.option_strings and (action.nargs != 0 or is_flag(action))
+        }
+
+
+def is_flag(action: argparse.Action) -> bool:
+    """Whether an option is given without a value and means yes or no."""
+    return action.nargs == 0 and isinstance(action.const, bool)

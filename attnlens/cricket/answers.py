@@ -1,0 +1,155 @@
+"""Answers worked out before, kept in the user's cache folder.
+
+An answer is kept under a digest of everything it follows from: what was read and asked, the
+checkpoint's bytes, and the code that answers. So a kept answer is never out of date; it is only
+no longer asked for, and the one not used for longest goes when the folder is full. Whatever is
+wrong with the folder (read-only, full, a damaged file in it) costs time and nothing else: the
+answer is worked out again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from attnlens._version import VERSION
+from attnlens.errors import InputError
+from attnlens.files import written_beside
+
+LIMIT: Final = 64 * 2**20
+"""Bytes that are kept: some thousand answers."""
+
+SUFFIX: Final = ".answer"
+PART: Final = ".part"
+LEFT_BEHIND: Final = 3600.0
+"""Seconds after which a half-written file belongs to nobody."""
+
+COUNTS: Final = ("torch", "numpy")
+"""Packages whose version an answer's last digits may depend on."""
+
+
+def default_folder() -> Path | None:
+    """Where the system keeps what can be made again; ``None`` where there is no home."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(given):  # the specification tells to ignore any other
+        return Path(given) / "attnlens"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or home) / "attnlens" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "attnlens"
+    return home / ".cache" / "attnlens"
+
+
+def file_digest(path: str | os.PathLike[str]) -> str | None:
+    """The SHA-256 of a file's bytes; ``None`` where it is no file that can be read."""
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def software() -> str:
+    """A digest of what answers: the version, the files of this package, and torch's version.
+
+    The files count by name, size and time of change, so that a checkout under work never
+    answers with what it was before. Nothing is imported.
+    """
+    told = [VERSION]
+    root = os.path.dirname(os.path.abspath(__file__))
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".py", ".json")):
+                path = os.path.join(folder, name)
+                about = os.stat(path)
+                told.append(f"{os.path.relpath(path, root)} {about.st_size} {about.st_mtime_ns}")
+    for package in COUNTS:
+        spec = find_spec(package)
+        origin = None if spec is None else spec.origin
+        version = None if origin is None else os.path.join(os.path.dirname(origin), "version.py")
+        told.append(f"{package} {None if version is None else file_digest(version)}")
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def key_of(*parts: object) -> str:
+    """A name for an answer, from everything it follows from (each by its ``repr``)."""
+    return hashlib.sha256("\0".join(map(repr, parts)).encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A folder of answers, a text each.
+
+    Attributes:
+        limit: bytes to keep.
+    """
+
+    folder: Path
+    limit: int = LIMIT
+
+    def get(self, key: str) -> str | None:
+        """The answer kept under a key; ``None`` where there is none, or it is damaged."""
+        path = self._path(key)
+        try:
+            digest, _, packed = path.read_bytes().partition(b"\n")
+            if digest != _digest(key, packed):
+                return None
+            answer = zlib.decompress(packed).decode()
+        except (OSError, ValueError, zlib.error):
+            return None
+        with suppress(OSError):
+            os.utime(path)  # used last now
+        return answer
+
+    def put(self, key: str, answer: str) -> None:
+        """Keep an answer, and let go of others where there are too many."""
+        packed = zlib.compress(answer.encode(), 6)
+        with suppress(InputError, OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with written_beside(self._path(key)) as part:
+                part.write_bytes(_digest(key, packed) + b"\n" + packed)
+            self._make_room()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{SUFFIX}"
+
+    def _make_room(self) -> None:
+        """Delete what was not used for longest, and what killed processes left behind."""
+        kept: list[tuple[float, int, str]] = []
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                about = entry.stat(follow_symlinks=False)
+                if entry.name.endswith(SUFFIX):
+                    kept.append((about.st_mtime, about.st_size, entry.path))
+                elif (
+                    SUFFIX in entry.name
+                    and entry.name.endswith(PART)
+                    and (time.time() - about.st_mtime > LEFT_BEHIND)
+                ):
+                    os.unlink(entry.path)
+        over = sum(size for _, size, _ in kept) - self.limit
+        for _, size, path in sorted(kept):
+            if over <= 0:
+                return
+            os.unlink(path)
+            over -= size
+
+
+def _digest(key: str, packed: bytes) -> bytes:
+    """Of the bytes and of the key: an entry under another's name is damaged, too."""
+    return hashlib.sha256(key.encode() + packed).hexdigest().encode()

@@ -1,0 +1,61 @@
+"""Every reference model: cricket's, and those of no domain, in the order they are listed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from attnlens.cricket.model.shipped import SHIPPED, named_checkpoint
+from attnlens.models.catalogue import ATTENTION, ATTENTION_PAPER, TINY, ReferenceModel
+from attnlens.models.catalogue import reference_model as chosen
+
+MODELS: Final[tuple[ReferenceModel, ...]] = (
+    ReferenceModel(
+        name="temporal",
+        title="the predictor of the next ball",
+        source=f"{ATTENTION_PAPER}, section 3.2, with biases for how balls stand to one another",
+        purpose="what `explain` explains: a ball as a graph of nodes, its past at four scales",
+        written="MATCH, with --ball",
+        load="attnlens.cricket.inside:predictor",
+        read="attnlens.cricket.inside:read_ball",
+        kind="temporal",
+        from_file=True,
+        options=("ball", "innings", "batter", "bowler"),
+    ),
+    ATTENTION,
+    TINY,
+    ReferenceModel(
+        name="seq2seq",
+        title="an encoder-decoder of sentences",
+        source=f"{ATTENTION_PAPER}, section 3",
+        purpose="spoken commentary to what a scorer writes down: three kinds of attention, and "
+        "words to follow through them",
+        written="a sentence, in quotes",
+        load="attnlens.text.inside:loaded",
+        read="attnlens.text.inside:read_sentence",
+        kind="seq2seq",
+        example="Tanemori to Duvivier-Oke, full and on the pads, flicked away for four.",
+    ),
+    ReferenceModel(
+        name="cricket",
+        title="an encoder-decoder of overs",
+        source=f"{ATTENTION_PAPER}, section 3",
+        purpose="the next over, token by token, from up to 128 past balls: what `over` asks",
+        written="MATCH, with --over",
+        load="attnlens.cricket.inside:overs",
+        read="attnlens.cricket.inside:read_over",
+        kind="cricket",
+        from_file=True,
+        options=("over", "innings"),
+    ),
+)
+
+
+def reference_model(name: str) -> tuple[ReferenceModel, Path | None]:
+    """The entry of a name or of a checkpoint's file, and the file.
+
+    Raises:
+        InputError: neither; the names there are are told.
+        CheckpointError: a file that is no checkpoint of these models.
+    """
+    return chosen(name, MODELS, {one: named_checkpoint(one)[1] for one in SHIPPED})

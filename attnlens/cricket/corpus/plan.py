@@ -1,0 +1,259 @@
+"""What a corpus is made of: the matches of its sources in order, cut into parts.
+
+Matches are ordered by date and id, and a part holds some consecutive ones of one year. So which
+matches share a part follows from the sources alone, not from who works on it, and matches of a
+later year leave the parts of earlier years as they are.
+"""
+
+from __future__ import annotations
+
+import datetime
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.readers import INFO, MatchShelf, format_of, match_files
+from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.errors import InputError
+
+BLOCK: Final = 2**20
+
+MATCHES_EACH: Final = 32
+"""Matches in a part where nothing else is asked for: about a second's work and 4 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One match of a source, not read yet.
+
+    Attributes:
+        file: as messages name it: a path, or ``archive.zip::member``.
+        sha256: of the file's bytes, and of the facts about the match beside it.
+        several: whether the file holds other matches too.
+        tested: how many of its balls to test.
+    """
+
+    file: str
+    match_id: str
+    date: datetime.date | None
+    sha256: str
+    several: bool = False
+    tested: int = 0
+
+    def read(self, shelf: MatchShelf) -> Match:
+        """The match.
+
+        Raises:
+            MatchFileError: it cannot be read.
+        """
+        return shelf.match(self.file, self.match_id if self.several else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some matches that are explained together and written as one file per table.
+
+    Attributes:
+        year: of every match's first day; 0 for matches without a date.
+        number: from 0 within the year.
+    """
+
+    year: int
+    number: int
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        return f"part-{self.year:04d}-{self.number:05d}"
+
+    @property
+    def digest(self) -> str:
+        """Of everything its rows follow from but the settings of the corpus."""
+        lines = [f"{entry.match_id} {entry.sha256} {entry.tested}" for entry in self.entries]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or match that was passed over, and why."""
+
+    file: str
+    problem: str
+
+    @classmethod
+    def by(cls, error: MatchFileError) -> Skipped:
+        """What a file was passed over for."""
+        line = "" if error.line is None else f"line {error.line}: "
+        return cls(error.path or "", f"{line}{error.problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every part of a corpus, in order.
+
+    Attributes:
+        files: each file that holds a match, with the digest of its bytes.
+        skipped: what was passed over before any match was read.
+    """
+
+    parts: tuple[Part, ...]
+    files: dict[str, str]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def matches(self) -> int:
+        return sum(len(part.entries) for part in self.parts)
+
+    @property
+    def digests(self) -> list[str]:
+        """Of the files, in order; where they are the same, the matches are."""
+        return sorted(self.files.values())
+
+
+def sources_named(words: Sequence[str]) -> list[str]:
+    """The sources, with patterns such as ``2024/*.json`` replaced by the files that fit.
+
+    Raises:
+        InputError: nothing fits a pattern.
+    """
+    sources: list[str] = []
+    for word in words:
+        if glob.has_magic(word) and not os.path.exists(word):
+            fitting = sorted(glob.glob(word, recursive=True))
+            if not fitting:
+                raise InputError("no file fits this pattern", path=word, remedy="check the path")
+            sources += fitting
+        else:
+            sources.append(word)
+    return sources
+
+
+def plan_of(
+    sources: Sequence[str],
+    *,
+    each: int = MATCHES_EACH,
+    tested: int = 0,
+    seed: int = 5,
+    report: Report = silent,
+) -> Plan:
+    """Find every match of the sources, without reading its balls.
+
+    A match whose id came before is passed over; told where the two differ. Where they do and the
+    first cannot be read, it is the first that is passed over.
+
+    Args:
+        each: matches in a part, at most.
+        tested: balls to test over the whole corpus.
+        seed: of the draw of those balls.
+        report: takes passing words of progress.
+
+    Raises:
+        MatchFileError: a source cannot be opened.
+        InputError: none holds a match.
+    """
+    files: dict[str, str] = {}
+    skipped: list[Skipped] = []
+    entries: dict[str, Entry] = {}
+    for entry in _all_entries(sources, skipped):
+        files[entry.file] = entry.sha256
+        first = entries.setdefault(entry.match_id, entry)
+        if not len(entries) % 50:
+            report(f"finding matches: {len(entries):,}")
+        if first.sha256 == entry.sha256:
+            continue
+        unreadable = _unreadable(first)
+        if unreadable is not None:
+            skipped.append(unreadable)
+            entries[entry.match_id] = entry
+        else:
+            problem = f"match {entry.match_id} came before, from {first.file}"
+            skipped.append(Skipped(entry.file, problem))
+    if not entries:
+        reason = f" ({skipped[0].file}: {skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"there is no match to explain{reason}",
+            path=sources[0] if len(sources) == 1 else None,
+            remedy="give match files, folders or zips",
+        )
+    ordered = sorted(entries.values(), key=_order)
+    drawn = _drawn(len(ordered), tested, seed)
+    chosen = [replace(entry, tested=balls) for entry, balls in zip(ordered, drawn, strict=True)]
+    return Plan(tuple(_parts(chosen, each)), files, tuple(skipped))
+
+
+def _unreadable(entry: Entry) -> Skipped | None:
+    """Why a match cannot be read, if it cannot."""
+    with closing(MatchShelf()) as shelf:
+        try:
+            entry.read(shelf)
+        except MatchFileError as error:
+            return Skipped.by(error)
+    return None
+
+
+def _order(entry: Entry) -> tuple[datetime.date, str]:
+    return entry.date or datetime.date.max, entry.match_id
+
+
+def _parts(entries: Sequence[Entry], each: int) -> Iterator[Part]:
+    for year, group in groupby(entries, key=lambda entry: entry.date.year if entry.date else 0):
+        matches = tuple(group)
+        for number, start in enumerate(range(0, len(matches), each)):
+            yield Part(year, number, matches[start : start + each])
+
+
+def _drawn(matches: int, balls: int, seed: int) -> list[int]:
+    """How many balls to test of each match: every match is as likely at each draw."""
+    generator = np.random.default_rng(seed)
+    counted: list[int] = np.bincount(
+        generator.integers(matches, size=balls), minlength=matches
+    ).tolist()
+    return counted
+
+
+def _all_entries(sources: Sequence[str], skipped: list[Skipped]) -> Iterator[Entry]:
+    """The matches of every source; files that hold none are added to ``skipped``.
+
+    Raises:
+        MatchFileError: a source cannot be opened.
+    """
+    for source in sources:
+        refused: list[MatchFileError] = []
+        for file in match_files(source, refused):
+            try:
+                entries = list(_entries(file))
+            except MatchFileError as error:
+                refused.append(error)
+                continue
+            yield from entries
+        skipped += map(Skipped.by, refused)
+
+
+def _entries(file: MatchFile) -> Iterator[Entry]:
+    """The matches of a file.
+
+    Raises:
+        MatchFileError: it is none that is read.
+    """
+    parts = list(format_of(file).parts(file))
+    digest = hashlib.sha256()
+    with file.open() as stream:
+        while block := stream.read(BLOCK):
+            digest.update(block)
+    file.forget()
+    beside = file.sibling(f"{file.stem}{INFO}")
+    if beside is not None:
+        digest.update(beside[1])
+    for part in parts:
+        if file.wanted is None or part.match_id == file.wanted:
+            yield Entry(file.display, part.match_id, part.date, digest.hexdigest(), len(parts) > 1)

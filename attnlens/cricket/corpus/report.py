@@ -1,0 +1,391 @@
+"""A corpus summed up, as plain data: where attention goes, when it holds, what surprises.
+
+Every share of trials has Wilson's interval; every mean over balls an interval in which whole
+matches, not balls, are independent. Groups of fewer than `Least` are counted, not shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from attnlens.analysis.scores import ratio_interval, wilson
+from attnlens.cricket.corpus.folder import Corpus
+from attnlens.cricket.corpus.questions import SURPRISING, Row, day_of, opened, rows_of
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.heads import SCALES, SHARES
+from attnlens.cricket.model.predictor import FUSED
+from attnlens.cricket.model.ratings import PHASES
+from attnlens.errors import InputError
+from attnlens.show.numbers import rounded_all
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+BINS: Final = 10
+STEPS: Final = 2000
+"""Levels of probability that are told apart before bins are made of them."""
+
+LISTED: Final = 12
+OF_EACH: Final = 2
+"""Of the most surprising balls, so many of each outcome: fives would fill the list."""
+
+FAR: Final = 35
+"""Past balls further back are not compared: few have an effect."""
+
+CLAIMS_BY: Final = {
+    "kind": "case when kind = 'head' and removed_from = 'head' then 'a head''s balls, hidden "
+    "from that head' when kind = 'head' then 'a head''s balls, hidden from the model' "
+    "else kind end",
+    "phase": "phase",
+    "head": "case when kind = 'head' and removed_from = 'model' then scale || ' ' || head end",
+}
+"""What claims are grouped by, in SQL; null for a claim that is in no group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The fewest of each that are shown.
+
+    Attributes:
+        claims: tested, of a kind, a phase or a head.
+        bin: balls in a bin of a reliability diagram.
+        balls, matches: of a player whose surprise is told.
+        past, asked: past balls of a player whose effect is told, and sampled balls they stand
+            before.
+    """
+
+    claims: int = 30
+    bin: int = 50
+    balls: int = 200
+    matches: int = 5
+    past: int = 60
+    asked: int = 10
+
+
+def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> Row:
+    """The report's figures, the document of ``attnlens corpus report --json``.
+
+    Raises:
+        InputError: there is no corpus, no part of it is finished, no ball is in it, it is damaged,
+            or DuckDB is not installed.
+    """
+    least = least or Least()
+    corpus = Corpus(Path(folder))
+    manifest, finished = corpus.manifest, corpus.finished()
+    settings = manifest.settings
+    with opened(corpus) as connection:
+        [played] = rows_of(connection, "select count(actual) as balls from balls")
+        if not played["balls"]:
+            raise InputError(
+                "holds no ball that was bowled",
+                path=corpus.folder,
+                remedy="add matches that were played: `attnlens corpus explain`",
+            )
+        tested = "evidence" in next(iter(finished.values())).tables
+        data = {
+            "kind": "attnlens corpus report",
+            "schema_version": settings.schema_version,
+            "corpus": {
+                "model": settings.model,
+                "history": settings.history is not None,
+                "parts": manifest.parts,
+                "finished": len(finished),
+                "skipped": corpus.skipped(),
+                "evidence": settings.evidence,
+            },
+            "least": asdict(least),
+            "figures": _figures(connection),
+            "fusion": _fusion(connection),
+            "attention": _attention(connection),
+            "calibration": [_calibration(connection, one, least) for one in OUTCOMES],
+            "surprises": _surprises(connection, least),
+            "claims": _claims(connection, least) if tested else None,
+            "past_balls": _past_balls(connection, least) if tested else None,
+        }
+    plain: Row = rounded_all(data)
+    return plain
+
+
+def _figures(connection: DuckDBPyConnection) -> Row:
+    """How much there is, and how well what was expected fits what happened."""
+    [counts] = rows_of(
+        connection,
+        "select count(*) as matches, min(date) as first, max(date) as last, "
+        "count(*) filter (in_training) as in_training, "
+        "count(distinct competition) as competitions from matches",
+    )
+    matches = rows_of(
+        connection,
+        "select match_id, count(*) as balls, sum(surprise_bits) * ln(2) as loss, "
+        "sum(entropy_bits) * ln(2) as expected, count(*) filter (top = actual) as hits from balls "
+        "where actual is not null group by match_id order by match_id",
+    )
+    return {
+        **counts,
+        "first": day_of(counts["first"]),
+        "last": day_of(counts["last"]),
+        "balls": sum(match["balls"] for match in matches),
+        "log_loss": _ratio(matches, "loss", "balls"),
+        "expected_log_loss": _ratio(matches, "expected", "balls"),
+        "accuracy": _ratio(matches, "hits", "balls"),
+    }
+
+
+def _ratio(matches: Sequence[Row], above: str, below: str) -> dict[str, float]:
+    """One column's sum over another's, and its interval over matches."""
+    sums = (np.array([row[name] for row in matches], np.float64) for name in (above, below))
+    return dict(zip(("value", "low", "high"), ratio_interval(*sums), strict=True))
+
+
+def _fusion(connection: DuckDBPyConnection) -> list[Row]:
+    """How much of what reaches the prediction comes from each source, by phase."""
+    means = ", ".join(f"avg(fusion_{source}) as {source}" for source in FUSED)
+    phases = rows_of(
+        connection, f"select phase, count(*) as balls, {means} from balls group by phase"
+    )
+    return [
+        {
+            "phase": row["phase"],
+            "balls": row["balls"],
+            "weights": {source: row[source] for source in FUSED},
+        }
+        for row in sorted(phases, key=_by_phase)
+    ]
+
+
+def _by_phase(row: Row) -> int:
+    return PHASES.index(row["phase"])
+
+
+def _attention(connection: DuckDBPyConnection) -> list[Row]:
+    """Where each head looks, by phase, beside what uniform attention would give.
+
+    A ratio is of mean shares, over balls on which the head had something to look at.
+    """
+    means = ", ".join(f"avg({relation}) as {relation}" for relation in SHARES)
+    heads = rows_of(
+        connection,
+        "select scale, head, earned, phase, count(entropy) as balls, avg(own) as own, "
+        "avg(entropy) as entropy, avg(ln(visible)) filter (entropy is not null) as "
+        f"uniform_entropy, {means} from heads group by all",
+    )
+    even = ", ".join(
+        f"avg({scale}_{relation}_uniform) as {scale}_{relation}"
+        for scale in SCALES
+        for relation in SHARES
+    )
+    uniform = {
+        row["phase"]: row
+        for row in rows_of(connection, f"select phase, {even} from balls group by 1")
+    }
+    scales = list(SCALES)
+    heads.sort(key=lambda row: (scales.index(row["scale"]), row["head"], _by_phase(row)))
+    return [
+        {
+            **{name: value for name, value in row.items() if name not in SHARES},
+            "relations": [
+                _share(relation, row[relation], uniform[row["phase"]][f"{row['scale']}_{relation}"])
+                for relation in SHARES
+            ],
+        }
+        for row in heads
+    ]
+
+
+def _share(relation: str, share: float | None, uniform: float | None) -> Row:
+    ratio = share / uniform if share is not None and uniform else None
+    return {"relation": relation, "share": share, "uniform": uniform, "ratio": ratio}
+
+
+def _calibration(connection: DuckDBPyConnection, outcome: str, least: Least) -> Row:
+    """How often an outcome came where it was said to be about so likely.
+
+    Bins, at most `BINS` of about as many balls, are made of finer levels in order.
+    """
+    bins = rows_of(
+        connection,
+        f'with levels as (select least(floor("p_{outcome}" * {STEPS}), {STEPS - 1}) as level, '
+        f'count(*) as balls, sum("p_{outcome}") as said, count(*) filter (actual = ?) as came '
+        "from balls where actual is not null group by 1), "
+        "placed as (select *, (sum(balls) over (order by level) - balls) "
+        f"* {BINS} // sum(balls) over () as place from levels order by level) "
+        "select sum(balls)::int as balls, sum(said) as said, sum(came)::int as came "
+        "from placed group by place having sum(balls) >= ? order by place",
+        [outcome, least.bin],
+    )
+    return {
+        "outcome": outcome,
+        "happened": sum(row["came"] for row in bins),
+        "bins": [
+            {
+                "predicted": row["said"] / row["balls"],
+                "observed": row["came"] / row["balls"],
+                **_wilson(row["came"], row["balls"]),
+                "balls": row["balls"],
+            }
+            for row in bins
+        ],
+    }
+
+
+def _wilson(hits: int, trials: int) -> dict[str, float]:
+    return dict(zip(("low", "high"), wilson(hits, trials), strict=True))
+
+
+def _surprises(connection: DuckDBPyConnection, least: Least) -> Row:
+    """The balls and the players that went least as expected."""
+    balls = rows_of(
+        connection,
+        f"select {SURPRISING} from balls where surprise_bits is not null and not super_over "
+        "qualify row_number() over (partition by actual order by surprise_bits desc, match_id, "
+        "innings, index) <= ? order by surprise_bits desc, match_id, innings, index",
+        [OF_EACH],
+    )
+    return {
+        "balls": [{**row, "date": day_of(row["date"])} for row in balls],
+        "batters": _surprising(connection, "batter", least),
+        "bowlers": _surprising(connection, "bowler", least),
+    }
+
+
+def _surprising(connection: DuckDBPyConnection, role: str, least: Least) -> Row:
+    """Players by how much more they surprise than the model itself expected to be surprised."""
+    rows = rows_of(
+        connection,
+        f"select coalesce({role}_id, {role}) as player, min({role}) as name, match_id, "
+        "count(*) as balls, sum(surprise_bits) as surprise, "
+        "sum(surprise_bits - entropy_bits) as excess from balls "
+        "where surprise_bits is not null and not super_over group by player, match_id "
+        "order by player, match_id",
+    )
+
+    def figures(matches: Sequence[Row]) -> Row | None:
+        balls = _total(matches, "balls")
+        if balls < least.balls or len(matches) < least.matches:
+            return None
+        return {
+            "balls": balls,
+            "matches": len(matches),
+            "surprise_bits": _total(matches, "surprise") / balls,
+            "excess_bits": _ratio(matches, "excess", "balls"),
+        }
+
+    players, few = _players(rows, figures, "excess_bits")
+    more = [player for player in players if player["excess_bits"]["value"] > 0]
+    return {
+        "players": len(players),
+        "too_few": few,
+        "most": more[:LISTED],
+        "least": players[len(more) :][: -LISTED - 1 : -1],
+    }
+
+
+def _players(
+    rows: Sequence[Row], figures: Callable[[Sequence[Row]], Row | None], order: str
+) -> tuple[list[Row], int]:
+    """Players with their figures, the largest first, and how many have too little to tell.
+
+    Args:
+        rows: one per player and match, in order of both.
+        figures: of a player's matches; ``None`` where they are too few.
+        order: the figure to sort by.
+    """
+    players, few = [], 0
+    for player, of_player in groupby(rows, key=lambda row: row["player"]):
+        matches = list(of_player)
+        told = figures(matches)
+        if told is None:
+            few += 1
+        else:
+            players.append({"player": player, "name": matches[-1]["name"], **told})
+    players.sort(key=lambda row: (-row[order]["value"], row["player"]))
+    return players, few
+
+
+def _total(rows: Sequence[Row], name: str) -> Any:
+    return sum(row[name] for row in rows)
+
+
+def _claims(connection: DuckDBPyConnection, least: Least) -> Row:
+    """When what is said of attention holds: verdicts by kind, phase and head.
+
+    Claims with too few alternatives to compare with were not tested and do not count.
+    """
+    [counts] = rows_of(
+        connection,
+        "select count(*) as claims, count(verdict) as tested, "
+        "count(distinct (match_id, innings, index)) as balls from evidence",
+    )
+    for group, key in CLAIMS_BY.items():
+        rows = rows_of(
+            connection,
+            f"select {key} as name, count(*) as claims, "
+            "count(*) filter (verdict = 'supported') as supported, "
+            "count(*) filter (verdict = 'contradicted') as contradicted "
+            "from evidence where verdict is not null group by 1 having name is not null "
+            "order by supported / claims desc, name",
+        )
+        enough = [
+            {
+                **row,
+                "share": row["supported"] / row["claims"],
+                **_wilson(row["supported"], row["claims"]),
+            }
+            for row in rows
+            if row["claims"] >= least.claims
+        ]
+        if group == "phase":
+            enough.sort(key=lambda row: PHASES.index(row["name"]))
+        counts |= {group: enough, f"{group}_too_few": len(rows) - len(enough)}
+    return counts
+
+
+def _past_balls(connection: DuckDBPyConnection, least: Least) -> Row:
+    """Players whose past balls move later predictions more than balls as far back do."""
+    [counts] = rows_of(
+        connection,
+        "select count(*) as past, count(distinct (match_id, innings, index)) as asked, "
+        "avg(effect_nats) as effect_nats from effects where distance <= ?",
+        [FAR],
+    )
+    return {
+        **counts,
+        "within": FAR,
+        "batters": _moving(connection, "batter", least),
+        "bowlers": _moving(connection, "bowler", least),
+    }
+
+
+def _moving(connection: DuckDBPyConnection, role: str, least: Least) -> Row:
+    rows = rows_of(
+        connection,
+        "with usual as (select distance, avg(effect_nats) as nats from effects group by 1) "
+        f"select coalesce(past_{role}_id, past_{role}) as player, min(past_{role}) as name, "
+        "match_id, count(*) as past, count(distinct (innings, index)) as asked, "
+        "sum(effect_nats) as effect, sum(nats) as usual "
+        "from effects join usual using (distance) where distance <= ? "
+        "group by player, match_id order by player, match_id",
+        [FAR],
+    )
+
+    def figures(matches: Sequence[Row]) -> Row | None:
+        past, asked = _total(matches, "past"), _total(matches, "asked")
+        if past < least.past or asked < least.asked or len(matches) < 2:
+            return None
+        return {
+            "past": past,
+            "asked": asked,
+            "matches": len(matches),
+            "effect_nats": _total(matches, "effect") / past,
+            "ratio": _ratio(matches, "effect", "usual"),
+        }
+
+    players, few = _players(rows, figures, "ratio")
+    return {"players": len(players), "too_few": few, "most": players[:LISTED]}

@@ -1,0 +1,222 @@
+"""Testing what was known of a ball beside the balls before it: players, scoreboard, ground.
+
+The effect is KL(full ‖ with that knowledge at its null), the past as it was: a player's record
+is taken from this ball, not from the past balls that player played in. The controls put
+another of its kind in its place and take that away: the records of other players of whom the
+ratings have seen half to twice as many balls, or the scoreboards of the `BOARDS` balls before.
+So the question is whether *this* record, or scoreboard, says more than another would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.arrays import Floats
+from attnlens.claims.claims import IN_DOUBT, MODEL, ROUNDS, Measured, Trial
+from attnlens.claims.controls import FEWEST
+from attnlens.claims.verdicts import p_value
+from attnlens.cricket.explain.ablation import repeat
+from attnlens.cricket.explain.claims import Claim
+from attnlens.cricket.explain.types import ClaimKind
+from attnlens.cricket.match.quota import phase_of, quota_of
+from attnlens.cricket.model.batch import owned
+from attnlens.cricket.model.predictor import KNOWLEDGE
+from attnlens.cricket.model.relations import Batch, take
+from attnlens.cricket.model.tensors import RATING_SCALE, SCOREBOARD_NODES
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import BallWindow
+
+MOST: Final = 499
+"""Alternatives tried at most."""
+
+BOARDS: Final = 60
+"""How far back a scoreboard still is one of a similar situation."""
+
+NO_OTHERS: Final = "too few others like it to compare with"
+ONE_GROUND: Final = "no other ground and teams were tried"
+NEVER_MET: Final = "the model has never seen this player: there is nothing to take away"
+
+PLAYERS: Final = {
+    "striker's record": ("striker", "batsman_identity"),
+    "bowler's record": ("bowler", "bowler_identity"),
+}
+
+
+def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
+    """One claim for each group of knowledge."""
+    innings, ball = window.innings, window.delivery
+    board: ClaimKind = "the scoreboard"
+    told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}"
+    if innings.target is not None:
+        board = "the chase"
+        needed = max(innings.target - ball.score_before, 0)
+        told = f"the chase ({needed} more to win, {ball.wickets_before} down"
+    where = window.match.venue or "the ground"
+    texts: dict[str, tuple[ClaimKind, str]] = {
+        "venue and teams": ("venue and teams", f"what is known of {where} and of the two sides"),
+        "striker's record": (
+            "striker's record",
+            f"{ball.batter.name}'s record as a batter",
+        ),
+        "bowler's record": ("bowler's record", f"{ball.bowler.name}'s record as a bowler"),
+        "scoreboard": (board, f"{told}, over {ball.over})"),
+    }
+    return {
+        group: Claim(text=text, kind=kind, removed=(), window=())
+        for group, (kind, text) in texts.items()
+    }
+
+
+class Known:
+    """The knowledge of one ball, to take away or to put another's in its place."""
+
+    def __init__(self, predictor: TrainedPredictor, window: BallWindow) -> None:
+        self.predictor = predictor
+        self.window = window
+        self.asked = 0
+
+    def without(self) -> Floats:
+        """Probabilities with each group of `KNOWLEDGE` at its null, ``(group, outcome)``."""
+        rows = len(KNOWLEDGE)
+        graph = self._rows(rows)
+        graph["known"] = {
+            group: torch.tensor([[number != at for at in range(rows)]])
+            for number, group in enumerate(KNOWLEDGE)
+        }
+        return self._ask(graph, rows)
+
+    def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
+        """The alternatives for a group, in the order in which they are tried."""
+        if group == "scoreboard":
+            past = len(self.window.past)
+            return generator.permutation(np.arange(max(0, past - BOARDS), past))
+        if group not in PLAYERS:
+            return np.zeros(0, np.int64)
+        table = self.predictor.ratings.tables[PLAYERS[group][0]]
+        own = self._player(group)
+        seen = float(table.balls[own]) if own >= 0 else 0.0
+        balls = table.balls[: len(table.keys)]
+        alike = (balls >= seen / 2) & (balls <= 2 * seen) & (balls > 0)
+        rows = np.flatnonzero(alike)
+        return generator.permutation(rows[rows != own])[:MOST]
+
+    def met(self, group: str) -> bool:
+        """Whether there is knowledge to take away."""
+        if group not in PLAYERS:
+            return True
+        return bool(self.window.arrays.met[PLAYERS[group][0]][self.window.delivery.index - 1])
+
+    def _player(self, group: str) -> int:
+        ball = self.window.delivery
+        ratings = self.predictor.ratings
+        player = ball.batter if group == "striker's record" else ball.bowler
+        return ratings.tables[PLAYERS[group][0]].row(ratings.player_key(player))
+
+    def instead(self, group: str, others: NDArray[np.int64]) -> Floats:
+        """Probabilities with another's knowledge in a group's place, ``(other, outcome)``."""
+        if not len(others):
+            return np.zeros((0, self.predictor.model.sizes.outcomes))
+        graph = self._rows(len(others))
+        if group == "scoreboard":
+            arrays = self.window.arrays
+            for node in SCOREBOARD_NODES:
+                graph["nodes"][node] = owned(arrays.nodes[node][others])[None]
+            graph["base"] = owned(arrays.base[others])[None]
+        else:
+            self._swap_player(group, others, graph)
+        return self._ask(graph, len(others))
+
+    def _swap_player(self, group: str, others: NDArray[np.int64], graph: Batch) -> None:
+        kind, node = PLAYERS[group]
+        tables = self.predictor.ratings.tables
+        names = list(tables[kind].keys)
+        ball = self.window.delivery
+        phase = phase_of(ball.legal_balls_before, quota_of(self.window.match, self.window.innings))
+        by_phase = tables[f"{kind}_phase"]
+        places = np.array([by_phase.row(f"{names[other]}#{phase}") for other in others], np.int64)
+        rating, balls = tables[kind].look_up(others)
+        rating = rating + by_phase.look_up(places)[0]
+        features = graph["nodes"][node].clone()
+        told = np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
+        features[0, :, : told.shape[1]] = torch.from_numpy(told)
+        features[0, :, -1] = 0
+        graph["nodes"][node] = features
+        graph["ratings"][kind] = owned(rating)[None]
+
+    def _rows(self, count: int) -> Batch:
+        """What is known of this ball, ``count`` times."""
+        graph = self.window.batch["graph_data"]
+        result: Batch = take(graph, [0] * count)
+        return result
+
+    def _ask(self, graph: Batch, count: int) -> Floats:
+        self.asked += count
+        sequence = self.window.batch["sequence"]
+        everything: Tensor = sequence["visible"].expand(1, count, -1)
+        asked = {**sequence, "now": repeat(sequence["now"], count), "visible": everything}
+        with torch.no_grad():
+            logits = self.predictor.model({"graph_data": graph, "sequence": asked})
+        result: Floats = logits[0].double().softmax(-1).numpy()
+        return result
+
+
+def measure_knowledge(
+    predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[Claim]
+) -> tuple[list[Measured[Claim]], int]:
+    """Take each group of knowledge away, and what others like it would have told.
+
+    Returns:
+        one per group of `KNOWLEDGE`, and how many masks were asked about.
+    """
+    known = Known(predictor, window)
+    without = known.without()
+    found = []
+    for number, (group, claim) in enumerate(knowledge_claims(window).items()):
+        after = without[number]
+        effect = float(trial.effect(full, after))
+        generator = np.random.default_rng([trial.seed, number])
+        others = known.others(group, generator) if known.met(group) else np.zeros(0, np.int64)
+        controls = _controls(group, known, others, after, effect, trial.effect)
+        found.append(
+            Measured(
+                claim=claim,
+                place=MODEL,
+                probabilities=after,
+                effect=effect,
+                points=100 * (after - full),
+                controls=controls,
+                matched=False,
+                identity=(group, frozenset()),
+                reason=_reason(group, known),
+            )
+        )
+    return found, known.asked
+
+
+def _controls(
+    group: str,
+    known: Known,
+    others: NDArray[np.int64],
+    after: Floats,
+    effect: float,
+    measure: Callable[[Floats, Floats], Floats],
+) -> Floats:
+    """Effects of taking others' knowledge away, in two rounds; none where there are too few."""
+    if len(others) < FEWEST:
+        return np.zeros(0)
+    first = measure(known.instead(group, others[:ROUNDS]), after)
+    if p_value(effect, first) > IN_DOUBT:
+        return first
+    return np.append(first, measure(known.instead(group, others[ROUNDS:]), after))
+
+
+def _reason(group: str, known: Known) -> str:
+    if not known.met(group):
+        return NEVER_MET
+    return ONE_GROUND if group == "venue and teams" else NO_OTHERS

@@ -1,0 +1,98 @@
+"""Which model answered of which match, and how things stood before the ball."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from attnlens.cricket.explain.types import BallFacts, MatchFacts, Model
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference, echo
+from attnlens.cricket.match.particulars import match_particulars
+from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.model.tensors import free_hits
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import BallWindow
+from attnlens.show.numbers import rounded
+
+
+def model_particulars(predictor: TrainedPredictor) -> Model:
+    """Which weights answered, and what they had seen."""
+    until = predictor.ratings.until
+    return Model(
+        name=predictor.name,
+        sha256=predictor.sha256,
+        trained_from=predictor.card.get("trained_from"),
+        trained_until=predictor.card.get("trained_until"),
+        ratings_until=None if until is None else until.isoformat(),
+        match_types=tuple(predictor.card.get("match_types", ())),
+    )
+
+
+def match_facts(match: Match, window: BallWindow) -> MatchFacts:
+    """The match, as the file tells it."""
+    name = match.event.get("name")
+    return MatchFacts.model_validate(
+        {
+            **asdict(match_particulars(match, window.innings)),
+            "season": match.season,
+            "event": None if name is None else str(name),
+            "city": match.city,
+            "result": result_sentence(match),
+            "notes": match.notes,
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Chase:
+    """What is left of an innings, in balls and in runs; ``None`` where that is not known."""
+
+    target: int | None
+    balls_left: int | None
+    runs_required: int | None
+    required_rate: float | None
+
+
+def chase(window: BallWindow) -> Chase:
+    """What is left of the innings before the ball."""
+    innings, ball = window.innings, window.delivery
+    quota, target = quota_of(window.match, innings), innings.target
+    left = None if quota is None else max(quota - ball.legal_balls_before, 0)
+    required = None if target is None else max(target - ball.score_before, 0)
+    rate = rounded(6 * required / left) if required is not None and left else None
+    return Chase(target, left, required, rate)
+
+
+def free_hit(window: BallWindow) -> bool:
+    """Whether the ball is one on which a batter can only be run out."""
+    return free_hits(window.innings.deliveries)[window.delivery.index - 1]
+
+
+def ball_facts(window: BallWindow, reference: BallReference) -> BallFacts:
+    """The ball, and the scoreboard as it stood before it."""
+    innings, ball, left = window.innings, window.delivery, chase(window)
+    bowled = ball.legal_balls_before
+    return BallFacts(
+        innings=innings.number,
+        index=ball.index,
+        deliveries=sum(bool(delivery.outcome) for delivery in innings.deliveries),
+        over=ball.over,
+        label=ball.label,
+        actual_delivery=ball.actual_delivery,
+        legal_number=bowled + 1,
+        is_legal=ball.is_legal if ball.outcome else None,
+        batter=ball.batter.name,
+        non_striker=ball.non_striker.name,
+        bowler=ball.bowler.name,
+        score=ball.score_before,
+        wickets=ball.wickets_before,
+        target=left.target,
+        balls_left=left.balls_left,
+        runs_required=left.runs_required,
+        required_rate=left.required_rate,
+        run_rate=rounded(6 * ball.score_before / bowled) if bowled else None,
+        free_hit=free_hit(window),
+        super_over=innings.super_over,
+        echo=echo(window.match, reference),
+    )

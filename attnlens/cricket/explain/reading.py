@@ -1,0 +1,252 @@
+"""What the predictor did with a ball: attention by scale, head and past ball, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnlens.arrays import Floats
+from attnlens.cricket.explain.heatmap import ScaleAttention
+from attnlens.cricket.model.heads import SCALE_NAMES, Scale
+from attnlens.cricket.model.predictor import FUSED, FullModel, Prediction
+from attnlens.cricket.model.relation_attention import STARTING_PATTERNS, RelationAttention
+from attnlens.cricket.model.relations import Batch
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import BallWindow
+from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.recorder import record
+from attnlens.recording.record import AttentionRecord
+
+SITES: Final[dict[str, str]] = {
+    scale: f"temporal.scales.{scale}.layers.0.attention" for scale in SCALE_NAMES
+}
+"""Where each scale's attention is recorded."""
+
+SLOT_SITE: Final = "slots.attention"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """The ways from past balls to one prediction, and how much each counts.
+
+    Attributes:
+        gates: fusion weights by the names of `FUSED`.
+        scales: weights by scale ``(head, key)``, the current ball itself left out; for
+            ``long`` a key is an over.
+        own: weight of the current ball itself by scale ``(head,)``.
+        slots: slot weights ``(slot, past)``.
+        shares: what part of the ball's own vector each slot is, ``(slot,)``.
+        layers: the same inside the ball by rollout, before the readout, ``(slot,)``.
+        readout: whether what the slots read is added to the ball's own vector too.
+        homes: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
+    """
+
+    gates: dict[str, float]
+    scales: dict[str, Floats]
+    own: dict[str, Floats]
+    slots: Floats
+    shares: Floats
+    layers: Floats
+    readout: bool
+    homes: NDArray[np.int64]
+
+    def over_balls(self, scale: str, weights: Floats) -> Floats:
+        """Weights over a scale's keys ``(..., key)`` as weights over past balls ``(..., past)``.
+
+        An over's weight is split evenly over its visible balls.
+        """
+        spread = np.zeros((*weights.shape[:-1], len(self.homes)))
+        if scale != "long":
+            spread[..., len(self.homes) - weights.shape[-1] :] = weights
+            return spread
+        shown = self.homes >= 0
+        sizes = np.bincount(self.homes[shown], minlength=weights.shape[-1])
+        spread[..., shown] = weights[..., self.homes[shown]] / sizes[self.homes[shown]]
+        return spread
+
+    def total(self, scales: Mapping[str, Floats], slots: Floats) -> Floats:
+        """Weights over keys ``(key,)`` by scale and over slots ``(slot, past)``, as one sum."""
+        score: Floats = self.gates["within_ball"] * (self.shares @ slots)
+        for scale, weights in scales.items():
+            score = score + self.gates[scale] * self.over_balls(scale, weights)
+        return score
+
+    def attention(self) -> Floats:
+        """The sum over paths of gate times mean-head weight, ``(past,)``."""
+        return self.total({scale: rows.mean(0) for scale, rows in self.scales.items()}, self.slots)
+
+    def uniform(self) -> Floats:
+        """The same with every path's weights even over what it may see."""
+        scales = {}
+        for scale, rows in self.scales.items():
+            seen = (rows > 0).any(0).astype(float)
+            scales[scale] = seen / (seen.sum() + 1)
+        shown = (self.slots > 0).astype(float)
+        return self.total(scales, shown / np.maximum(shown.sum(1, keepdims=True), 1))
+
+    def rollout(self) -> Floats:
+        """Attention followed to the inputs through residual layers, half kept at each."""
+        inside: Floats = self.layers @ self.slots
+        told = 0.5 * inside + 0.5 * self.slots.mean(0) if self.readout else inside
+        score: Floats = self.gates["within_ball"] * told
+        for scale, rows in self.scales.items():
+            looked = self.over_balls(scale, rows.mean(0))
+            stayed = 0.5 + 0.5 * float(self.own[scale].mean())
+            score = score + self.gates[scale] * (0.5 * looked + stayed * inside)
+        return score
+
+
+def paths_of(model: FullModel, batch: Batch, prediction: Prediction) -> Paths:
+    """The paths of one pass over one query."""
+    sequence = batch["sequence"]
+    visible = sequence["visible"][0, 0].numpy()
+    over, now = sequence["balls"].over[0].numpy(), int(sequence["now"].over[0, 0])
+    rows = {
+        scale: weights[0, :, 0].detach().double().numpy()
+        for scale, weights in prediction.scales.items()
+    }
+    return Paths(
+        gates=dict(zip(FUSED, prediction.gates[0, 0].detach().double().tolist(), strict=True)),
+        scales={scale: weights[:, :-1] for scale, weights in rows.items()},
+        own={scale: weights[:, -1] for scale, weights in rows.items()},
+        slots=prediction.slots[0, :, 0].detach().double().numpy(),
+        shares=model.slot_shares(prediction)[0, 0].detach().double().numpy(),
+        layers=_rolled(model, prediction),
+        readout=model.readout is not None,
+        homes=np.where(visible & (over < now), over, -1),
+    )
+
+
+def _rolled(model: FullModel, prediction: Prediction) -> Floats:
+    """What part of the ball's own vector each slot is by rollout ``(slot,)``."""
+    rolled, below = np.zeros(len(SLOTS)), None
+    shares = prediction.within["layers"][0, 0].tolist()
+    for share, (layer, nodes) in zip(shares, model.within_ball.graph.items(), strict=True):
+        weights = dict(zip(nodes, prediction.within[layer][0, 0].tolist(), strict=True))
+        direct = np.array([weights.get(slot, 0.0) for slot in SLOTS])
+        # The first layer has none above it; each later one adds its nodes to the one above.
+        below = direct if below is None else 0.5 * direct + 0.5 * below
+        rolled += share * below
+    return rolled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One recorded pass over one ball.
+
+    Attributes:
+        probabilities: of the outcomes, ``(11,)``.
+        prediction: what the pass returned.
+        scales: attention by scale.
+        total: each past ball's attention over all paths, ``(past,)``.
+    """
+
+    probabilities: Floats
+    prediction: Prediction
+    scales: dict[str, ScaleAttention]
+    total: Floats
+
+
+def read_ball(predictor: TrainedPredictor, window: BallWindow) -> Reading:
+    """Run the predictor on a ball and read its attention."""
+    with record(predictor.model) as recording, torch.no_grad():
+        prediction = predictor.model.predict(window.batch)
+    paths = paths_of(predictor.model, window.batch, prediction)
+    return Reading(
+        probabilities=prediction.logits[0, 0].double().softmax(-1).numpy(),
+        prediction=prediction,
+        scales={
+            scale: scale_attention(predictor, window, recording[SITES[scale]], scale)
+            for scale in SCALE_NAMES
+        },
+        total=paths.attention(),
+    )
+
+
+def scale_attention(
+    predictor: TrainedPredictor, window: BallWindow, entry: AttentionRecord, scale: Scale
+) -> ScaleAttention:
+    """One scale as plain numbers; an over's weight is split evenly over its balls."""
+    weights = entry.weights[0, :, 0].double().numpy()
+    heads, keys = weights.shape[0], weights.shape[1] - 1
+    balls = window.past[len(window.past) - keys :]
+    rows, over_weights = weights[:, :-1], None
+    if scale == "long":
+        balls = tuple(ball for ball in window.past if ball.over < window.delivery.over)
+        overs = np.array([ball.over for ball in balls], dtype=int)
+        sizes = np.bincount(overs, minlength=keys)
+        over_weights = [
+            {over: float(row[over]) for over in range(keys) if sizes[over]} for row in weights
+        ]
+        rows = weights[:, overs] / sizes[overs]
+    return ScaleAttention(
+        scale=scale,
+        current=window.delivery.index,
+        balls=balls,
+        rows=rows.tolist(),
+        own=weights[:, -1].tolist(),
+        patterns=[*STARTING_PATTERNS, *[None] * heads][:heads],
+        earned=predictor.earned(scale),
+        bias_shares=bias_shares(entry),
+        over_weights=over_weights,
+    )
+
+
+def bias_shares(entry: AttentionRecord) -> list[float | None]:
+    """How much of each head's preference among past balls is built in.
+
+    The variance of the built-in biases over the visible past balls, as a share of the sum
+    of that variance and the variance of content (query times key). ``None`` where there are
+    fewer than two balls or nothing varies.
+    """
+    if entry.content is None or entry.bias is None:
+        return [None] * entry.weights.shape[1]
+    shares: list[float | None] = []
+    for weights, content, bias in zip(
+        *(part[0, :, 0, :-1] for part in (entry.weights, entry.content, entry.bias)), strict=True
+    ):
+        seen = weights > 0
+        if int(seen.sum()) < 2:
+            shares.append(None)
+            continue
+        built_in, learnt = float(bias[seen].var()), float(content[seen].var())
+        shares.append(built_in / (built_in + learnt) if built_in + learnt else None)
+    return shares
+
+
+@contextmanager
+def overheard(model: nn.Module, *names: str) -> Iterator[dict[str, tuple[Any, Any]]]:
+    """What goes into submodules, and what comes out, of their last call inside: by name."""
+    heard: dict[str, tuple[Any, Any]] = {}
+
+    def listen(name: str) -> Any:
+        def hook(_: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            heard[name] = inputs, output
+
+        return model.get_submodule(name).register_forward_hook(hook)
+
+    handles = [listen(name) for name in names]
+    try:
+        yield heard
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def keys_of(heard: Mapping[str, tuple[Any, Any]]) -> dict[str, Tensor]:
+    """What each attention reads ``(1, key, width)``, by site, of what was `overheard`."""
+    return {site: inputs[1].detach() for site, (inputs, _) in heard.items()}
+
+
+def attention_at(model: FullModel, site: str) -> RelationAttention:
+    """The relation attention of that name."""
+    module = model.get_submodule(site)
+    assert isinstance(module, RelationAttention)
+    return module

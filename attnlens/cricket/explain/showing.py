@@ -1,0 +1,251 @@
+"""A match and its innings as plain data for a page: the score as on television, ball by ball.
+
+Attention goes as bytes: each head's row is a share of its own largest weight in 1/255ths, and
+that weight stands beside it, so a whole innings with every view fits in some hundred kilobytes.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.analysis.scores import divergence
+from attnlens.cricket.explain.innings_reading import VIEWS, InningsReading, read_innings
+from attnlens.cricket.explain.one_head import OneBall
+from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.naming import innings_numbered
+from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
+from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import charged_runs
+from attnlens.cricket.model.heads import QUESTIONS, SCALE_QUESTIONS, SCALES, head_key
+from attnlens.cricket.model.people import people_of, sides_of
+from attnlens.cricket.model.predictor import FUSED
+from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
+from attnlens.cricket.model.tensors import NODES, encode_innings, free_hits
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.files import Json
+
+LEVELS = 255
+
+
+def shown_match(match: Match) -> Json:
+    """The match without its balls: teams, result, innings and who could play in each."""
+    event = match.event.get("name")
+    return {
+        "match_id": match.match_id,
+        "title": " v ".join(match.teams) or match.match_id,
+        "teams": list(match.teams),
+        "match_type": match.match_type,
+        "gender": match.gender,
+        "date": None if match.date is None else match.date.isoformat(),
+        "venue": ", ".join(filter(None, (match.venue, match.city))) or None,
+        "event": None if event is None else str(event),
+        "result": result_sentence(match),
+        "notes": list(match.notes),
+        "innings": [
+            {
+                "number": innings.number,
+                "batting": innings.batting_team,
+                "bowling": innings.bowling_team,
+                "super_over": innings.super_over,
+                "total": innings.total,
+                "wickets": innings.wickets,
+                "overs": innings.overs_display,
+                "balls": len(innings.deliveries),
+                "target": innings.target,
+            }
+            for innings in match.innings
+        ],
+    }
+
+
+@one_thread()
+def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Json:
+    """Every ball of an innings, with what the model expects of it and where it looks.
+
+    Raises:
+        BallNotFoundError: there is no such innings.
+    """
+    innings = innings_numbered(match, number)
+    told: Json = {
+        "match": shown_match(match),
+        "model": _model(predictor),
+        "innings": {
+            "number": innings.number,
+            "batting": innings.batting_team,
+            "bowling": innings.bowling_team,
+            "super_over": innings.super_over,
+            "target": innings.target,
+            "quota": quota_of(match, innings),
+            "batters": _side(match, innings.batting_team),
+            "bowlers": _side(match, innings.bowling_team),
+        },
+        "balls": list(_balls(innings)),
+        "scales": _scales(predictor),
+        "views": VIEWS,
+        "fused": list(FUSED),
+        "graph": {layer: list(nodes) for layer, nodes in NODES.items()},
+        "slots": dict(SLOTS),
+    }
+    if innings.deliveries:
+        told |= _packed(read_innings(match, innings, predictor))
+    return told
+
+
+def _side(match: Match, team: str) -> list[str]:
+    """Who is known to play for a side: its squad, or else those seen playing for it."""
+    squad = match.players.get(team)
+    if squad:
+        return [str(name) for name in squad]
+    return [player.name for player in people_of(match) if sides_of(match, player) == {team}]
+
+
+def _model(predictor: TrainedPredictor) -> Json:
+    return {
+        "name": predictor.name,
+        "trained_from": predictor.card.get("trained_from"),
+        "trained_until": predictor.card.get("trained_until"),
+    }
+
+
+def _scales(predictor: TrainedPredictor) -> list[Json]:
+    told = []
+    for scale, window in SCALES.items():
+        heads = []
+        for number, earned in enumerate(predictor.earned(scale)):
+            pattern = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
+            known = earned if earned in QUESTIONS else pattern or "learned"
+            heads.append(
+                {
+                    "key": head_key(number, pattern),
+                    "pattern": pattern,
+                    "earned": earned,
+                    "question": QUESTIONS[known],
+                }
+            )
+        told.append(
+            {
+                "scale": scale,
+                "question": SCALE_QUESTIONS[scale],
+                "window": window,
+                "unit": "overs" if scale == "long" else "balls",
+                "heads": heads,
+            }
+        )
+    return told
+
+
+def _balls(innings: Innings) -> Iterator[Json]:
+    """Each delivery with the score before it, and its players' figures so far."""
+    scored: dict[str, int] = defaultdict(int)
+    faced: dict[str, int] = defaultdict(int)
+    conceded: dict[str, int] = defaultdict(int)
+    bowled: dict[str, int] = defaultdict(int)
+    taken: dict[str, int] = defaultdict(int)
+    hits = free_hits(innings.deliveries)
+    for ball, free_hit in zip(innings.deliveries, hits, strict=True):
+        batter, other, bowler = ball.batter.key, ball.non_striker.key, ball.bowler.key
+        yield {
+            "index": ball.index,
+            "label": ball.label,
+            "over": ball.over,
+            "legal": ball.legal_balls_before,
+            "actual": ball.actual_delivery,
+            "batter": ball.batter.name,
+            "non_striker": ball.non_striker.name,
+            "bowler": ball.bowler.name,
+            "outcome": ball.outcome,
+            "runs": ball.runs_total,
+            "boundary": ball.boundary,
+            "wicket": _wicket(ball),
+            "free_hit": free_hit,
+            "score": ball.score_before,
+            "wickets": ball.wickets_before,
+            "figures": [
+                scored[batter],
+                faced[batter],
+                scored[other],
+                faced[other],
+                bowled[bowler],
+                conceded[bowler],
+                taken[bowler],
+            ],
+        }
+        scored[batter] += ball.runs_batter
+        faced[batter] += "wides" not in ball.extras
+        conceded[bowler] += charged_runs(ball)
+        bowled[bowler] += ball.is_legal
+        taken[bowler] += sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
+
+
+def _wicket(ball: Delivery) -> str | None:
+    told = [f"{wicket.player_out.name} {wicket.kind}" for wicket in ball.wickets]
+    return "; ".join(told) or None
+
+
+def _packed(reading: InningsReading) -> Json:
+    return {
+        "probabilities": _floats(reading.probabilities),
+        "baseline": _floats(reading.baseline),
+        "gates": _floats(reading.gates),
+        "layers": _floats(reading.layers),
+        "nodes": _floats(reading.nodes),
+        "total": _bytes(reading.total),
+        "attention": {
+            scale: {
+                "places": int(rows.views["full"].shape[-1]),
+                "own": _floats(rows.own),
+                "views": {name: _bytes(view) for name, view in rows.views.items()},
+            }
+            for scale, rows in reading.scales.items()
+        },
+    }
+
+
+def _floats(array: NDArray[np.float32]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode("ascii")
+
+
+def _bytes(array: NDArray[np.float32]) -> dict[str, str]:
+    """Shares of each row's largest, and these: ``(..., row, place)``, ``(..., row)``."""
+    most = array.max(-1, initial=0.0)
+    scaled = np.divide(
+        LEVELS * array, most[..., None], out=np.zeros_like(array), where=most[..., None] > 0
+    )
+    cells = np.rint(scaled).astype(np.uint8)
+    return {"cells": base64.b64encode(cells.tobytes()).decode("ascii"), "most": _floats(most)}
+
+
+@one_thread()
+def head_effects(
+    match: Match, number: int, index: int, predictor: TrainedPredictor
+) -> dict[str, list[list[float]]]:
+    """What hiding each key from one head alone does to a ball's prediction, in nats.
+
+    Returns:
+        by scale ``(head, key)``, the oldest key first; the long scale's keys are overs.
+
+    Raises:
+        BallNotFoundError: there is no such innings.
+    """
+    innings = innings_numbered(match, number)
+    arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
+    ball = OneBall(predictor.model, cut_window(match, innings, arrays, index).batch)
+    full = ball.logits.double().softmax(-1).numpy()
+    told = {}
+    for scale, state in ball.scales.items():
+        masks = ~np.eye(state.keys, dtype=bool)
+        told[scale] = [
+            [float(nats) for nats in divergence(full, ball.under_masks(scale, head, masks))]
+            if state.keys
+            else []
+            for head in range(predictor.model.sizes.heads[scale])
+        ]
+    return told

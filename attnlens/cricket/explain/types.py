@@ -1,0 +1,361 @@
+"""The explanation as typed, frozen data, and the JSON Schema that follows from it.
+
+Each class lists its keys in the order in which they are written.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from attnlens.cricket.explain.attention_types import (
+    AcrossBalls,
+    Ball,
+    Count,
+    Finite,
+    Flag,
+    FusionWeights,
+    HeadKey,
+    HeatmapDocument,
+    Integer,
+    Plain,
+    Positive,
+    Share,
+    Text,
+    WithinBall,
+)
+from attnlens.cricket.explain.document import Document
+from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
+from attnlens.cricket.model.heads import SCALE_NAMES as SCALES
+from attnlens.cricket.model.heads import Scale
+from attnlens.files import Json
+
+__all__ = ["OUTCOMES", "SCALES", "Explanation", "HeatmapDocument", "json_schema"]
+
+SCHEMA_VERSION: Final = "1.0"
+SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
+
+
+class Model(Plain):
+    """Which weights answered, and what they had seen."""
+
+    name: Text
+    sha256: Text
+    trained_from: Text | None
+    trained_until: Text | None
+    ratings_until: Text | None
+    match_types: tuple[Text, ...]
+
+
+class MatchFacts(Plain):
+    """The match, as the file tells it."""
+
+    match_id: Text
+    match_type: Text | None
+    gender: Text | None
+    dates: tuple[Text, ...]
+    season: Text | None
+    event: Text | None
+    venue: Text | None
+    city: Text | None
+    teams: tuple[Text, ...]
+    batting_team: Text
+    bowling_team: Text
+    result: Text | None
+    notes: tuple[Text, ...]
+
+
+class BallFacts(Plain):
+    """The ball explained and the scoreboard as it stood before it was bowled."""
+
+    innings: Ball
+    index: Ball
+    deliveries: Count
+    over: Count
+    label: Text | None
+    actual_delivery: Text | None
+    legal_number: Count | None
+    is_legal: Flag | None
+    batter: Text
+    non_striker: Text
+    bowler: Text
+    score: Integer
+    wickets: Count
+    target: Integer | None
+    balls_left: Integer | None
+    runs_required: Integer | None
+    required_rate: Finite | None
+    run_rate: Finite | None
+    free_hit: Flag | None
+    super_over: Flag
+    echo: Text
+
+
+class OutcomeProbability(Plain):
+    outcome: Outcome
+    probability: Share
+    baseline: Share
+
+
+class OutcomePoints(Plain):
+    """A change of one outcome's probability, in percentage points."""
+
+    outcome: Outcome
+    points: Finite
+
+
+def _in_order(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    if tuple(entry.outcome for entry in entries) != OUTCOMES:
+        raise ValueError(f"list all outcomes once, in the order {' '.join(OUTCOMES)}")
+    return entries
+
+
+def _in_order_or_empty(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    return _in_order(entries) if entries else entries
+
+
+EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order)]
+EveryOutcomeOrNone = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order_or_empty)]
+
+
+class CallsLikeThis(Plain):
+    """Balls with about the same probability of an outcome, and how often it happened.
+
+    ``predicted`` is their mean probability, ``happened`` how often it came true, with the 95%
+    interval over resampled matches (null where they come from one match).
+    """
+
+    outcome: Outcome
+    predicted: Share
+    happened: Share
+    happened_ci: tuple[Share, Share] | None
+    balls: Count
+
+
+class Calibration(Plain):
+    """How often calls like these came true, on matches that ``checkpoint`` had not seen.
+
+    ``checkpoint`` is the one whose calls were counted: the model's own name, or that of the one
+    it stands for. ``matches``, ``balls``, ``first`` and ``last`` day tell on what.
+    """
+
+    checkpoint: Text
+    matches: Count
+    balls: Count
+    first: Text | None
+    last: Text | None
+    outcomes: Annotated[tuple[CallsLikeThis, ...], AfterValidator(_in_order)]
+
+
+class Prediction(Plain):
+    """What the model expects, beside the baseline that knows nothing of this ball.
+
+    ``explained`` is the outcome that was asked about; without, the whole distribution is.
+    ``calibration`` is null where the checkpoint carries no such table.
+    """
+
+    outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(_in_order)]
+    top: Outcome
+    explained: Outcome | None
+    actual: Outcome | None
+    surprise_bits: Positive | None
+    calibration: Calibration | None
+
+
+class BallContribution(Plain):
+    """What one past ball adds to each outcome: the prediction minus that without it."""
+
+    index: Ball
+    points: EveryOutcome
+
+
+class Contribution(Plain):
+    """What one group of inputs adds to each outcome (Shapley values).
+
+    ``when`` it was known. ``balls``: the group's balls that do most by themselves, the
+    greatest first. Each is taken away alone, so they need not sum to the group's points.
+    """
+
+    group: Text
+    points: EveryOutcome
+    when: Literal["before the match", "in the match"]
+    balls: Annotated[tuple[BallContribution, ...], Field(max_length=3)]
+
+
+class PastBall(Plain):
+    """A ball before this one: what happened, and what it does to the prediction."""
+
+    index: Ball
+    label: Text
+    over: Count
+    batter: Text
+    bowler: Text
+    outcome: Outcome
+    runs: Integer
+    runs_batter: Integer
+    boundary: Flag
+    wicket: Flag
+    attention: Positive
+    effect_nats: Finite | None
+    changes: EveryOutcomeOrNone
+
+
+class TopChange(Plain):
+    """The outcome that is explained, else that which moves most: before, after, points."""
+
+    outcome: Outcome
+    points: Finite
+    before: Share
+    after: Share
+
+
+class SecondOperator(Plain):
+    """The same balls replaced by balls of similar situations instead of hidden.
+
+    Nats, each a mean: of draws for the claim's balls, of control sets drawn once each.
+    """
+
+    effect_nats: Finite
+    draws: Count
+    control_nats: Finite
+    controls: Count
+
+
+class Tally(Plain):
+    """What came of a claim's balls, counted; ``dots`` brought no run and no wicket.
+
+    ``bowler`` and ``batter`` are named where all the balls are theirs.
+    """
+
+    balls: Ball
+    runs: Integer
+    dots: Count
+    boundaries: Count
+    wickets: Count
+    bowler: Text | None
+    batter: Text | None
+    this_over: Flag
+
+
+ClaimKind = Literal[
+    "head",
+    "this over",
+    "boundaries",
+    "the scoreboard",
+    "the chase",
+    "striker's record",
+    "bowler's record",
+    "venue and teams",
+]
+
+
+Control = Literal[
+    "random sets of the same size",
+    "random sets with the same distances",
+    "records of other players",
+    "scoreboards of earlier balls",
+]
+"""What a claim is compared with."""
+
+
+class Evidence(Plain):
+    """A claim, the intervention that tests it, and the verdict.
+
+    ``removed`` is empty, and ``tally`` null, where the claim is about what was known, not about
+    past balls.
+    ``control_quantiles_nats`` are the controls' 5th, 25th, 50th, 75th and 95th percentiles.
+    ``replaced`` is null where the second operator was not tried: it checks supported claims.
+    """
+
+    claim: Text
+    scale: Scale | None
+    head: HeadKey | None
+    kind: ClaimKind
+    removed: tuple[Ball, ...]
+    tally: Tally | None
+    removed_from: Literal["model", "head"]
+    effect_nats: Finite
+    changes: EveryOutcome
+    top_change: TopChange
+    control: Control | None
+    controls: Count
+    control_median_nats: Finite | None
+    control_quantiles_nats: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)] | None
+    p: Share | None
+    q: Share | None
+    replaced: SecondOperator | None
+    verdict: Literal["supported", "not better than chance", "contradicted"] | None
+    reason: Text | None
+
+
+FlagName = Literal[
+    "short_history",
+    "no_history",
+    "unseen_batter",
+    "unseen_bowler",
+    "unseen_venue",
+    "super_over",
+    "reduced_match",
+    "in_training",
+    "ratings_from_later",
+    "other_format",
+    "other_gender",
+    "other_teams",
+    "other_balls_per_over",
+    "no_target",
+    "evidence_skipped",
+]
+
+
+class Caution(Plain):
+    """Something a reader should know before trusting the figures."""
+
+    flag: FlagName
+    text: Text
+
+
+class Fact(Plain):
+    """A number or a name in a sentence, and where in the explanation it comes from."""
+
+    text: Text
+    pointer: Text
+
+
+class Sentence(Plain):
+    text: Text
+    facts: tuple[Fact, ...]
+
+
+class Explanation(Document):
+    """Why the model expects what it expects of one ball, with what was tested.
+
+    Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+    """
+
+    noun: ClassVar[str] = "an explanation"
+    remedy: ClassVar[str] = "write one with `attnlens explain --format json`, check with `schema`"
+
+    schema_version: Literal["1.0"]
+    model: Model
+    match: MatchFacts
+    ball: BallFacts
+    prediction: Prediction
+    contributions: Annotated[tuple[Contribution, ...], Field(max_length=10)]
+    within_ball: WithinBall
+    across_balls: AcrossBalls
+    fusion_weights: FusionWeights
+    history: tuple[PastBall, ...]
+    evidence: tuple[Evidence, ...]
+    flags: tuple[Caution, ...]
+    summary: Text
+    narrative: tuple[Sentence, ...]
+
+
+def json_schema() -> Json:
+    """The JSON Schema (draft 2020-12) of an explanation."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        **Explanation.model_json_schema(mode="serialization"),
+    }

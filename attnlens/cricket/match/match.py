@@ -1,0 +1,282 @@
+"""A match as attnlens sees it: frozen values, the same whatever file they came from."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from attnlens.cricket.match.outcomes import UNCOUNTED_WICKETS
+from attnlens.files import Json
+
+
+class Facts(Mapping[str, Any]):
+    """A small mapping that cannot change: ``{"winner": "India", "by": {"runs": 11}}``.
+
+    It compares equal to any mapping with the same items, hashes, and pickles.
+    Nested mappings become ``Facts`` and lists become tuples.
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        merged = {**(items or {}), **more}
+        self._items = {key: _frozen(value) for key, value in merged.items()}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return f"Facts({self._items!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Facts, (dict(self._items),))
+
+    @classmethod
+    def known(cls, **facts: Any) -> Facts:
+        """Of these facts those that are not ``None``."""
+        return cls({name: fact for name, fact in facts.items() if fact is not None})
+
+    def plain(self) -> Json:
+        """The same as dictionaries and lists, for JSON."""
+        return {key: _plain(value) for key, value in self._items.items()}
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping) and not isinstance(value, Facts):
+        return Facts(value)
+    if isinstance(value, list):
+        return tuple(_frozen(member) for member in value)
+    return value
+
+
+def _fields(value: Match | Innings) -> dict[str, Any]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "�" for sign in text)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Facts):
+        return value.plain()
+    if isinstance(value, tuple):
+        return [_plain(member) for member in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A player: the name as the file spells it and the registry id where it is known.
+
+    Two players with ids are the same when the ids are; otherwise names decide.
+    """
+
+    name: str
+    id: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What identifies the player: the registry id, else the name."""
+        return self.id or self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Wicket:
+    """Someone left the field: bowled, run out, retired hurt, and so on.
+
+    ``fielders`` holds names; a fielder the file does not name is left out.
+    """
+
+    kind: str
+    player_out: Player
+    fielders: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a wicket: every kind but retired hurt and retired not out."""
+        return self.kind not in UNCOUNTED_WICKETS
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery, and the score as it stood before it was bowled.
+
+    Attributes:
+        index: position in the innings, from 1, wides and no-balls included.
+        over: the over as the file labels it, from 0.
+        label: the file's name for the ball, as text (``"7.10"`` is not ``"7.1"``).
+        actual_delivery: over and legal ball, as television says it; ``None``
+            where the file has too little to work it out.
+        runs_batter, runs_extras, runs_total: runs on this delivery.
+        extras: runs by kind, only the kinds that occurred:
+            ``wides noballs byes legbyes penalty``.
+        outcome: one of `attnlens.cricket.match.outcomes.OUTCOMES`.
+        score_before: runs, with penalty runs already awarded.
+        wickets_before, legal_balls_before: counted in this innings.
+        non_boundary: whether the file says that a four or a six was all run;
+            formats without the column leave it ``False``.
+    """
+
+    index: int
+    over: int
+    label: str
+    actual_delivery: str | None
+    is_legal: bool
+    batter: Player
+    non_striker: Player
+    bowler: Player
+    runs_batter: int
+    runs_extras: int
+    runs_total: int
+    extras: Facts
+    wickets: tuple[Wicket, ...]
+    outcome: str
+    score_before: int
+    wickets_before: int
+    legal_balls_before: int
+    non_boundary: bool = False
+
+    @property
+    def boundary(self) -> bool:
+        """Whether the batter hit a four or a six to the rope, also off a no-ball."""
+        return self.runs_batter in (4, 6) and not self.non_boundary
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Innings:
+    """One side's turn to bat.
+
+    Attributes:
+        number: from 1; super overs are 3 and up in a limited-overs match.
+        target: runs needed to win; ``None`` where there is none or it is not known.
+        target_balls: legal balls the chasing side has for it.
+        penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
+        declared: whether the side declared; ``None`` where the format cannot tell.
+    """
+
+    number: int
+    batting_team: str
+    bowling_team: str
+    deliveries: tuple[Delivery, ...]
+    super_over: bool
+    target: int | None
+    target_balls: int | None
+    penalty_runs: Facts
+    declared: bool | None
+    balls_per_over: int = 6
+
+    @property
+    def total(self) -> int:
+        """Runs: every delivery's, and the penalty runs before and after."""
+        penalties: int = self.penalty_runs.get("pre", 0) + self.penalty_runs.get("post", 0)
+        return sum(ball.runs_total for ball in self.deliveries) + penalties
+
+    @property
+    def wickets(self) -> int:
+        """Wickets that count."""
+        return sum(wicket.counts for ball in self.deliveries for wicket in ball.wickets)
+
+    @property
+    def legal_balls(self) -> int:
+        return sum(ball.is_legal for ball in self.deliveries)
+
+    @property
+    def extras(self) -> int:
+        """Runs in extras on deliveries (penalty runs outside a delivery are not in it)."""
+        return sum(ball.runs_extras for ball in self.deliveries)
+
+    @property
+    def overs_display(self) -> str:
+        """Overs as a scorecard prints them: ``"19.4"``.
+
+        Overs that were finished count as overs whatever the umpire counted in
+        them, so a miscounted over of seven balls is still one over.
+        """
+        if not self.deliveries:
+            return "0.0"
+        last_over = self.deliveries[-1].over
+        first_over = self.deliveries[0].over
+        legal = sum(ball.is_legal for ball in self.deliveries if ball.over == last_over)
+        overs = last_over - first_over
+        if legal >= self.balls_per_over:
+            return f"{overs + 1}.0"
+        return f"{overs}.{legal}"
+
+    def __str__(self) -> str:
+        return f"{self.batting_team} {self.total}/{self.wickets} ({self.overs_display})"
+
+    def __repr__(self) -> str:
+        return _printable(f"<Innings {self.number}: {self}, {len(self.deliveries)} deliveries>")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Match:
+    """A match.
+
+    Attributes:
+        match_id: the file's id, else the file's stem.
+        match_type: ``T20 IT20 ODI ODM Test MDM``, or ``None`` where unknown.
+        overs: overs a side was to face, ``None`` in unlimited cricket.
+        teams: the two sides as listed.
+        source: where it was read from, for messages.
+        notes: what the format could not say, and what was odd or repaired.
+        players: the squads, team to names, where the format tells them.
+    """
+
+    match_id: str
+    match_type: str | None
+    gender: str | None
+    dates: tuple[datetime.date, ...]
+    season: str | None
+    event: Facts
+    venue: str | None
+    city: str | None
+    teams: tuple[str, ...]
+    toss: Facts
+    outcome: Facts
+    overs: int | None
+    balls_per_over: int
+    innings: tuple[Innings, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    # Squads are told by some formats only, and by no ball: two files of one match are equal.
+    players: Facts = field(default_factory=Facts, compare=False)
+
+    @property
+    def date(self) -> datetime.date | None:
+        """The first day, or ``None`` where the file has no date."""
+        return self.dates[0] if self.dates else None
+
+    @property
+    def content(self) -> str:
+        """Every field but where it was read from, as text: two files that tell the same have
+        the same.
+        """
+        told = {name: value for name, value in _fields(self).items() if name != "source"}
+        return repr({**told, "innings": [_fields(innings) for innings in self.innings]})
+
+    def __str__(self) -> str:
+        kind = self.match_type or "match"
+        sides = " v ".join(self.teams) or "unknown teams"
+        where = f" at {self.venue}" if self.venue else ""
+        when = f", {self.date.isoformat()}" if self.date else ""
+        scores = "; ".join(map(str, self.innings))
+        return f"{kind}: {sides}{where}{when}" + (f" | {scores}" if scores else "")
+
+    def __repr__(self) -> str:
+        return _printable(f"<Match {self.match_id}: {self}>")

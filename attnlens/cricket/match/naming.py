@@ -1,0 +1,300 @@
+"""Ways to name a ball, and the one line that says which ball was meant.
+
+A ball is its innings and its position there, from 1, wides and no-balls
+included. Everything else that people write is a name for that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.match import Delivery, Innings, Match
+
+GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, c7.4, 2:47, 2:7.4 or so1:3"
+"""Every form that `find_ball` understands, for messages and help."""
+
+_INNINGS_PREFIX = re.compile(r"(so)?([0-9]{1,3}):(.*)", re.DOTALL)
+_LEGAL_PREFIX = re.compile(r"(?:legal:|c)(.*)", re.DOTALL)
+_POSITION = re.compile(r"[+-]?[0-9]{1,6}")
+_LABEL = re.compile(r"[0-9]{1,4}\.[0-9]{1,3}")
+_CANDIDATES_TOLD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BallReference:
+    """Which ball: the innings' number, and the position in it from 1.
+
+    The position after the last one is the ball not yet bowled.
+    """
+
+    innings: int
+    index: int
+
+
+@contextmanager
+def balls_of(path: str) -> Iterator[None]:
+    """The balls that are named in the block are of this file, which their naming does not know.
+
+    Raises:
+        BallNotFoundError: as in the block, with the file.
+    """
+    try:
+        yield
+    except BallNotFoundError as error:
+        remedy = error.remedy or f"a ball is named {GRAMMAR}"
+        raise BallNotFoundError(error.problem, path=path, remedy=remedy) from None
+
+
+def find_ball(match: Match, ball: str | int, innings: int | None = None) -> BallReference:
+    """The ball that a name means.
+
+    Args:
+        ball: ``47`` (delivery, wides and no-balls included), ``-1`` or ``last``,
+            ``next``, ``7.4`` (the file's label, as text), ``legal:47``, ``legal:7.4``
+            or ``c7.4`` (legal balls, as on television). ``2:`` or ``so1:`` before it
+            names the innings or the super over.
+        innings: where the name does not say; 1 when ``None``.
+
+    Raises:
+        BallNotFoundError: there is no such ball or innings, the name is not
+            understood, or several balls carry the label.
+    """
+    if isinstance(ball, bool) or not isinstance(ball, str | int):
+        raise BallNotFoundError(
+            f"ball {ball!r} is neither text nor a whole number",
+            remedy="give a label as text, since 7.10 is not 7.1",
+        )
+    text = str(ball).strip().lower()
+    prefix = _INNINGS_PREFIX.fullmatch(text)
+    if prefix is not None:
+        named = _super_over(match, int(prefix[2])) if prefix[1] else int(prefix[2])
+        if innings is not None and innings != named:
+            raise BallNotFoundError(
+                f"ball {text!r} names innings {named}, and innings is {innings}"
+            )
+        innings, text = named, prefix[3]
+    chosen = innings_numbered(match, 1 if innings is None else innings)
+    return BallReference(chosen.number, _index(chosen, text))
+
+
+def innings_numbered(match: Match, number: int) -> Innings:
+    """The innings of that number.
+
+    Raises:
+        BallNotFoundError: the match has no such innings; the text lists those it has.
+    """
+    for innings in match.innings:
+        if innings.number == number:
+            return innings
+    raise BallNotFoundError(f"there is no innings {number}; {_innings_list(match)}")
+
+
+def _super_over(match: Match, position: int) -> int:
+    numbers = [innings.number for innings in match.innings if innings.super_over]
+    if not 1 <= position <= len(numbers):
+        raise BallNotFoundError(
+            f"there is no super over innings {position}; {_innings_list(match)}"
+        )
+    return numbers[position - 1]
+
+
+def _innings_list(match: Match) -> str:
+    names = [
+        f"{innings.number} ({innings.batting_team}{', super over' if innings.super_over else ''})"
+        for innings in match.innings
+    ]
+    return f"the match has innings {', '.join(names)}" if names else "the match has no innings"
+
+
+def _index(innings: Innings, text: str) -> int:
+    count = len(innings.deliveries)
+    if text == "next":
+        return count + 1
+    if text == "last":
+        text = "-1"
+    if _POSITION.fullmatch(text):
+        position = int(text)
+        index = count + 1 + position if position < 0 else position
+        if not 1 <= index <= count:
+            remedy = "the ball not yet bowled is called next" if position == count + 1 else None
+            raise _absent(innings, f"delivery {text}", remedy)
+        return index
+    if _LABEL.fullmatch(text):
+        return _only(innings, f"label {text}", lambda delivery: delivery.label == text)
+    legal = _LEGAL_PREFIX.fullmatch(text)
+    if legal is not None:
+        return _legal_index(innings, legal[1])
+    raise BallNotFoundError(f"ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
+
+
+def _legal_index(innings: Innings, text: str) -> int:
+    name = f"legal ball {text}"
+    if _LABEL.fullmatch(text):
+        return _only(
+            innings,
+            name,
+            lambda delivery: delivery.is_legal and delivery.actual_delivery == text,
+        )
+    if _POSITION.fullmatch(text):
+        legal = [delivery.index for delivery in innings.deliveries if delivery.is_legal]
+        position = int(text)
+        if position < 0:
+            position += len(legal) + 1
+        if not 1 <= position <= len(legal):
+            raise _absent(innings, name)
+        return legal[position - 1]
+    raise BallNotFoundError(f"legal ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
+
+
+def _only(innings: Innings, name: str, is_meant: Callable[[Delivery], bool]) -> int:
+    found = [delivery for delivery in innings.deliveries if is_meant(delivery)]
+    if not found:
+        raise _absent(innings, name)
+    if len(found) > 1:
+        told = "; ".join(
+            f"{delivery.index} ({delivery.label}, {delivery.bowler} to {delivery.batter}, "
+            f"{delivery.runs_total} run{'' if delivery.runs_total == 1 else 's'})"
+            for delivery in found[:_CANDIDATES_TOLD]
+        )
+        raise BallNotFoundError(
+            f"{name} is carried by {len(found)} deliveries of innings {innings.number}: {told}",
+            remedy="name one by its position",
+        )
+    return found[0].index
+
+
+def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFoundError:
+    return BallNotFoundError(f"there is no {name}: {_extent(innings)}", remedy=remedy)
+
+
+def _extent(innings: Innings) -> str:
+    deliveries = innings.deliveries
+    if not deliveries:
+        return f"innings {innings.number} has no deliveries"
+    return (
+        f"innings {innings.number} has {len(deliveries)} deliveries ({innings.legal_balls} legal), "
+        f"labels {deliveries[0].label} to {deliveries[-1].label}"
+    )
+
+
+def echo(match: Match, reference: BallReference) -> str:
+    """The line that says which ball was meant, in every way of counting.
+
+    A wide or no-ball has no legal number of its own; the line names the legal
+    ball that it comes before.
+
+    Raises:
+        BallNotFoundError: the match has no such ball.
+    """
+    innings = innings_numbered(match, reference.innings)
+    count = len(innings.deliveries)
+    heading = f"innings {innings.number}"
+    if innings.super_over:
+        heading += " (super over)"
+    unbowled = 1 <= reference.index <= count and not innings.deliveries[reference.index - 1].outcome
+    if reference.index == count + 1 or unbowled:
+        return _echo_next(innings, heading)
+    if not 1 <= reference.index <= count:
+        raise _absent(innings, f"delivery {reference.index}")
+    delivery = innings.deliveries[reference.index - 1]
+    return " | ".join(
+        (
+            f"{heading}, delivery {delivery.index} of {count}",
+            f"label {delivery.label}",
+            _legal_name(delivery),
+            f"{delivery.score_before}/{delivery.wickets_before}",
+            f"{delivery.bowler} to {delivery.batter}",
+        )
+    )
+
+
+def _legal_name(delivery: Delivery) -> str:
+    number = ordinal(delivery.legal_balls_before + 1)
+    actual = delivery.actual_delivery
+    name = f"legal ball {number}" if actual is None else f"legal ball {actual} ({number})"
+    if delivery.is_legal:
+        return name
+    kind = "wide" if delivery.extras.get("wides") else "no-ball"
+    return f"{kind}, before {name}"
+
+
+def _echo_next(innings: Innings, heading: str) -> str:
+    """The ball not yet bowled, with its players where the last delivery stands for it."""
+    bowled = [delivery for delivery in innings.deliveries if delivery.outcome]
+    waiting = [delivery for delivery in innings.deliveries if not delivery.outcome]
+    over, in_over, legal_in_over = 0, 0, 0
+    score = innings.penalty_runs.get("pre", 0)
+    if bowled:
+        last = bowled[-1]
+        over = last.over
+        this_over = [delivery for delivery in bowled if delivery.over == over]
+        in_over = len(this_over)
+        legal_in_over = sum(delivery.is_legal for delivery in this_over)
+        if legal_in_over >= innings.balls_per_over:
+            over, in_over, legal_in_over = over + 1, 0, 0
+        score = last.score_before + last.runs_total
+    legal = sum(delivery.is_legal for delivery in bowled)
+    parts = [
+        f"{heading}, delivery {len(bowled) + 1}, not yet bowled",
+        f"label {over}.{in_over + 1}",
+        f"legal ball {over}.{legal_in_over + 1} ({ordinal(legal + 1)})",
+        f"{score}/{innings.wickets}",
+    ]
+    parts += [f"{delivery.bowler} to {delivery.batter}" for delivery in waiting]
+    return " | ".join(parts)
+
+
+def ordinal(number: int) -> str:
+    """``13th``."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def hint(match: Match, text: str, reference: BallReference) -> str | None:
+    """A line for the reader where ``7.4`` means one ball in the file and another on television.
+
+    Args:
+        text: what was written.
+        reference: what `find_ball` made of it.
+
+    Returns:
+        ``None`` where both countings mean the same ball, or where ``text`` is
+        neither a label nor a legal ball's name.
+    """
+    name = text.strip().lower()
+    prefix = _INNINGS_PREFIX.fullmatch(name)
+    if prefix is not None:
+        name = prefix[3]
+    legal = _LEGAL_PREFIX.fullmatch(name)
+    name = name if legal is None else legal[1]
+    if not _LABEL.fullmatch(name):
+        return None
+    deliveries = innings_numbered(match, reference.innings).deliveries
+    by_label = [delivery.index for delivery in deliveries if delivery.label == name]
+    by_count = [
+        delivery.index
+        for delivery in deliveries
+        if delivery.is_legal and delivery.actual_delivery == name
+    ]
+    if by_label == by_count:
+        return None
+    if legal is None:
+        return (
+            f"{name} is the file's label, delivery {reference.index}; legal ball {name}, "
+            f"as on television, {_where(by_count)}" + (f" (write legal:{name})" if by_count else "")
+        )
+    return (
+        f"legal ball {name}, as on television, is delivery {reference.index}; "
+        f"the file's label {name} {_where(by_label)}" + (f" (write {name})" if by_label else "")
+    )
+
+
+def _where(indices: Sequence[int]) -> str:
+    if not indices:
+        return "does not exist"
+    return f"is delivery {' and '.join(str(index) for index in indices)}"

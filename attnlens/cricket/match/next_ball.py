@@ -1,0 +1,191 @@
+"""The ball not yet bowled: who is on strike, who bowls, and what the scoreboard says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
+from attnlens.cricket.match.naming import innings_numbered
+from attnlens.cricket.match.quota import quota_of
+from attnlens.errors import InputError
+
+NOT_BOWLED = ""
+"""The outcome of a ball that has not been bowled."""
+
+ALL_OUT = 10
+
+
+def with_next_ball(
+    match: Match, number: int, *, batter: str | None = None, bowler: str | None = None
+) -> Match:
+    """The match with the ball not yet bowled as its innings' last delivery.
+
+    Who bats follows from the last ball: the runs that were run, and the change of ends
+    after an over. Who comes in after a wicket, and who bowls the next over, no file can
+    tell: they have to be named.
+
+    Args:
+        number: the innings.
+        batter, bowler: names; a part of a name is enough where one player in the match
+            has it. Names of people who are not in the match are taken as they are.
+
+    Raises:
+        BallNotFoundError: the innings is over, or has not begun and nobody is named.
+        InputError: somebody has to be named, or a name fits several players.
+    """
+    innings = innings_numbered(match, number)
+    reason = why_no_more(match, innings)
+    if reason is not None:
+        raise BallNotFoundError(
+            f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
+        )
+    people = {
+        player.key: player
+        for side in match.innings
+        for ball in side.deliveries
+        for player in (ball.batter, ball.non_striker, ball.bowler)
+    }
+    known = list(people.values())
+    last = innings.deliveries[-1] if innings.deliveries else None
+    striker, other = (None, None) if last is None else at_the_crease(innings, last)
+    facing = _named(batter, known, "--batter") or striker
+    if facing is None:
+        raise InputError("a new batter faces the next ball", remedy="say who with --batter NAME")
+    if other is None or other.key == facing.key:
+        candidates = () if last is None else (last.batter, last.non_striker)
+        gone = {wicket.player_out.key for wicket in last.wickets} if last else set()
+        other = next((p for p in candidates if p.key != facing.key and p.key not in gone), facing)
+    bowling = _named(bowler, known, "--bowler") or _same_over_bowler(innings, last)
+    if bowling is None:
+        raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
+    _refuse_impossible(innings, facing, bowling)
+    ball = unbowled(innings, facing, other, bowling)
+    longer = replace(innings, deliveries=(*innings.deliveries, ball))
+    sides = tuple(longer if side is innings else side for side in match.innings)
+    return replace(match, innings=sides)
+
+
+def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None:
+    """Nobody bowls to his own side, bats for the other, or comes back after being out."""
+    batted = {p.key for ball in innings.deliveries for p in (ball.batter, ball.non_striker)}
+    bowled = {ball.bowler.key for ball in innings.deliveries}
+    out = {w.player_out.key for ball in innings.deliveries for w in ball.wickets if w.counts}
+    if batter.key in out:
+        raise InputError(f"{batter} is out already", remedy="name another with --batter")
+    if batter.key in bowled:
+        raise InputError(f"{batter} bowls in this innings", remedy="name another with --batter")
+    if bowler.key in batted or bowler.key == batter.key:
+        raise InputError(f"{bowler} bats in this innings", remedy="name another with --bowler")
+
+
+def why_over(match: Match, innings: Innings) -> str | None:
+    """Why no further ball can be bowled in an innings, or ``None``."""
+    quota = quota_of(match, innings)
+    out = 2 if innings.super_over else ALL_OUT
+    if innings.target is not None and innings.total >= innings.target:
+        return "the target was reached"
+    if innings.wickets >= out:
+        return "the side is all out"
+    if quota is not None and innings.legal_balls >= quota:
+        return f"all {quota} balls were bowled"
+    if innings.declared:
+        return "it was declared"
+    return None
+
+
+def why_no_more(match: Match, innings: Innings) -> str | None:
+    """As `why_over`; and what rain or a captain ended has ended once the next has begun."""
+    reason = why_over(match, innings)
+    later = [one.number for one in match.innings if one.number > innings.number and one.deliveries]
+    if reason is None and later:
+        return f"it had ended, for innings {later[0]} came after it"
+    return reason
+
+
+def over_ended(innings: Innings, last: Delivery) -> bool:
+    """Whether the last ball bowled was its over's last."""
+    legal = sum(ball.is_legal for ball in innings.deliveries if ball.over == last.over)
+    return legal >= innings.balls_per_over
+
+
+def changed_ends(ball: Delivery) -> bool:
+    """Whether an odd number of runs was run, so that the batters changed ends."""
+    run = ball.runs_batter if not ball.boundary else 0
+    run += ball.extras.get("byes", 0) + ball.extras.get("legbyes", 0)
+    run += max(ball.extras.get("wides", 0) - 1, 0)
+    crossed: bool = run % 2 == 1
+    return crossed
+
+
+def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
+    """Who faces the next ball and who stands at the other end, as far as the file tells.
+
+    ``None`` stands for somebody who has yet to come in. After a wicket the one who stays
+    is at the end the runs took them to; which end the new one takes is not known, so the
+    new batter is taken to face unless the over has ended.
+    """
+    ends: list[Player | None] = [last.batter, last.non_striker]
+    gone = {wicket.player_out.key for wicket in last.wickets}
+    if changed_ends(last):
+        ends.reverse()
+    ends = [None if player is None or player.key in gone else player for player in ends]
+    if gone and ends[1] is None:
+        ends.reverse()
+    if over_ended(innings, last):
+        ends.reverse()
+    return ends[0], ends[1]
+
+
+def _same_over_bowler(innings: Innings, last: Delivery | None) -> Player | None:
+    return None if last is None or over_ended(innings, last) else last.bowler
+
+
+def _named(name: str | None, known: list[Player], option: str) -> Player | None:
+    """The player a name means; a person nobody knows where it fits no one in the match."""
+    if name is None:
+        return None
+    wanted = " ".join(name.split()).casefold()
+    if not wanted:
+        raise InputError(f"{option} names nobody", remedy="give a name")
+    exact = [player for player in known if player.name.casefold() == wanted]
+    partly = [player for player in known if wanted in player.name.casefold()]
+    found = exact or partly
+    if len(found) > 1:
+        names = ", ".join(player.name for player in found)
+        raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")
+    return found[0] if found else Player(" ".join(name.split()))
+
+
+def unbowled(innings: Innings, batter: Player, other: Player, bowler: Player) -> Delivery:
+    """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
+    last = innings.deliveries[-1] if innings.deliveries else None
+    over, in_over, legal_in_over = 0, 0, 0
+    score = innings.penalty_runs.get("pre", 0)
+    if last is not None:
+        score = last.score_before + last.runs_total
+        if over_ended(innings, last):
+            over = last.over + 1
+        else:
+            over = last.over
+            balls = [ball for ball in innings.deliveries if ball.over == over]
+            in_over, legal_in_over = len(balls), sum(ball.is_legal for ball in balls)
+    return Delivery(
+        index=len(innings.deliveries) + 1,
+        over=over,
+        label=f"{over}.{in_over + 1}",
+        actual_delivery=f"{over}.{legal_in_over + 1}",
+        is_legal=True,
+        batter=batter,
+        non_striker=other,
+        bowler=bowler,
+        runs_batter=0,
+        runs_extras=0,
+        runs_total=0,
+        extras=Facts(),
+        wickets=(),
+        outcome=NOT_BOWLED,
+        score_before=score,
+        wickets_before=innings.wickets,
+        legal_balls_before=innings.legal_balls,
+    )

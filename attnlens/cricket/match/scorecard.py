@@ -1,0 +1,312 @@
+"""A scorecard, worked out ball by ball from a match.
+
+The counting follows the Laws and the usual scorebook: a wide is not a ball faced, a no-ball
+is; a bowler is charged with what is hit off him, wides and no-balls, and not with byes, leg
+byes or penalties; run outs and retirements are nobody's wicket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket
+from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
+from attnlens.files import Json
+
+EXTRAS: Final[tuple[tuple[str, str], ...]] = (
+    ("byes", "b"),
+    ("legbyes", "lb"),
+    ("wides", "w"),
+    ("noballs", "nb"),
+    ("penalty", "pen"),
+)
+"""Kinds of extras and how a scorecard abbreviates them."""
+
+_HOW_OUT: Final = {
+    "caught": ("c {fielders} b {bowler}", "caught b {bowler}"),
+    "caught and bowled": ("c & b {bowler}",) * 2,
+    "bowled": ("b {bowler}",) * 2,
+    "lbw": ("lbw b {bowler}",) * 2,
+    "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
+    "hit wicket": ("hit wicket b {bowler}",) * 2,
+}
+"""With and without the fielders' names; other kinds stand as they are called."""
+
+
+@dataclass
+class Batting:
+    """One batter's line. ``out`` is how; ``not out`` for who stayed."""
+
+    player: Player
+    position: int
+    runs: int = 0
+    balls: int = 0
+    fours: int = 0
+    sixes: int = 0
+    out: str = "not out"
+
+    @property
+    def strike_rate(self) -> float | None:
+        """Runs per hundred balls, to two places; ``None`` before the first ball."""
+        return round(100 * self.runs / self.balls, 2) if self.balls else None
+
+
+@dataclass
+class Bowling:
+    """One bowler's line; ``legal_balls`` make the overs."""
+
+    player: Player
+    legal_balls: int = 0
+    maidens: int = 0
+    runs: int = 0
+    wickets: int = 0
+    wides: int = 0
+    noballs: int = 0
+    dots: int = 0
+    balls_per_over: int = 6
+
+    @property
+    def overs(self) -> str:
+        """``3.2``: overs and balls."""
+        overs, balls = divmod(self.legal_balls, self.balls_per_over)
+        return f"{overs}.{balls}"
+
+    @property
+    def economy(self) -> float | None:
+        """Runs an over of the match's length, to two places; ``None`` before a legal ball."""
+        return (
+            round(self.balls_per_over * self.runs / self.legal_balls, 2)
+            if self.legal_balls
+            else None
+        )
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A wicket: its number, the score after the ball, who, when and how."""
+
+    wicket: int
+    score: int
+    player: Player
+    kind: str
+    index: int
+    label: str
+    actual_delivery: str | None
+
+
+@dataclass
+class Partnership:
+    """Two batters together, until one of them leaves; runs include extras, balls are faced."""
+
+    wicket: int
+    batters: tuple[Player, Player]
+    runs: int = 0
+    balls: int = 0
+    unbroken: bool = True
+
+
+@dataclass
+class Card:
+    """One innings' scorecard."""
+
+    innings: Innings
+    batting: list[Batting] = field(default_factory=list)
+    bowling: list[Bowling] = field(default_factory=list)
+    falls: list[Fall] = field(default_factory=list)
+    partnerships: list[Partnership] = field(default_factory=list)
+    extras: dict[str, int] = field(default_factory=dict)
+
+
+def scorecard(innings: Innings) -> Card:
+    """The scorecard of one innings."""
+    card = Card(innings, extras=dict.fromkeys((kind for kind, _ in EXTRAS), 0))
+    batting: dict[str, Batting] = {}
+    bowling: dict[str, Bowling] = {}
+    stand: Partnership | None = None
+    for ball in innings.deliveries:
+        for player in (ball.batter, ball.non_striker):
+            line = batting.setdefault(player.key, Batting(player, len(batting) + 1))
+            line.out = "not out"  # also for one who retired and is back
+        stand = _stand(card, stand, ball)
+        _bat(batting[ball.batter.key], ball)
+        bowler = bowling.setdefault(
+            ball.bowler.key, Bowling(ball.bowler, balls_per_over=innings.balls_per_over)
+        )
+        _bowl(bowler, ball)
+        for kind, runs in ball.extras.items():
+            card.extras[kind] += runs
+        stand.runs += ball.runs_total
+        stand.balls += "wides" not in ball.extras
+        for wicket in ball.wickets:
+            _leave(card, batting, ball, wicket)
+            if wicket.player_out.key in {player.key for player in stand.batters}:
+                stand.unbroken = False
+    for over in maidens(innings):
+        bowling[over].maidens += 1
+    card.extras["penalty"] += sum(innings.penalty_runs.values())
+    card.batting, card.bowling = list(batting.values()), list(bowling.values())
+    return card
+
+
+def _stand(card: Card, stand: Partnership | None, ball: Delivery) -> Partnership:
+    """The stand a ball belongs to, a new one where the two at the crease are others."""
+    pair = {ball.batter.key, ball.non_striker.key}
+    if stand is not None and {player.key for player in stand.batters} == pair:
+        return stand
+    if stand is not None:
+        stand.unbroken = False
+    made = Partnership(ball.wickets_before + 1, (ball.batter, ball.non_striker))
+    card.partnerships.append(made)
+    return made
+
+
+def _bat(line: Batting, ball: Delivery) -> None:
+    line.runs += ball.runs_batter
+    line.balls += "wides" not in ball.extras
+    if ball.boundary:
+        line.fours += ball.runs_batter == 4
+        line.sixes += ball.runs_batter == 6
+
+
+def _bowl(line: Bowling, ball: Delivery) -> None:
+    charged = charged_runs(ball)
+    line.runs += charged
+    line.legal_balls += ball.is_legal
+    line.wides += ball.extras.get("wides", 0)
+    line.noballs += ball.extras.get("noballs", 0)
+    line.dots += ball.is_legal and charged == 0
+    line.wickets += sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
+
+
+def charged_runs(ball: Delivery) -> int:
+    """What a ball costs its bowler: bat, wides and no-balls."""
+    return int(ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0))
+
+
+def maidens(innings: Innings) -> Iterator[str]:
+    """The bowler's key for every over that one bowler finished without being charged a run."""
+    overs: dict[int, list[Delivery]] = {}
+    for ball in innings.deliveries:
+        overs.setdefault(ball.over, []).append(ball)
+    last = max(overs, default=0)
+    for number, balls in overs.items():
+        finished = number != last or sum(b.is_legal for b in balls) >= innings.balls_per_over
+        bowlers = {ball.bowler.key for ball in balls}
+        if finished and len(bowlers) == 1 and not any(map(charged_runs, balls)):
+            yield bowlers.pop()
+
+
+def _leave(card: Card, batting: dict[str, Batting], ball: Delivery, wicket: Wicket) -> None:
+    out = wicket.player_out
+    # Someone can be out without having faced a ball or stood at the other end: timed out.
+    line = batting.setdefault(out.key, Batting(out, len(batting) + 1))
+    line.out = how_out(wicket, ball.bowler)
+    if not wicket.counts:
+        return
+    card.falls.append(
+        Fall(
+            wicket=len(card.falls) + 1,
+            score=ball.score_before + ball.runs_total,
+            player=out,
+            kind=wicket.kind,
+            index=ball.index,
+            label=ball.label,
+            actual_delivery=ball.actual_delivery,
+        )
+    )
+
+
+def how_out(wicket: Wicket, bowler: Player) -> str:
+    """``c Smith b Khan``, ``run out (Jones)``, ``retired hurt``."""
+    fielders = "/".join(wicket.fielders)
+    if wicket.kind == "run out":
+        return f"run out ({fielders})" if fielders else "run out"
+    if wicket.kind not in _HOW_OUT:
+        return wicket.kind
+    named, unnamed = _HOW_OUT[wicket.kind]
+    return (named if fielders else unnamed).format(fielders=fielders, bowler=bowler)
+
+
+def did_not_bat(match: Match, card: Card) -> list[str]:
+    """The rest of the squad, where the file tells the squads."""
+    appeared = {line.player.name for line in card.batting}
+    squad = match.players.get(card.innings.batting_team, ())
+    return [name for name in squad if name not in appeared]
+
+
+def card_data(match: Match, card: Card) -> Json:
+    """A scorecard as plain data."""
+    innings = card.innings
+    rate = innings.balls_per_over * innings.total / max(innings.legal_balls, 1)
+    return {
+        "innings": innings.number,
+        **_figures(innings, "batting_team bowling_team super_over total wickets"),
+        "overs": innings.overs_display,
+        "legal_balls": innings.legal_balls,
+        "deliveries": len(innings.deliveries),
+        "run_rate": round(rate, 2) if innings.legal_balls else None,
+        **_figures(innings, "target target_balls declared"),
+        "penalty_runs": innings.penalty_runs.plain(),
+        "extras": {"total": sum(card.extras.values()), **card.extras},
+        "batting": [
+            {
+                "position": line.position,
+                "player": line.player.name,
+                "id": line.player.id,
+                **_figures(line, "out runs balls fours sixes strike_rate"),
+            }
+            for line in card.batting
+        ],
+        "did_not_bat": did_not_bat(match, card),
+        "bowling": [
+            {
+                "player": line.player.name,
+                "id": line.player.id,
+                **_figures(line, "overs legal_balls maidens runs wickets economy"),
+                **_figures(line, "wides noballs dots"),
+            }
+            for line in card.bowling
+        ],
+        "fall_of_wickets": [
+            {
+                **_figures(fall, "wicket score"),
+                "player": fall.player.name,
+                **_figures(fall, "kind index label actual_delivery"),
+            }
+            for fall in card.falls
+        ],
+        "partnerships": [
+            {
+                "wicket": stand.wicket,
+                "batters": [player.name for player in stand.batters],
+                **_figures(stand, "runs balls unbroken"),
+            }
+            for stand in card.partnerships
+        ],
+    }
+
+
+def match_data(match: Match) -> Json:
+    """A match and its scorecards as plain data."""
+    return {
+        **_figures(match, "match_id match_type gender"),
+        "dates": [day.isoformat() for day in match.dates],
+        "season": match.season,
+        "event": match.event.plain(),
+        **_figures(match, "venue city"),
+        "teams": list(match.teams),
+        "players": match.players.plain(),
+        "toss": match.toss.plain(),
+        "outcome": match.outcome.plain(),
+        **_figures(match, "overs balls_per_over"),
+        "innings": [card_data(match, scorecard(innings)) for innings in match.innings],
+        "source": match.source,
+        "notes": list(match.notes),
+    }
+
+
+def _figures(of: object, names: str) -> Json:
+    """Attributes by their names, which stand apart by spaces."""
+    return {name: getattr(of, name) for name in names.split()}

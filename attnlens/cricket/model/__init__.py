@@ -1,0 +1,1 @@
+"""The predictor: what it is told of a ball, the network, ratings, and its checkpoints."""

@@ -1,0 +1,155 @@
+"""How often a checkpoint's calls came true: a small table beside its weights, read cheaply.
+
+The table is measured by ``attnlens evaluate SRC --model CHECKPOINT --calibration-out FILE`` (see
+`attnlens.cricket.study.calibration_table`). A checkpoint ``name.safetensors`` carries one where
+``name.calibration.json`` lies beside it and was measured on exactly those weights. The shipped
+``bundled`` checkpoint has seen every match that could judge it, so it quotes the table of
+``measured``, which says whose it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.errors import CheckpointError
+from attnlens.files import Json
+
+KIND: Final = "calibration"
+FORMAT: Final = 1
+SUFFIX: Final = ".calibration.json"
+STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
+"""Shipped checkpoints without unseen matches, and the one whose table they quote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """Balls with about the same probability of an outcome, and how often it happened.
+
+    Attributes:
+        most: the highest probability among them.
+        predicted: the mean probability.
+        happened_ci: the 95% interval of ``happened``; ``None`` where they come from one match.
+    """
+
+    most: float
+    predicted: float
+    happened: float
+    happened_ci: tuple[float, float] | None
+    balls: int
+
+    @classmethod
+    def of(cls, data: Json) -> Level:
+        """One bin of a file."""
+        interval = None
+        if data["happened_ci"] is not None:
+            low, high = data["happened_ci"]
+            interval = (low, high)
+        return cls(
+            most=data["most"],
+            predicted=data["predicted"],
+            happened=data["happened"],
+            happened_ci=interval,
+            balls=data["balls"],
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether its numbers can be."""
+        chances = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
+        return all(0 <= chance <= 1 for chance in chances) and int(self.balls) == self.balls > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationTable:
+    """How often a checkpoint's calls came true.
+
+    Attributes:
+        checkpoint, sha256: whose calls were counted: its name and its digest.
+        matches, balls, first, last: on what, and the days between which it was played.
+        levels: of every outcome, the likelier ones last.
+    """
+
+    checkpoint: str
+    sha256: str
+    matches: int
+    balls: int
+    first: str | None
+    last: str | None
+    levels: Mapping[str, tuple[Level, ...]]
+
+    @classmethod
+    def of(cls, data: Json) -> CalibrationTable:
+        """The table of a file.
+
+        Raises:
+            KeyError, TypeError, AttributeError: something is missing or of another kind.
+        """
+        return cls(
+            checkpoint=data["checkpoint"]["name"],
+            sha256=data["checkpoint"]["sha256"],
+            matches=data["matches"],
+            balls=data["balls"],
+            first=data["dates"]["first"],
+            last=data["dates"]["last"],
+            levels={name: tuple(map(Level.of, bins)) for name, bins in data["outcomes"].items()},
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether it tells of every outcome in order, with numbers that can be."""
+        return tuple(self.levels) == OUTCOMES and all(
+            bins and all(one.holds for one in bins) for bins in self.levels.values()
+        )
+
+    def like(self, outcome: str, chance: float) -> Level:
+        """The balls like one with this probability; beyond the bins, those of the outermost."""
+        bins = self.levels[outcome]
+        return next((one for one in bins if chance <= one.most), bins[-1])
+
+
+def calibration_beside(checkpoint: Path, sha256: str) -> CalibrationTable | None:
+    """The table of the checkpoint in a file; ``None`` where it carries none of its own.
+
+    Args:
+        sha256: of the checkpoint: a table that was measured on other weights does not count.
+
+    Raises:
+        CheckpointError: what lies there is damaged or of another kind.
+    """
+    path = checkpoint.with_name(checkpoint.stem + SUFFIX)
+    if not path.is_file():
+        return None
+    table = _read(path)
+    return table if table.sha256 == sha256 else None
+
+
+def shipped_calibration(folder: Path, name: str) -> CalibrationTable | None:
+    """The table that a shipped checkpoint quotes, its own or another's."""
+    path = folder / f"{STANDS_FOR.get(name, name)}{SUFFIX}"
+    return _read(path) if path.is_file() else None
+
+
+def _read(path: Path) -> CalibrationTable:
+    try:
+        data = json.loads(path.read_bytes())
+        readable = (data["kind"], data["format"]) == (KIND, FORMAT)
+        table = CalibrationTable.of(data) if readable else None
+        whole = table is not None and table.holds
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"is no table of calibration ({' '.join(str(error).split())[:80]})",
+            path=path,
+            remedy="measure it again with `attnlens evaluate --calibration-out`",
+        ) from error
+    if table is None or not whole:
+        raise CheckpointError(
+            "is a table of calibration that this attnlens does not read",
+            path=path,
+            remedy="measure it again with `attnlens evaluate --calibration-out`",
+        )
+    return table

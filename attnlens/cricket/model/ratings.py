@@ -1,0 +1,225 @@
+"""What earlier matches say about players, venues and teams.
+
+A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``,
+one vector ``r`` over the outcomes per entity, updated once per date from the matches of
+that date, so a match is only ever rated by matches that were played before it.
+
+The update is one damped Newton step per entity and outcome on the log-likelihood with a
+Gaussian prior (an online empirical-Bayes estimate): with ``G = Σ (y - p)`` and
+``F = Σ p(1 - p)`` over the entity's balls on that date,
+
+    precision ← 1 / (1 / precision + drift) + F,      r ← r + step · G / precision
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.arrays import Floats32
+from attnlens.cricket.match.match import Innings, Match, Player
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.quota import phase_of, quota_of
+
+STEP: Final = 0.45
+PHASES: Final[tuple[str, ...]] = ("powerplay", "middle", "death")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of entity: how far its ratings may stray and how fast they drift."""
+
+    name: str
+    deviation: float
+    drift: float
+
+
+KINDS: Final[tuple[Kind, ...]] = (
+    Kind("striker", 0.25, 5e-4),
+    Kind("striker_phase", 0.12, 0.0),
+    Kind("bowler", 0.25, 5e-4),
+    Kind("bowler_phase", 0.12, 0.0),
+    Kind("venue", 0.15, 5e-4),
+    Kind("venue_innings", 0.07, 0.0),
+    Kind("batting_team", 0.30, 5e-4),
+    Kind("bowling_team", 0.30, 5e-4),
+    Kind("era", 0.10, 5e-5),
+)
+"""The kinds of entity, in the order of a ball's row of entity numbers."""
+
+ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
+
+
+@dataclass
+class Table:
+    """Ratings of one kind: a row per entity, one column per outcome."""
+
+    kind: Kind
+    keys: dict[str, int] = field(default_factory=dict)
+    rating: Floats32 = field(default_factory=lambda: np.zeros((0, len(OUTCOMES)), np.float32))
+    precision: Floats32 = field(default_factory=lambda: np.zeros((0, len(OUTCOMES)), np.float32))
+    balls: Floats32 = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def row(self, key: str, *, create: bool = False) -> int:
+        """The number of ``key``, or -1 for an entity never met."""
+        known = self.keys.get(key)
+        if known is not None:
+            return known
+        if not create:
+            return -1
+        number = len(self.keys)
+        self.keys[key] = number
+        if number >= len(self.balls):
+            more = max(64, len(self.balls))
+            blank = np.zeros((more, len(OUTCOMES)), np.float32)
+            self.rating = np.concatenate([self.rating, blank])
+            self.precision = np.concatenate(
+                [self.precision, np.full_like(blank, self.kind.deviation**-2)]
+            )
+            self.balls = np.concatenate([self.balls, np.zeros(more, np.float32)])
+        return number
+
+    def look_up(self, rows: NDArray[np.int64]) -> tuple[Floats32, Floats32]:
+        """Ratings ``(n, 11)`` and ball counts ``(n,)``; zero for row -1."""
+        if not len(self.balls):
+            return np.zeros((len(rows), len(OUTCOMES)), np.float32), np.zeros(len(rows), np.float32)
+        met = rows >= 0
+        rating = np.where(met[:, None], self.rating[rows], np.float32(0))
+        return rating, np.where(met, self.balls[rows], np.float32(0))
+
+    def learn(self, rows: NDArray[np.int64], surprise: Floats32, information: Floats32) -> None:
+        """One update from the balls of one date.
+
+        Args:
+            rows: the entity of each ball, ``(n,)``.
+            surprise: ``y - p``, ``(n, 11)``.
+            information: ``p(1 - p)``, ``(n, 11)``.
+        """
+        entities, place = np.unique(rows, return_inverse=True)
+        gradient = np.zeros((len(entities), len(OUTCOMES)), np.float32)
+        fisher = np.zeros_like(gradient)
+        np.add.at(gradient, place, surprise)
+        np.add.at(fisher, place, information)
+        variance = 1 / self.precision[entities] + np.float32(self.kind.drift)
+        precision: Floats32 = (1 / variance + fisher).astype(np.float32)
+        self.precision[entities] = precision
+        self.rating[entities] += np.float32(STEP) * gradient / precision
+        self.balls[entities] += np.bincount(place, minlength=len(entities)).astype(np.float32)
+
+
+@dataclass
+class Ratings:
+    """All tables, and the last date they have seen.
+
+    Attributes:
+        kinds: the kinds that are rated; the others stay empty and are never looked up.
+    """
+
+    tables: dict[str, Table] = field(
+        default_factory=lambda: {kind.name: Table(kind) for kind in KINDS}
+    )
+    aliases: dict[str, str] = field(default_factory=dict)
+    until: datetime.date | None = None
+    kinds: tuple[str, ...] = ALL_KINDS
+
+    def player_key(self, player: Player) -> str:
+        """The id; for a player without one, the id that name has had, else the name."""
+        return player.id or self.aliases.get(player.name, player.name)
+
+    def entities(
+        self, match: Match, innings: Innings, *, create: bool = False
+    ) -> NDArray[np.int64]:
+        """Row numbers ``(deliveries, len(KINDS))``; what was never met is taken in, or -1."""
+        tables, quota = self.tables, quota_of(match, innings)
+        venue = venue_key(match)
+        side = f"{venue}#{min(innings.number, 2)}"
+        keys = {
+            "venue": venue,
+            "venue_innings": side if venue else "",
+            "batting_team": team_key(match, innings.batting_team),
+            "bowling_team": team_key(match, innings.bowling_team),
+            "era": "all",
+        }
+        shared = {
+            name: tables[name].row(key, create=create) if key else -1
+            for name, key in keys.items()
+            if name in self.kinds
+        }
+        rows = np.full((len(innings.deliveries), len(KINDS)), -1, np.int64)
+        for column, kind in enumerate(KINDS):
+            if kind.name in shared:
+                rows[:, column] = shared[kind.name]
+        for number, ball in enumerate(innings.deliveries):
+            striker, bowler = self.player_key(ball.batter), self.player_key(ball.bowler)
+            phase = phase_of(ball.legal_balls_before, quota)
+            of_players = (striker, f"{striker}#{phase}", bowler, f"{bowler}#{phase}")
+            for column, key in enumerate(of_players):
+                name = KINDS[column].name
+                if name in self.kinds:
+                    rows[number, column] = tables[name].row(key, create=create)
+        if create:
+            for ball in innings.deliveries:
+                for player in (ball.batter, ball.bowler):
+                    if player.id:
+                        self.aliases[player.name] = player.id
+        return rows
+
+    def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
+        """Ratings ``(n, 11)`` per kind for each ball, and ``<kind>_balls`` counts ``(n,)``."""
+        found: dict[str, Floats32] = {}
+        for column, kind in enumerate(KINDS):
+            rating, balls = self.tables[kind.name].look_up(rows[:, column])
+            found[kind.name] = rating
+            found[f"{kind.name}_balls"] = balls
+        return found
+
+    def learn(self, rows: NDArray[np.int64], base: Floats32, outcomes: NDArray[np.int64]) -> None:
+        """Update every table from the balls of one date.
+
+        Args:
+            rows: `entities` of the balls, made with ``create=True``, ``(n, kinds)``.
+            base: log-probabilities from the scoreboard alone, ``(n, 11)``.
+            outcomes: what happened, ``(n,)``.
+        """
+        parts = self.parts(rows)
+        logits = base + sum(parts[kind.name] for kind in KINDS)
+        probability = softmax(logits)
+        surprise = -probability
+        surprise[np.arange(len(outcomes)), outcomes] += 1
+        information = probability * (1 - probability)
+        for column, kind in enumerate(KINDS):
+            met = rows[:, column] >= 0
+            if met.any():
+                self.tables[kind.name].learn(rows[met, column], surprise[met], information[met])
+
+
+def softmax(logits: Floats32) -> Floats32:
+    """Probabilities along the last axis."""
+    shifted = np.exp(logits - logits.max(-1, keepdims=True))
+    result: Floats32 = (shifted / shifted.sum(-1, keepdims=True)).astype(np.float32)
+    return result
+
+
+def venue_key(match: Match) -> str:
+    """The ground's name up to the first comma, as files disagree on what follows it."""
+    return (match.venue or "").split(",")[0].strip()
+
+
+def team_key(match: Match, team: str) -> str:
+    """The side's name; women's sides apart, since India is two teams."""
+    return f"{team} (women)" if match.gender == "female" else team
+
+
+def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:
+    """Matches grouped by their last day, earliest first; undated ones are left out."""
+    days: dict[datetime.date, list[Match]] = {}
+    for match in matches:
+        if match.dates:
+            days.setdefault(max(match.dates), []).append(match)
+    for day in sorted(days):
+        yield day, sorted(days[day], key=lambda match: match.match_id)

@@ -1,0 +1,100 @@
+"""One ball, ready to be asked about: the tensors, and the words that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.naming import BallReference, innings_numbered
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.model.batch import window_batch
+from attnlens.cricket.model.heads import SHARES, PastBall
+from attnlens.cricket.model.relations import RELATIONS, Batch, relate
+from attnlens.cricket.model.tensors import InningsArrays, encode_innings
+from attnlens.cricket.model.trained import TrainedPredictor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BallWindow:
+    """A ball and everything before it in its innings.
+
+    Attributes:
+        batch: the predictor's input, one row and one query.
+        past: the balls before it, oldest first, in the order of the key axis.
+        arrays: the innings the batch was cut from.
+    """
+
+    match: Match
+    innings: Innings
+    delivery: Delivery
+    batch: Batch
+    past: tuple[PastBall, ...]
+    arrays: InningsArrays
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The past balls' labels, for the key axis."""
+        return tuple(ball.label for ball in self.past)
+
+
+def window_for(match: Match, reference: BallReference, predictor: TrainedPredictor) -> BallWindow:
+    """The window of one ball, with ratings as the predictor holds them.
+
+    Raises:
+        BallNotFoundError: the ball has not been bowled in this file.
+    """
+    innings = innings_numbered(match, reference.innings)
+    if reference.index > len(innings.deliveries):
+        raise BallNotFoundError(
+            f"delivery {reference.index} of innings {innings.number} has not been bowled in this "
+            "file",
+            remedy="name a ball that it has",
+        )
+    arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
+    return cut_window(match, innings, arrays, reference.index)
+
+
+def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int) -> BallWindow:
+    """The window of ball ``index`` of an innings that is encoded already."""
+    position = index - 1
+    batch = window_batch(arrays, position)
+    sequence = batch["sequence"]
+    table = relate(sequence["now"], sequence["balls"], sequence["visible"])[0, 0]
+    past = []
+    for ball, row in zip(innings.deliveries[:position], table.tolist(), strict=True):
+        held = {name for name, value in zip(RELATIONS, row, strict=True) if value > 0}
+        past.append(
+            PastBall(
+                index=ball.index,
+                label=ball.label,
+                over=ball.over,
+                batter=ball.batter.name,
+                bowler=ball.bowler.name,
+                outcome=OUTCOMES[OUTCOME_INDEX[ball.outcome]],
+                runs=ball.runs_total,
+                runs_batter=ball.runs_batter,
+                boundary=ball.boundary,
+                relations=frozenset(held & set(SHARES)),
+            )
+        )
+    return BallWindow(match, innings, innings.deliveries[position], batch, tuple(past), arrays)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread, and give back those it had.
+
+    A ball is small, and waking threads costs more than it saves. Sums over several threads
+    also differ in their last digits, and the same question should have the same answer.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

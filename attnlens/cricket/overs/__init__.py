@@ -1,0 +1,1 @@
+"""The next over, token by token: an encoder-decoder, what it looked at, and the check."""

@@ -1,0 +1,359 @@
+"""The reference model ``cricket``: an over of cricket, token by token, from the balls before it.
+
+An encoder reads up to `OverSizes.history` past balls, a decoder writes the over. One layer each,
+post-norm::
+
+    H_0 = drop(X W_in √d + P)                      history, oldest first, padded on the left
+    H_1 = norm(H_0 + attention(H_0, H_0))
+    M   = norm(H_1 + ReLU(H_1 W_1 + b_1) W_2 + b_2)   the memory
+    Y_0 = E[tokens] √d + P + c W_ctx               c W_ctx at the first place only
+    Y_1 = norm(Y_0 + causal attention(Y_0, Y_0))
+    Y_2 = norm(Y_1 + attention(Y_1, M))            the cross-attention
+    Y_3 = norm(Y_2 + ReLU(Y_2 W_1 + b_1) W_2 + b_2)
+    logits = Y_3 W_out + b
+
+What is padding is hidden: a past of no balls gives cross-attention of zeros.
+
+Reference:
+    Vaswani et al. 2017, "Attention Is All You Need", section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.files import Json
+from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.transformer import sinusoids
+from attnlens.recording.probe import step
+
+PAD: Final = 0
+START: Final = 1
+END: Final = 2
+WIDEST: Final = 8192
+"""The most that any size may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverSizes:
+    """Every size of the model; the defaults are the reference configuration.
+
+    Attributes:
+        history: past balls that the encoder reads at most.
+        features: numbers that tell a past ball.
+        d: width of the model.
+        heads, d_k: how many heads every attention has, and how wide one is.
+        ff: width of the feed-forward networks.
+        context: numbers that tell the match as the over begins.
+        tokens: of the vocabulary; `PAD`, `START` and `END` are the first.
+        length: tokens of an over at most.
+        dropout: after the positions of the encoder.
+    """
+
+    history: int = 128
+    features: int = 18
+    d: int = 512
+    heads: int = 8
+    d_k: int = 64
+    ff: int = 2048
+    context: int = 20
+    tokens: int = 24
+    length: int = 6
+    dropout: float = 0.1
+
+    def to_dict(self) -> Json:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Json) -> OverSizes:
+        """The inverse of `to_dict`.
+
+        Raises:
+            TypeError: other fields.
+            ValueError: a size that is none.
+        """
+        sizes = cls(**data)
+        for name, value in data.items():
+            fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= WIDEST
+            if name == "dropout":
+                fits = isinstance(value, int | float) and 0 <= value < 1
+            if not fits:
+                raise ValueError(f"{name} is {value!r}")
+        return sizes
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are trained, from the equations."""
+        attention = 4 * self.d * self.heads * self.d_k
+        norm = 2 * self.d
+        feed_forward = 2 * self.d * self.ff + self.ff + self.d
+        encoder = self.features * self.d + attention + feed_forward + 2 * norm
+        decoder = 2 * attention + feed_forward + 3 * norm
+        words = self.tokens * self.d + self.d * self.tokens + self.tokens
+        return encoder + decoder + words + self.context * self.d
+
+
+class FeedForward(nn.Module):
+    """``ReLU(X W_1 + b_1) W_2 + b_2``."""
+
+    def __init__(self, d: int, width: int) -> None:
+        super().__init__()
+        self.W_1, self.b_1 = _matrix(d, width), nn.Parameter(torch.zeros(width))
+        self.W_2, self.b_2 = _matrix(width, d), nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(..., d) -> (..., d)``."""
+        inner = step("F", torch.relu(x @ self.W_1 + self.b_1), "inside the feed-forward network")
+        return inner @ self.W_2 + self.b_2
+
+
+class HistoryEncoder(nn.Module):
+    """Past balls to the memory that the decoder asks."""
+
+    P: Tensor
+
+    def __init__(self, sizes: OverSizes) -> None:
+        super().__init__()
+        self.d = sizes.d
+        self.W_in = _matrix(sizes.features, sizes.d)
+        self.register_buffer("P", sinusoids(sizes.history, sizes.d), persistent=False)
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k)
+        self.norm_1 = nn.LayerNorm(sizes.d)
+        self.feed_forward = FeedForward(sizes.d, sizes.ff)
+        self.norm_2 = nn.LayerNorm(sizes.d)
+
+    def forward(self, history: Tensor, padded: Tensor) -> Tensor:
+        """The memory, ``(batch, balls, d)``.
+
+        Args:
+            history: ``(batch, balls, features)``, the last ball last; the places are the last of
+                `OverSizes.history`, so balls that are padding in the whole batch may be left out.
+            padded: boolean ``(batch, balls)``, true for what is no ball.
+        """
+        places = self.P[len(self.P) - history.shape[-2] :]
+        h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
+        step("H_0", h_0, "past balls with their places")
+        mixed = self.attention(h_0, hidden=padded[:, None, None, :])
+        h_1 = step("H_1", self.norm_1(h_0 + mixed), "after the encoder's attention")
+        memory: Tensor = self.norm_2(h_1 + self.feed_forward(h_1))
+        return step("M", memory, "the memory")
+
+
+class OverDecoder(nn.Module):
+    """Tokens so far, the match and the memory to the logits of the token that follows each."""
+
+    P: Tensor
+
+    def __init__(self, sizes: OverSizes) -> None:
+        super().__init__()
+        self.d = sizes.d
+        self.E = nn.Parameter(torch.randn(sizes.tokens, sizes.d) / math.sqrt(sizes.d))
+        self.register_buffer("P", sinusoids(sizes.length, sizes.d), persistent=False)
+        self.W_ctx = _matrix(sizes.context, sizes.d)
+        self.self_attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k, causal=True)
+        self.norm_1 = nn.LayerNorm(sizes.d)
+        self.cross_attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k)
+        self.norm_2 = nn.LayerNorm(sizes.d)
+        self.feed_forward = FeedForward(sizes.d, sizes.ff)
+        self.norm_3 = nn.LayerNorm(sizes.d)
+        self.W_out = _matrix(sizes.d, sizes.tokens)
+        self.b = nn.Parameter(torch.zeros(sizes.tokens))
+
+    def placed(self, tokens: Tensor, context: Tensor, first: int = 0) -> Tensor:
+        """``Y_0``: tokens with their places, ``(batch, place, d)``.
+
+        Args:
+            tokens: numbers ``(batch, place)``.
+            context: ``(batch, context)``.
+            first: the place of the first token given.
+        """
+        places = self.P[first : first + tokens.shape[-1]]
+        y = self.E[tokens] * math.sqrt(self.d) + places
+        step("Y_E", y, "tokens so far with their places")
+        if first == 0:
+            y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
+        return step("Y_0", y, "the match added to the first")
+
+    def after(self, y_0: Tensor, own: Tensor) -> Tensor:
+        """``Y_1``, after the self-attention's output ``own``."""
+        return step("Y_1", self.norm_1(y_0 + own), "after the decoder's self-attention")
+
+    def read(self, y_1: Tensor, keys: Tensor, values: Tensor, padded: Tensor) -> Tensor:
+        """Logits ``(batch, query, token)``, from ``Y_1`` on.
+
+        Args:
+            y_1: ``(batch, query, d)``.
+            keys, values: of the memory, ``(batch, head, balls, d_k)``.
+            padded: ``(batch, balls)``.
+        """
+        asked = self.cross_attention.attend(y_1, keys, values, hidden=padded[:, None, None, :])
+        y_2 = step("Y_2", self.norm_2(y_1 + asked), "after the cross-attention")
+        y_3 = step("Y_3", self.norm_3(y_2 + self.feed_forward(y_2)), "the decoder's output")
+        return step("L", y_3 @ self.W_out + self.b, "logits of the next token")
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """What decoding keeps of the past: worked out once for all tokens and all samples.
+
+    Attributes:
+        keys, values: of the cross-attention, ``(batch, head, balls, d_k)``.
+        padded: ``(batch, balls)``.
+        context: ``(batch, context)``.
+    """
+
+    keys: Tensor
+    values: Tensor
+    padded: Tensor
+    context: Tensor
+
+
+@dataclass(slots=True, eq=False)
+class Decoding:
+    """Some overs under way, several samples of each.
+
+    Attributes:
+        place: how many tokens were given so far.
+        keys, values: of the self-attention, ``(batch * samples, head, place, d_k)``.
+    """
+
+    memory: Memory
+    samples: int = 1
+    place: int = 0
+    keys: Tensor | None = field(default=None, repr=False)
+    values: Tensor | None = field(default=None, repr=False)
+
+
+class OverModel(nn.Module):
+    """The encoder-decoder.
+
+    Args:
+        sizes: the reference configuration unless given.
+    """
+
+    def __init__(self, sizes: OverSizes | None = None) -> None:
+        super().__init__()
+        self.sizes = OverSizes() if sizes is None else sizes
+        self.encoder = HistoryEncoder(self.sizes)
+        self.decoder = OverDecoder(self.sizes)
+
+    def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
+        """Logits of the token after each token given, ``(batch, place, token)``.
+
+        Args:
+            history: ``(batch, balls, features)``, see `HistoryEncoder.forward`.
+            padded: boolean ``(batch, balls)``, true for what is no ball.
+            context: ``(batch, context)``.
+            tokens: numbers ``(batch, place)``, at most `OverSizes.length`, `START` first.
+        """
+        memory = self.remember(history, padded, context)
+        y_0 = self.decoder.placed(tokens, context)
+        y_1 = self.decoder.after(y_0, self.decoder.self_attention(y_0))
+        return self.decoder.read(y_1, memory.keys, memory.values, padded)
+
+    def remember(self, history: Tensor, padded: Tensor, context: Tensor) -> Memory:
+        """One pass of the encoder, and what the decoder asks of it."""
+        memory = self.encoder(history, padded)
+        keys, values = self.decoder.cross_attention.keys_and_values(memory)
+        return Memory(keys, values, padded, context)
+
+    def following(self, decoding: Decoding, tokens: Tensor) -> Tensor:
+        """Logits of the token after ``tokens``, ``(batch, samples, token)``.
+
+        The same numbers as `forward`'s last place, from one place's work.
+
+        Args:
+            decoding: what came before, which takes this step in.
+            tokens: numbers ``(batch, samples)``; `START` at the first step.
+        """
+        decoder, batch = self.decoder, len(tokens)
+        context = decoding.memory.context.repeat_interleave(decoding.samples, 0)
+        y_0 = decoder.placed(tokens.reshape(-1, 1), context, decoding.place)
+        keys, values = decoder.self_attention.keys_and_values(y_0)
+        if decoding.keys is not None and decoding.values is not None:
+            keys = torch.cat([decoding.keys, keys], -2)
+            values = torch.cat([decoding.values, values], -2)
+        decoding.keys, decoding.values = keys, values
+        decoding.place += 1
+        y_1 = decoder.after(y_0, decoder.self_attention.attend(y_0, keys, values))
+        # Samples of one over ask the same memory: they are its queries, not more of the batch.
+        memory = decoding.memory
+        shared = y_1.view(batch, decoding.samples, -1)
+        return decoder.read(shared, memory.keys, memory.values, memory.padded)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the next token is chosen.
+
+    Attributes:
+        greedy: the likeliest one; else drawn.
+        temperature: logits are divided by it before drawing.
+        top_k: draw among as many of the likeliest; ``None``: among all.
+    """
+
+    greedy: bool = True
+    temperature: float = 1.0
+    top_k: int | None = None
+
+
+@torch.no_grad()
+def decode(
+    model: OverModel,
+    memory: Memory,
+    choice: Choice,
+    *,
+    samples: int = 1,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Overs, token by token, until `END` or `OverSizes.length` tokens.
+
+    `PAD` and `START` are never chosen.
+
+    Args:
+        samples: of each over of the batch.
+        generator: of what is drawn.
+
+    Returns:
+        numbers ``(batch, samples, length)``; after `END` there is `PAD`.
+    """
+    batch = len(memory.context)
+    decoding = Decoding(memory, samples)
+    tokens = torch.full((batch, samples), START)
+    told = []
+    over = torch.zeros(batch, samples, dtype=torch.bool)
+    for _ in range(model.sizes.length):
+        logits = model.following(decoding, tokens)
+        tokens = _chosen(logits, choice, generator).masked_fill(over, PAD)
+        told.append(tokens)
+        over = over | (tokens == END)
+        if bool(over.all()):
+            break
+    found = torch.stack(told, -1)
+    return nn.functional.pad(found, (0, model.sizes.length - found.shape[-1]), value=PAD)
+
+
+def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -> Tensor:
+    """One token for each row of logits, ``(..., token) -> (...)``."""
+    logits = logits.clone()
+    logits[..., [PAD, START]] = -math.inf
+    if choice.greedy:
+        return logits.argmax(-1)
+    if choice.top_k is not None and choice.top_k < logits.shape[-1]:
+        least = logits.topk(choice.top_k, -1).values[..., -1:]
+        logits = logits.masked_fill(logits < least, -math.inf)
+    # In double, or a small temperature would divide what differs by nothing.
+    chances = (logits.double() / choice.temperature).softmax(-1)
+    drawn = torch.multinomial(chances.flatten(0, -2), 1, generator=generator)
+    return drawn.view(logits.shape[:-1])
+
+
+def _matrix(inputs: int, outputs: int) -> nn.Parameter:
+    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))

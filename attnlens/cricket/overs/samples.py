@@ -1,0 +1,226 @@
+"""Overs drawn from the encoder-decoder, and what they bring: runs, wickets, deliveries.
+
+A token does not tell all runs (see `attnlens.cricket.overs.tokens`): they are drawn from how often
+such a delivery brought 0, 1, ... in training. The innings ends where its rules end it, which
+the tokens alone do not: with the target reached, or with nobody left to bat.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnlens.arrays import Floats, Integers
+from attnlens.cricket.match.match import Innings
+from attnlens.cricket.match.next_ball import ALL_OUT
+from attnlens.cricket.overs.encoder_decoder import END, Choice, Memory, OverModel, decode
+from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal, written
+from attnlens.show.numbers import rounded
+
+SHOWN: Final = 5
+"""How many of the likeliest overs are named."""
+
+WICKET: Final = TOKEN_INDEX["W"]
+USUAL: Final = 6
+"""Balls of an over that count, where nothing else is played."""
+
+COUNTED: Final = np.array([legal(token) for token in TOKENS], np.int64)
+"""1 for tokens of balls that count towards the over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends an innings inside an over.
+
+    Attributes:
+        runs: needed to reach the target; ``None`` without one.
+        wickets: left.
+        balls: that count, of the over, where they are fewer than the model learnt; else ``None``.
+    """
+
+    runs: int | None
+    wickets: int
+    balls: int | None = None
+
+    @classmethod
+    def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
+        """As they stand at a score; a target that was passed before is none."""
+        target = innings.target
+        needed = None if target is None or score >= target else target - score
+        out = 2 if innings.super_over else ALL_OUT
+        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
+
+
+def fewer_balls(innings: Innings) -> int | None:
+    """The balls of an over that count, where they are fewer than six; else ``None``."""
+    return innings.balls_per_over if innings.balls_per_over < USUAL else None
+
+
+def within(tokens: Sequence[int], balls: int | None) -> list[int]:
+    """Tokens of an over, as far as an over of so many balls goes."""
+    found: list[int] = []
+    for token in tokens:
+        ended = balls is not None and sum(COUNTED[one] for one in found) >= balls
+        if ended and token != END:
+            break
+        found.append(token)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Overs drawn, a row each.
+
+    Attributes:
+        tokens: numbers ``(over, place)``, as they were drawn.
+        runs, wickets, deliveries: of each, as far as the innings went ``(over,)``.
+        finished: whether it came to an end within the model's length ``(over,)``.
+        balls: of `Limits`.
+    """
+
+    tokens: Integers
+    runs: Integers
+    wickets: Integers
+    deliveries: Integers
+    finished: NDArray[np.bool_]
+    balls: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def draw_overs(
+    model: OverModel,
+    memory: Memory,
+    token_runs: Floats,
+    limits: Limits,
+    *,
+    samples: int,
+    seed: int,
+    choice: Choice | None = None,
+) -> Drawn:
+    """Draw overs; the same seed gives the same ones.
+
+    Args:
+        memory: of one over.
+        token_runs: see `TrainedOvers.token_runs`.
+        choice: temperature and top-k; every chance as it is unless given.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    choice = choice or Choice(greedy=False)
+    tokens = decode(model, memory, choice, samples=samples, generator=generator)[0].numpy()
+    return brought(tokens, token_runs, limits, np.random.default_rng(seed))
+
+
+def brought(
+    tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
+) -> Drawn:
+    """What overs written as tokens ``(over, place)`` bring; `END` or padding ends each."""
+    deliveries = tokens >= len(SPECIAL)
+    edges = token_runs.cumsum(1)[tokens]
+    runs = (generator.random(tokens.shape)[..., None] >= edges[..., :-1]).sum(-1) * deliveries
+    wickets = (tokens == WICKET) & deliveries
+    before_runs = runs.cumsum(1) - runs
+    before_wickets = wickets.cumsum(1) - wickets
+    played = deliveries & (before_wickets < limits.wickets)
+    if limits.runs is not None:
+        played &= before_runs < limits.runs
+    if limits.balls is not None:
+        counted = COUNTED[tokens]
+        played &= counted.cumsum(1) - counted < limits.balls
+    stopped = (deliveries & ~played).any(1)
+    return Drawn(
+        tokens,
+        (runs * played).sum(1),
+        (wickets & played).sum(1),
+        played.sum(1),
+        (tokens == END).any(1) | stopped,
+        limits.balls,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunsDrawn:
+    """How many runs the overs brought."""
+
+    mean: float
+    median: int
+    from_tenth_to_ninth: list[int]
+    shares: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class WicketsDrawn:
+    """How many wickets fell in the overs."""
+
+    mean: float
+    at_least_one: float
+    shares: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveriesDrawn:
+    """How long the overs were."""
+
+    mean: float
+    shares: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class TokensDrawn:
+    """An over as it was drawn, and how often it was."""
+
+    tokens: list[str]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Overs that were drawn, as distributions of what they bring."""
+
+    count: int
+    seed: int
+    runs: RunsDrawn
+    wickets: WicketsDrawn
+    deliveries: DeliveriesDrawn
+    unfinished: float
+    likeliest: list[TokensDrawn]
+
+
+def samples_of(drawn: Drawn, *, seed: int) -> Samples:
+    """Overs drawn, described."""
+    overs = (tuple(written(within(row, drawn.balls))) for row in drawn.tokens.tolist())
+    likeliest = Counter(overs).most_common(SHOWN)
+    low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
+    return Samples(
+        len(drawn),
+        seed,
+        RunsDrawn(
+            rounded(drawn.runs.mean()),
+            int(middle),
+            [int(low), int(high)],
+            _shares(drawn.runs, "runs"),
+        ),
+        WicketsDrawn(
+            rounded(drawn.wickets.mean()),
+            rounded((drawn.wickets > 0).mean()),
+            _shares(drawn.wickets, "wickets"),
+        ),
+        DeliveriesDrawn(rounded(drawn.deliveries.mean()), _shares(drawn.deliveries, "deliveries")),
+        rounded((~drawn.finished).mean()),
+        [TokensDrawn(list(tokens), rounded(count / len(drawn))) for tokens, count in likeliest],
+    )
+
+
+def _shares(values: Integers, name: str) -> list[dict[str, float]]:
+    """How often each number came, from 0 to the largest."""
+    counts = np.bincount(values).tolist()
+    return [
+        {name: number, "share": rounded(count / len(values))} for number, count in enumerate(counts)
+    ]

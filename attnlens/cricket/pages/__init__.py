@@ -1,0 +1,1 @@
+"""Pages about cricket for people and language models, made from plain data."""

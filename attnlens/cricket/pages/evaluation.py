@@ -1,0 +1,185 @@
+"""An evaluation for a terminal: the figures beside the baselines, calibration, breakdowns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attnlens.show.canvas import Glyphs, Page, terminal_page
+from attnlens.show.numbers import interval, number, percent
+from attnlens.show.table import Cell, Column, Words, add_table
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.study.evaluate import Evaluation, Level, OutcomePart, Part
+
+BAR: Final = 24
+NARROWEST: Final = 64
+TABLE: Final = 96
+"""Columns that the model and the baselines need side by side."""
+
+PAIRS: Final = ("0", "1", "4", "6", "W")
+"""Outcomes whose said and came are told for each part."""
+
+NAME: Final = Words(least=14)
+LOSS: Final = (NAME, Column("balls", gap=1), Column("log-loss", gap=1), Column(spare=1, gap=1))
+
+
+@terminal_page(least=NARROWEST)
+def render_evaluation(page: Page, shown: Evaluation) -> None:
+    """The figures of `attnlens.cricket.study.evaluate.evaluation`.
+
+    Where the page is narrow, intervals that do not fit are left to ``--json``, rather than cut.
+    """
+    _head(page, shown)
+    _compared(page, shown)
+    _calibration(page, shown)
+    _breakdowns(page, shown)
+    draws = shown.bootstrap["draws"]
+    page.paragraph(
+        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome. Brackets "
+        f"hold 95% of {draws} resamples of whole matches.",
+        "quiet",
+        indent=0,
+    )
+
+
+def _head(page: Page, data: Evaluation) -> None:
+    checkpoint, dates = data.checkpoint, data.dates
+    page.paragraph(
+        f"{checkpoint.name} on {count(data.balls, 'ball')} of "
+        f"{count(data.matches, 'match', 'matches')}, {dates['first'] or 'undated'} to "
+        f"{dates['last'] or 'undated'}",
+        "title",
+        indent=0,
+    )
+    until = checkpoint.trained_until
+    trained = f"trained until {until}" if until else "training dates not told"
+    page.paragraph(f"checkpoint {checkpoint.sha256[:12]}, {trained}", "quiet", indent=0)
+    fitted_on = data.baselines_fitted_on["matches"]
+    if fitted_on:
+        page.paragraph(
+            f"baselines fitted on {count(fitted_on, 'match', 'matches')} up to "
+            f"{checkpoint.weights_until or until}",
+            "quiet",
+            indent=0,
+        )
+    if data.in_sample:
+        page.paragraph(
+            f"{data.in_sample} of the matches were trained on: flattering figures",
+            "flag",
+            indent=0,
+        )
+    page.blank()
+
+
+def _compared(page: Page, data: Evaluation) -> None:
+    """The model and the baselines, the best log-loss on top."""
+    everyone = [("model", data.model), *data.baselines.items()]
+    everyone.sort(key=lambda one: one[1].log_loss.known_value)
+    losses: list[list[Cell]] = []
+    gaps: list[list[Cell]] = []
+    rest: list[list[Cell]] = []
+    for name, figures in everyone:
+        style = "name" if name == "model" else ""
+        loss = number(figures.log_loss.value, 4)
+        losses.append([(name.replace("_", " "), style), loss, interval(figures.log_loss.ci, 4)])
+        gap = data.paired_difference.get(name)
+        less = None if gap is None else gap["log_loss"]
+        gaps.append(
+            ["", ""]
+            if less is None
+            else [f"{less.known_value:+.4f}", interval(less.ci, 4, sign="+")]
+        )
+        rest.append([f"{figures.brier:.4f}", f"{figures.ece:.4f}", percent(figures.accuracy, 1)])
+    beside = Column("model minus it", gap=1)
+    loss_columns = [NAME, Column("log-loss", gap=1), Column(gap=1)]
+    others = [Column(head, gap=1) for head in ("Brier", "ECE", "top-1")]
+    if page.width >= TABLE:
+        rows = [[*one, *gap, *more] for one, gap, more in zip(losses, gaps, rest, strict=True)]
+        add_table(page, [*loss_columns, beside, Column(gap=1), *others], rows)
+    else:
+        # Two narrow tables in place of a wide one.
+        add_table(
+            page,
+            [*loss_columns, *others],
+            [[*one, *more] for one, more in zip(losses, rest, strict=True)],
+        )
+        page.blank()
+        add_table(
+            page,
+            [NAME, beside, Column(gap=1)],
+            [[one[0], *gap] for one, gap in zip(losses, gaps, strict=True) if gap[0]],
+        )
+    page.blank()
+
+
+def _calibration(page: Page, data: Evaluation) -> None:
+    """What was predicted beside what came, per bin."""
+    columns = [
+        Column("said"),
+        Column("came", gap=1),
+        Column(gap=1),
+        Column("balls", gap=1),
+        Words(gap=1),
+    ]
+    for name, bins in data.reliability.items():
+        what = "the likeliest outcome" if name == "likeliest" else f"P({name})"
+        page.paragraph(f"calibration of {what}", "heading", indent=0)
+        top = max((max(one.predicted, one.observed.known_value) for one in bins), default=1) or 1
+        rows = [
+            [
+                percent(one.predicted, 1),
+                percent(one.observed.known_value, 1),
+                interval(one.observed.ci, 1, scale=100),
+                f"{one.balls:,}",
+                _bar(one, top, page.glyphs),
+            ]
+            for one in bins
+        ]
+        add_table(page, columns, rows)
+        page.blank()
+
+
+def _bar(one: Level, top: float, glyphs: Glyphs) -> str:
+    """How often it came as a bar, with a mark where it was said to."""
+    filled = round(BAR * one.observed.known_value / top)
+    mark = min(round(BAR * one.predicted / top), BAR)
+    cells = [glyphs.full] * filled + [" "] * (BAR + 1 - filled)
+    cells[mark] = glyphs.separator
+    return "".join(cells)
+
+
+def _breakdowns(page: Page, data: Evaluation) -> None:
+    for title, parts in (
+        ("by phase", data.by.phase),
+        ("by innings", data.by.innings),
+        ("by whether the ratings had met them", data.by.players),
+    ):
+        page.paragraph(title, "heading", indent=0)
+        rows = []
+        for name, part in parts.items():
+            by_outcome = {one.outcome: one for one in part.outcomes}
+            pairs = (by_outcome[outcome] for outcome in PAIRS)
+            told = (f"{100 * one.predicted:.0f}/{100 * one.observed:.0f}" for one in pairs)
+            rows.append([name, *_losses(part), *told])
+        add_table(page, [*LOSS, *(Column(f"{outcome} %", gap=1) for outcome in PAIRS)], rows)
+        page.blank()
+    page.paragraph("by outcome", "heading", indent=0)
+    rows = [
+        [
+            name,
+            *_losses(part),
+            percent(part.predicted, 1),
+            percent(part.observed.known_value, 1),
+            interval(part.observed.ci, 1, scale=100),
+        ]
+        for name, part in data.by.outcome.items()
+    ]
+    add_table(page, [*LOSS, *(Column(head, gap=1) for head in ("said", "came", ""))], rows)
+    page.blank()
+    page.paragraph("Pairs such as 31/33 are said/came, in per cent.", "quiet", indent=0)
+
+
+def _losses(part: Part | OutcomePart) -> tuple[str, str, str]:
+    loss = number(part.log_loss.value, 4, missing="-")
+    return f"{part.balls:,}", loss, interval(part.log_loss.ci, 4)

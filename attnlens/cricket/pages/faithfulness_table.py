@@ -1,0 +1,177 @@
+"""The figures of ``attnlens faithfulness`` for a terminal: one table, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from attnlens.show.canvas import Page, terminal_page
+from attnlens.show.numbers import interval, number
+from attnlens.show.table import Cell, Column, Words, add_table
+
+if TYPE_CHECKING:
+    from attnlens.cricket.study.faithfulness import Faithfulness, Method
+    from attnlens.cricket.study.figures import Figure
+
+NARROWEST: Final = 70
+WIDEST: Final = 110
+TITLES: Final[dict[str, str]] = {
+    "attention": "attention",
+    "content_only": "content only",
+    "value_norm": "value norm",
+    "rollout": "rollout",
+    "gradient_x_input": "gradient x input",
+    "recency": "recency",
+    "uniform": "uniform",
+    "random": "random",
+}
+"""What to call each method; others keep their name."""
+
+CONTROLS: Final = ("recency", "uniform", "random")
+COMPARED: Final[dict[str, str]] = {
+    "recency": "recency alone",
+    "uniform": "even attention in the same windows",
+}
+FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
+    ("partial_spearman_last36", "beyond distance", "more", 2),
+    ("comprehensiveness_kl", "without first k", "more", 4),
+    ("sufficiency_kl", "only first k", "less", 4),
+    ("deletion_auc_kl", "deletion area", "more", 4),
+    ("insertion_auc_kl", "insertion area", "less", 4),
+    ("sign_violation_rate", "wrong sign", "less", 0),
+)
+"""Figure, heading in two words or three, the faithful direction, decimals (0: per cent)."""
+
+
+@terminal_page(least=NARROWEST, most=WIDEST)
+def render_faithfulness(page: Page, shown: Faithfulness) -> None:
+    """The document of ``attnlens faithfulness``."""
+    days = " to ".join(dict.fromkeys(day for day in shown.dates if day))
+    page.paragraph(
+        f"does attention of {shown.model.name} say what mattered? {shown.balls:,} balls "
+        f"of {shown.matches:,} matches" + (f", {days}" if days else ""),
+        "title",
+        indent=0,
+    )
+    for note in shown.notes:
+        page.flag(note)
+    page.blank()
+    _worth(page, shown)
+    page.blank()
+    _methods(page, shown.methods)
+    page.blank()
+    for sentence in sentences(shown):
+        page.paragraph(sentence)
+
+
+def _worth(page: Page, data: Faithfulness) -> None:
+    """How much the past matters at all."""
+    page.paragraph("what past balls are worth, nats (95% over matches)", "heading", indent=0)
+    losses = data.log_loss
+    rows = [
+        ("most telling past ball hidden, KL", data.largest_single_ball_effect_nats),
+        ("past outcomes scrambled, KL", data.scramble_kl_nats),
+        ("past outcomes scrambled, log-loss", data.scramble_cost_nats),
+        ("all past balls hidden, log-loss", losses.worth_of_past),
+    ]
+    wider = losses.wider_sample
+    if wider is not None:
+        balls = f"{wider.balls:,} balls"
+        rows += [
+            (f"scrambled, log-loss, {balls}", wider.scramble_cost),
+            (f"all hidden, log-loss, {balls}", wider.worth_of_past),
+        ]
+    cells: list[list[Cell]] = [
+        [words, number(figure.value, 4), interval(figure.ci, 4)] for words, figure in rows
+    ]
+    add_table(page, [Words(), Column(style="name"), Words(style="quiet")], cells)
+
+
+def _methods(page: Page, methods: Mapping[str, Method]) -> None:
+    """A row per method; controls set apart. Columns that do not fit are left to ``--json``."""
+    told = next(iter(methods.values())).figures
+    figures = [figure for figure in FIGURES if figure[0] in told]
+    page.paragraph("which scores agree with what hiding balls did", "heading", indent=0)
+    columns = [Words(), Words("Spearman, last 36", gap=1)]
+    second = []
+    for at, (_, heading, _, _) in enumerate(figures, 1):
+        first, _, rest = heading.partition(" ")
+        columns.append(Column(first, spare=at, least=7, gap=2))
+        second.append((rest, "quiet"))
+    ways = [(way, "quiet") for _, _, way, _ in figures]
+    rows: list[list[Cell]] = [
+        ["", ("(95% over matches)", "quiet"), *second],
+        [("faithful is", "quiet"), ("more", "quiet"), *ways],
+    ]
+    styles = ["", ""]
+    for name, found in methods.items():
+        styles.append("quiet" if name in CONTROLS else "name" if name == "attention" else "")
+        agreement = found.figures["spearman_last36"]
+        ends = interval(agreement.ci, 2)
+        rows.append(
+            [
+                TITLES.get(name, name),
+                [(f"{number(agreement.value, 2)} ", ""), (ends, "quiet")],
+                *(_figure(found.figures[key], decimals) for key, _, _, decimals in figures),
+            ]
+        )
+    add_table(page, columns, rows, styles=styles)
+    if len(figures) > 1:
+        page.paragraph(
+            "first k: the 1, 2, 4, 8 and 16 balls with the highest scores; areas: balls hidden, or "
+            "brought back, one share after another; all in nats against the full prediction; "
+            "wrong sign: how often one of the first k holds the likeliest outcome down",
+            "quiet",
+        )
+
+
+def _figure(figure: Figure, decimals: int) -> str:
+    value = figure.known_value
+    return number(value, decimals) if decimals else f"{100 * value:.0f}%"
+
+
+def sentences(data: Faithfulness) -> list[str]:
+    """What the figures say of attention, in two sentences that claim no more."""
+    methods = data.methods
+    told = []
+    if "attention" in methods:
+        attention = methods["attention"]
+        agreement, low, high = attention.figures["spearman_last36"].known
+        beside = " and ".join(
+            words
+            for key, name in COMPARED.items()
+            if (words := _compared(attention.beside.get(f"minus_{key}"), name))
+        )
+        agrees = "agrees" if low > 0 else "disagrees" if high < 0 else "does not clearly agree"
+        told.append(
+            f"Attention's order of the last 35 balls {agrees} with what hiding each did "
+            f"(Spearman {number(agreement, 2)}"
+            f"{beside and ', ' + beside}); this describes the model on average and proves no "
+            "single claim."
+        )
+    wider = data.log_loss.wider_sample
+    cost, low, high = (data.scramble_cost_nats if wider is None else wider.scramble_cost).known
+    largest = data.largest_single_ball_effect_nats.known_value
+    verdict = (
+        f"scrambling past outcomes costs {cost:.4f} nats a ball {interval([low, high], 4)}"
+        if low > 0
+        else f"that scrambling past outcomes costs anything is not shown ({cost:.4f} nats a ball "
+        f"{interval([low, high], 4)})"
+    )
+    told.append(
+        f"The most telling past ball moves a prediction by {largest:.4f} nats on average, and "
+        f"{verdict}; the scoreboard stays in all of this."
+    )
+    return told
+
+
+def _compared(gap: Mapping[str, Figure] | None, name: str) -> str:
+    """By how much attention agrees more than a control."""
+    if gap is None:
+        return ""
+    value, low, high = gap["spearman_last36"].known
+    if low > 0:
+        return f"{value:.2f} {interval([low, high], 2)} more than {name}"
+    if high < 0:
+        return f"{-value:.2f} {interval([-high, -low], 2)} less than {name}"
+    return f"no more than {name} as far as this sample tells"

@@ -1,0 +1,229 @@
+"""What heads do, for a terminal: per scale a table of heads, then slots and fusion gates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
+from attnlens.show.canvas import Line, Page, terminal_page
+from attnlens.show.numbers import interval, number, percent
+from attnlens.show.table import Cell, Column, Words, add_table
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.study.head_report import Bias, Head, RelationRow, Scale, Slot, Source
+    from attnlens.cricket.study.head_stability import Beside, HeadsDocument
+    from attnlens.cricket.study.heads import Importance
+
+FAVOURED: Final = 1.25
+"""A relation is listed where the lift's lower end is at least this."""
+
+LEAST_BIAS: Final = 0.05
+MOST_BIASES: Final = 4
+"""Biases that are told on a page: all that began as something, and the largest others."""
+
+MEASURES: Final = (
+    Column("moves", least=6),
+    Column("matters"),
+    Column("KL", least=6),
+    Column("rank", least=5),
+)
+HEADS: Final = (
+    Words("head", least=14),
+    Words("earned the name", least=16),
+    Column("bias"),
+    Column("self"),
+    *MEASURES,
+)
+LEGEND: Final = (
+    "bias: how much of a head's preference among balls is its learnt bias and not content",
+    "self: weight on the current ball itself, the option that nothing in the past matters",
+    "x1.50 [1.40, 1.60]: gets 1.5 times what even attention would give; 95% interval, "
+    "whole matches resampled",
+    "hidden: on how many balls it matters to hide those balls from this head alone; 'no': on "
+    "too few, or no more than hiding other balls",
+    "moves, matters, KL, rank: with what it says replaced by its average: the largest change "
+    "of an outcome in points, on how many balls it matters, thousandths of a nat, the place "
+    "among its like",
+    "it matters where an outcome moves by half a point or the prediction by 0.0005 nats",
+)
+
+
+@terminal_page(most=110)
+def render_heads(page: Page, shown: HeadsDocument) -> None:
+    """The document of ``attnlens heads``.
+
+    On a narrow page the figures of a row follow its name, each with what it is.
+    """
+    _head(page, shown)
+    report = shown.report
+    for scale in report.scales:
+        _scale(page, scale)
+    _slots(page, report.slots)
+    _fusion(page, report.fusion)
+    if shown.beside is not None:
+        _beside(page, shown.beside)
+    for line in LEGEND:
+        page.paragraph(line, "quiet")
+
+
+def _head(page: Page, data: HeadsDocument) -> None:
+    days = " to ".join(dict.fromkeys(day for day in data.dates if day))
+    page.paragraph(
+        f"what the heads of {data.model.name} do, over {count(data.report.balls, 'ball')} of "
+        f"{count(data.report.matches, 'match', 'matches')}" + (f", {days}" if days else ""),
+        "title",
+        indent=0,
+    )
+    for note in data.notes:
+        page.flag(note)
+    page.blank()
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _percent(value: float | None, digits: int = 0) -> str:
+    return "" if value is None else percent(value, digits)
+
+
+def _measures(importance: Importance) -> list[Cell]:
+    """Cells under `MEASURES`; KL in thousandths of a nat."""
+    nats = importance.nats.value
+    return [
+        number(importance.points.value),
+        _percent(importance.matters.value),
+        number(None if nats is None else 1000 * nats),
+        str(importance.rank),
+    ]
+
+
+def _scale(page: Page, scale: Scale) -> None:
+    page.paragraph(
+        f"{scale.scale}: {scale.question}; the last {scale.window} {scale.unit}"
+        f", {_percent(scale.weight)} of the prediction's mix",
+        "heading",
+        indent=0,
+    )
+    rows: list[list[Cell]] = []
+    for head in scale.heads:
+        start = "free" if head.pattern == UNNAMED else _words(head.pattern)
+        style = "quiet" if head.earned == UNSPECIALISED else "supported"
+        rows.append(
+            [
+                f"{head.number} {start}",
+                (_words(head.earned), style),
+                _percent(head.bias_share.value),
+                _percent(head.self_attention.value),
+                *_measures(head.importance),
+            ]
+        )
+
+    def below(number: int) -> None:
+        head = scale.heads[number]
+        _looks_at(page, head, head.earned)
+        _biases(page, head.biases)
+
+    add_table(page, HEADS, rows, below=below)
+    page.blank()
+
+
+def _looks_at(page: Page, head: Head | Slot, earned: str = "") -> None:
+    """The relations a head favours, the most telling first, with what hiding them did."""
+    favoured = [
+        row for row in head.relations if row.lift.ci is not None and row.lift.ci[0] >= FAVOURED
+    ]
+    if not favoured:
+        page.paragraph("favours no relation", "quiet", indent=6)
+        return
+    items: list[Line] = []
+    for row in sorted(favoured, key=lambda row: -(row.departure_nats or 0.0)):
+        text = f"{_words(row.relation)} x{row.lift.value:.2f} {interval(row.lift.ci, 2)}"
+        test = row.hiding
+        if test is not None:
+            text += f" hidden: {_percent(test.matters.value)}{'' if test.supports else ' no'}"
+        elif not _beyond(row):
+            text += " (only as near as it is)"
+        mark = ";" if len(items) < len(favoured) - 1 else ""
+        items.append([(text + mark, "name" if row.relation == earned else "quiet")])
+    page.flow(items, indent=6, gap=1)
+
+
+def _beyond(row: RelationRow) -> bool:
+    """Whether a relation is favoured beyond what its distance explains."""
+    ends = row.by_distance.lift.ci
+    return row.relation == "recency" or (ends is not None and ends[0] > 1)
+
+
+def _biases(page: Page, biases: Sequence[Bias]) -> None:
+    told = [row for row in biases if row.start or abs(row.value) >= LEAST_BIAS]
+    told.sort(key=lambda row: (-abs(row.start), -abs(row.value)))
+    words = [
+        f"{_words(row.relation)} {row.value:+.2f}"
+        + (f" (began {row.start:+.2f})" if row.start else "")
+        for row in told[:MOST_BIASES]
+    ]
+    page.paragraph(f"learnt biases: {', '.join(words) or 'none'}", "quiet", indent=6)
+
+
+def _slots(page: Page, slots: Sequence[Slot]) -> None:
+    if not slots:
+        return
+    page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
+    rows = [
+        [_words(slot.slot), number(slot.visible, 1), *_measures(slot.importance)] for slot in slots
+    ]
+
+    def below(row: int) -> None:
+        page.paragraph(f"reads {slots[row].reads}", "quiet", indent=6)
+        _looks_at(page, slots[row])
+
+    columns = [Words("slot", least=17), Column("sees", least=5), *MEASURES]
+    add_table(page, columns, rows, below=below)
+    page.blank()
+
+
+def _fusion(page: Page, sources: Sequence[Source]) -> None:
+    if not sources:
+        return
+    page.paragraph("what the prediction is mixed from", "heading", indent=0)
+    rows = [
+        [_words(one.source), _percent(one.weight.value, 1), *_measures(one.importance)]
+        for one in sources
+    ]
+    add_table(page, [Words("source", least=17), Column("weight", least=7), *MEASURES], rows)
+    page.blank()
+
+
+def _beside(page: Page, beside: Beside) -> None:
+    others = [one.name for one in beside.checkpoints]
+    page.paragraph(f"beside {', '.join(others)}", "heading", indent=0)
+    rows = []
+    for scale in beside.scales:
+        for head in scale.heads:
+            matches = zip(head.best_match, head.best_match_correlations, strict=True)
+            alike = ("none" if at is None else f"{at} ({number(r)})" for at, r in matches)
+            rows.append(
+                [
+                    f"{scale.scale} {_words(head.head)}",
+                    " ".join(number(value) for value in head.correlations),
+                    "yes" if head.same_name else "no",
+                    ", ".join(alike),
+                ]
+            )
+    columns = [
+        Words("head"),
+        Column("role alike"),
+        Column("same name"),
+        Words("best matching head"),
+    ]
+    add_table(page, columns, rows)
+    for pair in beside.contributions.pairs:
+        page.paragraph(
+            f"contributions to {count(beside.contributions.balls, 'ball')}, beside "
+            f"{pair.checkpoint}: correlation {number(pair.correlation)}, "
+            f"{number(pair.mean_absolute_points)} points apart on average",
+        )
+    page.blank()

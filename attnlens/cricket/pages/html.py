@@ -1,0 +1,124 @@
+"""An explanation as one HTML page; every figure of the narrative links to where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from attnlens.cricket.pages import parts
+from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.show.heat_map import Cell, Column, HeatMap, Row
+from attnlens.show.numbers import percent_seen
+from attnlens.show.page import render_page
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.explain.attention_types import Head
+    from attnlens.cricket.explain.attention_types import HeatMap as Scale
+    from attnlens.cricket.explain.types import Explanation
+
+NARROW: Final = 9.0
+"""Width of a ball where there are many."""
+
+WIDE_AT_MOST: Final = 40
+"""Of more balls each is narrow, has no label but the first of an over, and no frame."""
+
+MARKS: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
+"""Outcomes whose sign stands out."""
+
+BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
+
+
+def render_html(explanation: Explanation) -> str:
+    """The page, without a final line break."""
+    shown = parts.presentable(explanation)
+    ball, entries = shown.ball, shown.prediction.outcomes
+    return render_page(
+        "cricket/explanation.html",
+        title=f"{ball.bowler} to {ball.batter}, {ball.echo.split(' | ')[0]}",
+        styles=("cricket/explanation.css",),
+        **parts.context(shown),
+        highest_chance=max(max(entry.probability, entry.baseline) for entry in entries),
+        bare=BARE,
+        narrative=_narrative(shown),
+        maps=_maps(shown),
+        sources=_sources(shown),
+    )
+
+
+def _anchor(pointer: str) -> str:
+    return "at" + "".join(c if c.isascii() and c.isalnum() else "-" for c in pointer)
+
+
+def _narrative(explanation: Explanation) -> list[list[tuple[str, str | None, str]]]:
+    """Sentences as words, each with its pointer and its anchor where it is a fact."""
+    return [
+        [(words, pointer, _anchor(pointer or "")) for words, pointer in parts.pieces(sentence)]
+        for sentence in explanation.narrative
+    ]
+
+
+def _sources(explanation: Explanation) -> dict[str, tuple[str, str]]:
+    """Where each figure and name of the narrative comes from, by its anchor."""
+    rows: dict[str, tuple[str, str]] = {}
+    for sentence in explanation.narrative:
+        for fact in sentence.facts:
+            rows.setdefault(_anchor(fact.pointer), (fact.text, fact.pointer))
+    return rows
+
+
+def _maps(
+    explanation: Explanation,
+) -> list[tuple[Scale, HeatMap | None, list[tuple[str, Head, str]]]]:
+    """Every scale with its heat map, if there is a ball to look at, and its heads."""
+    players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.history}
+    most = parts.most_attention(explanation)
+    told = []
+    for name in parts.SCALE_NAMES:
+        scale = getattr(explanation.across_balls, name)
+        heads = [
+            (parts.head_name(key, head), head, parts.earned(head))
+            for key, head in scale.attention_by_head.items()
+        ]
+        told.append((scale, _heat_map(scale, most, players) if scale.balls else None, heads))
+    return told
+
+
+def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
+    """A row for each head, a column for each past ball, overs a little apart."""
+    balls = len(scale.balls)
+    sparse = balls > WIDE_AT_MOST
+    columns = [
+        Column(label, parts.sign_of(outcome), MARKS.get(outcome, "mark"), first)
+        for label, outcome, first in zip(
+            scale.ball_labels, scale.ball_outcomes, parts.over_starts(scale.ball_labels),
+            strict=True,
+        )
+    ]  # fmt: skip
+    rows, told = [], []
+    for key, head in scale.attention_by_head.items():
+        name = parts.head_name(key, head)
+        cells = []
+        for at, weight in enumerate(head.row):
+            index = scale.balls[at]
+            who = f" ({players[index]})" if index in players else ""
+            outcome = OUTCOME_WORDS[scale.ball_outcomes[at]]
+            share = f"{percent_seen(weight, 1)} of its attention"
+            words = f"{name}, ball {scale.ball_labels[at]}{who}, {outcome}: {share}"
+            framed = not sparse and index in head.top_balls
+            cells.append(Cell.shaded(weight, most, words, framed=framed))
+        rows.append(Row(name, cells))
+        best = zip(head.labels, head.weights, strict=True)
+        listed = ", ".join(f"{label} ({percent_seen(weight)})" for label, weight in best)
+        told.append(f"{name}: {listed or 'no ball'}")
+    return HeatMap(
+        anchor=f"{scale.scale}-map",
+        title=f"{scale.scale.capitalize()} scale: attention of each head over "
+        f"{count(balls, 'past ball')}",
+        told=f"Most by head. {'; '.join(told)}.",
+        columns=columns,
+        rows=rows,
+        width=NARROW if sparse else 19.0,
+        marks="outcome",
+        sparse=sparse,
+    )

@@ -1,0 +1,208 @@
+"""The top of the page: what is expected, against the baseline, and what moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from attnlens.cricket.pages.parts import moves, of
+from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.show.canvas import Glyphs, Line, Page, bar, pad, pad_line, tone
+from attnlens.show.numbers import percent_seen, signed_points
+
+if TYPE_CHECKING:
+    from attnlens.cricket.explain.types import Explanation, OutcomeProbability
+
+NAMES: Final[Mapping[str, str]] = {
+    "0": "0 dot",
+    "1": "1",
+    "2": "2",
+    "3": "3",
+    "4": "4 four",
+    "5": "5",
+    "6": "6 six",
+    "W": "W wicket",
+    "wd": "wide",
+    "nb": "no-ball",
+    "bye": "byes",
+}
+
+WORTH_A_BAR: Final = 0.03
+FELT: Final = 0.05
+"""Points from which a move has a colour."""
+
+LABEL: Final = 11
+"""Columns of an outcome's name."""
+
+GROUP, POINTS, BAR = 34, 7, 12
+"""Columns of a group's name, of its points and of its bar."""
+
+BESIDE: Final = 92
+"""Columns from which the contributions stand beside the bars."""
+
+
+def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
+    """Bars for the outcomes that count, the others in one line, and what moves the chosen one."""
+    beside = page.width >= BESIDE and bool(explanation.contributions)
+    left = 46 if beside else page.width
+    entries = explanation.prediction.outcomes
+    named = (outcome, explanation.prediction.actual)
+    shown = [
+        entry
+        for entry in entries
+        if entry.outcome in named or max(entry.probability, entry.baseline) >= WORTH_A_BAR
+    ]
+    bars = _bars(explanation, shown, outcome, left, page.glyphs)
+    room = page.width - left - 3 if beside else page.width
+    moved = _contributions(explanation, outcome, room, page.glyphs, len(bars))
+    if beside:
+        for row in range(max(len(bars), len(moved))):
+            line = pad_line(bars[row] if row < len(bars) else [], left + 3)
+            page.add(*line, *(moved[row] if row < len(moved) else []))
+    else:
+        for line in bars:
+            page.add(*line)
+    add_the_rest(page, {one.outcome: one.probability for one in entries if one not in shown})
+    _add_calls(page, explanation, outcome)
+    _add_what_happened(page, explanation)
+    if moved and not beside:
+        page.blank()
+        for line in moved:
+            page.add(*line)
+    _add_when(page, explanation, outcome)
+    page.blank()
+
+
+def add_the_rest(page: Page, chances: Mapping[str, float]) -> None:
+    """A line of outcomes that have no bar, and their probabilities; nothing of none."""
+    if chances:
+        page.flow(
+            [
+                [(f"{NAMES[name]} {percent_seen(chance)}", "quiet")]
+                for name, chance in chances.items()
+            ],
+            indent=LABEL,
+            gap=3,
+            lead=[("  the rest", "quiet")],
+        )
+
+
+def _bars(
+    explanation: Explanation,
+    shown: list[OutcomeProbability],
+    outcome: str,
+    width: int,
+    glyphs: Glyphs,
+) -> list[Line]:
+    room = max(6, width - LABEL - 23)
+    most = max(max(entry.probability, entry.baseline) for entry in shown) or 1.0
+    lines: list[Line] = [
+        [
+            (pad("  expected", LABEL + room, ""), "heading"),
+            (f"{'now':>6}{'base':>7}{'diff':>8}", "quiet"),
+        ]
+    ]
+    for entry in shown:
+        difference = 100 * (entry.probability - entry.baseline)
+        style = "title" if entry.outcome == outcome else ""
+        sign = glyphs.happened if entry.outcome == explanation.prediction.actual else ""
+        sign = sign or (glyphs.marker if style else "")
+        lines.append(
+            [
+                (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
+                *bar(entry.probability / most, entry.baseline / most, room, glyphs),
+                (f"{percent_seen(entry.probability):>6}", style),
+                (f"{percent_seen(entry.baseline):>7}", "quiet"),
+                (f"{signed_points(difference, glyphs.minus):>8}", tone(difference, FELT)),
+                (f" {sign}" if sign else "", "title"),
+            ]
+        )
+    return lines
+
+
+def _contributions(
+    explanation: Explanation, outcome: str, width: int, glyphs: Glyphs, rows: int
+) -> list[Line]:
+    """Groups by size, as many as there are rows; the rest are summed in the last."""
+    groups = [(group, points) for group, _, points in moves(explanation, outcome)]
+    if not groups:
+        return []
+    entry = of(explanation.prediction.outcomes, outcome)
+    heading = f"what moves P({outcome})"
+    whole = f"{heading} from {percent_seen(entry.baseline)} to {percent_seen(entry.probability)}"
+    felt = [group for group in groups if abs(group[1]) >= FELT]
+    shown = felt if len(felt) <= rows - 1 else felt[: max(1, rows - 2)]
+    rest = groups[len(shown) :]
+    if len(shown) < len(felt) or not shown:
+        others = "other group" if len(rest) == 1 else "other groups"
+        shown = [*shown, (f"{len(rest)} {others}", sum(points for _, points in rest))]
+    label = min(GROUP, width - POINTS)
+    title = whole if len(whole) <= width - POINTS - 3 else heading
+    lines: list[Line] = [
+        [
+            (pad(f"  {title}", label, glyphs.ellipsis), "heading"),
+            (f"{'points':>{POINTS}}", "quiet"),
+        ]
+    ]
+    most = max((abs(points) for _, points in felt), default=1.0)
+    room = max(0, min(BAR, width - GROUP - POINTS - 1))
+    for group, points in shown:
+        size = min(room, int(abs(points) / most * room + 0.5))
+        style, sign = tone(points, FELT), glyphs.full if points > 0 else glyphs.lost
+        lines.append(
+            [
+                (pad(f"  {group}", label, glyphs.ellipsis), ""),
+                (f"{signed_points(points, glyphs.minus):>{POINTS}}", style),
+                (f" {sign * size}" if size else "", style),
+            ]
+        )
+    return lines
+
+
+def _add_when(page: Page, explanation: Explanation, outcome: str) -> None:
+    """What was known before the match against what came in it, and the ball that does most."""
+    groups = explanation.contributions
+    if not groups:
+        return
+    items: list[Line] = []
+    for when in ("before the match", "in the match"):
+        total = sum(of(one.points, outcome).points for one in groups if one.when == when)
+        items.append([(f"{when} ", ""), (signed_points(total, page.glyphs.minus), "name")])
+    labels = {past.index: past.label for past in explanation.history}
+    balls = {
+        labels[ball.index]: of(ball.points, outcome).points
+        for group in groups
+        for ball in group.balls
+        if ball.index in labels
+    }
+    if balls:
+        label = max(balls, key=lambda one: abs(balls[one]))
+        told = signed_points(balls[label], page.glyphs.minus)
+        items.append([(f"the most by one ball: {label} ", ""), (told, "name")])
+    page.flow(items, indent=4, gap=3, lead=[("  points known   ", "quiet")])
+
+
+def _add_calls(page: Page, explanation: Explanation, outcome: str) -> None:
+    """How often such calls of the chosen outcome came true, where that was counted."""
+    table = explanation.prediction.calibration
+    if table is None:
+        return
+    like = of(table.outcomes, outcome)
+    whose = "" if table.checkpoint == explanation.model.name else f" by {table.checkpoint}"
+    page.paragraph(
+        f"such calls of P({outcome}){whose} came true {like.happened:.1%} of the time "
+        f"(n {like.balls:,})",
+        "quiet",
+        indent=LABEL,
+    )
+
+
+def _add_what_happened(page: Page, explanation: Explanation) -> None:
+    prediction = explanation.prediction
+    if prediction.actual is None:
+        return
+    chance = percent_seen(of(prediction.outcomes, prediction.actual).probability)
+    text = f"it was {OUTCOME_WORDS[prediction.actual]}, to which the model had given {chance}"
+    if prediction.surprise_bits is not None:
+        text += f" ({prediction.surprise_bits:.1f} bits of surprise)"
+    page.paragraph(text, "title", indent=4, lead=f"  {page.glyphs.happened}")

@@ -1,0 +1,246 @@
+"""The next over for a terminal: token by token, what it looked at, the check, drawn overs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from attnlens.cricket.pages.names import short_names
+from attnlens.show.canvas import Line, Page, bar, terminal_page
+from attnlens.show.numbers import number, percent_seen
+from attnlens.show.shades import add_row, legend, shade
+from attnlens.show.table import Cell, Column, Words, add_table
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.overs.over import CrossAttention, LookRow, NextOver
+    from attnlens.cricket.overs.samples import Samples
+
+SIDE: Final = 12
+"""Columns before the heat map."""
+
+CELL: Final = 3
+TOP: Final = 6
+"""Balls that are told by themselves."""
+
+MOST_RUNS: Final = 20
+VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
+    "supported": ("supported", "supported", "supported"),
+    "not better than chance": ("chance", "chance", "not better than chance"),
+    "contradicted": ("contradicted", "contradicted", "contradicted"),
+    None: ("picture", "quiet", "picture only"),
+}
+"""A verdict's sign, its style and its words."""
+
+OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
+
+
+@terminal_page(least=60)
+def render_over(page: Page, shown: NextOver) -> None:
+    """One over, as `attnlens.cricket.overs.over.next_over` tells it."""
+    page.parts(shown.echo)
+    _add_tokens(page, shown)
+    _add_actual(page, shown)
+    if shown.cross_attention.balls:
+        _add_map(page, shown)
+        _add_balls(page, shown)
+        _add_agreement(page, shown)
+    if shown.samples is not None:
+        _add_samples(page, shown.samples)
+    for flag in shown.flags:
+        page.flag(flag.text)
+    page.blank()
+    page.paragraph(
+        "A weight says where the model looked, not that it mattered. Hiding balls takes them out "
+        "of its attention; the score and what the ratings know stay. Small q: chance seldom does "
+        "as much.",
+        "quiet",
+    )
+
+
+def _add_tokens(page: Page, data: NextOver) -> None:
+    """A row per token: its chance, the runner-up, the balls looked at, and the verdict."""
+    claims = {claim.place: claim for claim in data.evidence if claim.head is None}
+    cross = data.cross_attention
+    columns = [
+        Column(style="quiet", least=1),
+        Words("expected", least=9, gap=1),
+        Column("chance", gap=0),
+        Words("else", style="quiet", spare=1),
+    ]
+    if cross.balls:
+        columns += [Column("share"), Words("looked at", shrinks=True)]
+    if claims:
+        columns += [Column("hidden"), Column("q", style="quiet"), Words(gap=1)]
+        columns.append(Words("verdict", spare=2, gap=1))
+    rows: list[list[Cell]] = []
+    for place, token in enumerate(data.tokens):
+        style = "quiet" if token.token == "<end>" else "name"
+        other = token.runners_up[0]
+        row: list[Cell] = [
+            str(place + 1),
+            (token.token, style),
+            (percent_seen(token.probability), style),
+            f"{other.token} {percent_seen(other.probability)}",
+        ]
+        claim = claims.get(place)
+        if cross.balls:
+            row += _most(cross, place) if claim is None else _looked_at(claim)
+        if claims:
+            row += ["", "", "", ""] if claim is None else _judged(claim, page)
+        rows.append(row)
+    add_table(page, columns, rows)
+    if not cross.balls:
+        page.paragraph("it looked at nothing: no ball came before", "quiet", indent=4)
+
+
+def _looked_at(claim: LookRow) -> list[Cell]:
+    return [percent_seen(claim.share), " ".join(claim.labels)]
+
+
+def _most(cross: CrossAttention, place: int) -> list[Cell]:
+    """The four balls that a token looked at most, where nothing was tested."""
+    row = cross.weights[place][cross.padded :]
+    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:4]
+    labels = " ".join(cross.balls[ball].label for ball in sorted(order))
+    return [percent_seen(sum(row[ball] for ball in order)), labels]
+
+
+def _judged(claim: LookRow, page: Page) -> list[Cell]:
+    """What hiding the balls moved most, q, and the verdict."""
+    change = claim.changes[0] if claim.changes else None
+    moved = "" if change is None else f"{change.token} {change.points:+.1f}"
+    sign, style, words = VERDICTS[claim.verdict]
+    return [
+        moved.replace("-", page.glyphs.minus),
+        number(claim.q, 3),
+        (getattr(page.glyphs, sign), style),
+        (words, style),
+    ]
+
+
+def _add_actual(page: Page, data: NextOver) -> None:
+    page.blank()
+    if not data.bowled:
+        page.paragraph("not bowled yet", "quiet", indent=4)
+        page.blank()
+        return
+    items: list[Line] = []
+    for ball in data.actual_balls:
+        chance = "" if ball.probability is None else f" {percent_seen(ball.probability)}"
+        items.append([(ball.token, "name"), (chance, "quiet")])
+    total = count(sum(ball.runs for ball in data.actual_balls), "run")
+    wickets = data.actual.count("W")
+    total += f", {count(wickets, 'wicket')}" if wickets else ""
+    items.append([(f"= {total}", "title")])
+    page.flow(items, indent=13, gap=3, lead=[("  bowled", "heading")])
+    page.blank()
+
+
+def _add_map(page: Page, data: NextOver) -> None:
+    """Cross-attention by past over, shaded; and what even attention would give."""
+    cross = data.cross_attention
+    by_over = Counter(ball.over for ball in cross.balls)
+    overs = list(by_over)[-((page.width - SIDE) // CELL) :]
+    rows = []
+    for row in cross.weights:
+        sums = dict.fromkeys(by_over, 0.0)
+        for ball, weight in zip(cross.balls, row[cross.padded :], strict=True):
+            sums[ball.over] += weight
+        rows.append([sums[over] for over in overs])
+    rows.append([by_over[over] / len(cross.balls) for over in overs])
+    most = max(weight for row in rows for weight in row)
+    heads = [(f"{over:>{CELL}}", "quiet") for over in overs]
+    add_row(page, ("  past over", "heading"), SIDE, [heads])
+    names = [*((token, "") for token in cross.tokens), ("even", "quiet")]
+    for (name, style), row in zip(names, rows, strict=True):
+        cells = [shade(weight, most, page.glyphs, cell=CELL - 1) for weight in row]
+        spaced = [span for cell in cells for span in ((" ", ""), cell)]
+        add_row(page, (f"  {name}", style), SIDE, [spaced])
+    page.paragraph(
+        f"{legend(most, page.glyphs)} of a token's attention, all heads. even: what every ball "
+        "alike would give",
+        "quiet",
+    )
+    page.blank()
+
+
+def _add_balls(page: Page, data: NextOver) -> None:
+    """The balls looked at most over all tokens, with what hiding each alone does."""
+    cross = data.cross_attention
+    balls, effects, tokens = cross.balls, cross.effects_nats, len(cross.tokens)
+    mean = [
+        sum(row[cross.padded + at] for row in cross.weights) / tokens for at in range(len(balls))
+    ]
+    people = [name for ball in balls for name in (ball.batter, ball.bowler)]
+    names = short_names(people, page.glyphs.ellipsis)
+    rows: list[list[Cell]] = []
+    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:TOP]:
+        ball = balls[at]
+        players = f"{names[ball.bowler]}{page.glyphs.arrow}{names[ball.batter]}"
+        nats = f"{sum(row[at] for row in effects) / tokens:.6f} nats" if effects else ""
+        rows.append(
+            [
+                [
+                    (f"{ball.label:<6}{players} ", ""),
+                    (ball.token, OUTCOME_STYLES.get(ball.token, "name")),
+                ],
+                f"{mean[at]:.1%}",
+                f"{1 / len(balls):.1%}",
+                nats,
+            ]
+        )
+    hiding = Column("hiding it alone" if effects else "", style="quiet")
+    columns = [Words("looked at most", shrinks=True), Column("share"), Column("even"), hiding]
+    add_table(page, columns, rows)
+    page.blank()
+
+
+def _add_agreement(page: Page, data: NextOver) -> None:
+    if data.agreement is None:
+        return
+    told = data.agreement.spearman
+    if told.attention is not None:
+        page.paragraph(
+            f"attention and the effect of hiding each ball: rank correlation "
+            f"{told.attention:.2f}, where recency alone has {told.recency:.2f} (a "
+            "description, no verdict)",
+        )
+    for alone, words in ((False, "hidden from the whole model"), (True, "hidden from one head")):
+        claims = [claim for claim in data.evidence if (claim.head is not None) == alone]
+        verdicts = Counter(VERDICTS[claim.verdict][2] for claim in claims)
+        items = ", ".join(f"{many} {name}" for name, many in verdicts.most_common())
+        page.paragraph(f"{words}, of {len(claims)} claims: {items}")
+    page.blank()
+
+
+def _add_samples(page: Page, samples: Samples) -> None:
+    """Bars of runs, half of them on each side, and how many wickets fell."""
+    runs, wickets = samples.runs, samples.wickets
+    low, high = runs.from_tenth_to_ninth
+    page.paragraph(
+        f"{samples.count:,} overs drawn (seed {samples.seed}): {runs.mean:.1f} runs, "
+        f"{low} to {high} in eight of ten; a wicket in {percent_seen(wickets.at_least_one)}",
+        "heading",
+    )
+    rows = _runs_and_shares([entry["share"] for entry in runs.shares])
+    half, most = -(-len(rows) // 2), max(share for _, share in rows)
+    room = page.width // 2 - 18
+    for at in range(half):
+        line: Line = []
+        for name, share in rows[at::half]:
+            line += [(f"  {name:>3} ", ""), *bar(share / most, share / most, room, page.glyphs)]
+            line.append((f"{percent_seen(share):>6}    ", "quiet"))
+        page.add(*line)
+    told = "   ".join(f"{row['wickets']}: {percent_seen(row['share'])}" for row in wickets.shares)
+    page.add(("  wickets  ", ""), (told, "name"))
+    page.blank()
+
+
+def _runs_and_shares(shares: Sequence[float]) -> list[tuple[str, float]]:
+    """How often each number of runs came; the largest together."""
+    rows = [(str(runs), share) for runs, share in enumerate(shares[:MOST_RUNS])]
+    if len(shares) > MOST_RUNS:
+        rows.append((f"{MOST_RUNS}+", sum(shares[MOST_RUNS:])))
+    return rows

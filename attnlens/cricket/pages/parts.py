@@ -1,0 +1,233 @@
+"""What pages of an explanation tell alike: safe names, the outcome in focus, claims in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
+from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.show.numbers import percent_seen
+from attnlens.show.safe import LONGEST, each_text, seen
+
+if TYPE_CHECKING:
+    from attnlens.cricket.explain.attention_types import Head
+    from attnlens.cricket.explain.types import Evidence, Explanation, Sentence
+
+VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
+    "supported": ("✓", "supported", "supported"),
+    "not better than chance": ("–", "not better than chance", "chance"),
+    "contradicted": ("✗", "contradicted", "contradicted"),
+    None: ("○", "picture only", "picture"),
+}
+"""A verdict's sign, its words, and a short name."""
+
+OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
+"""One character for an outcome; others are their own."""
+
+CAVEAT: Final = (
+    "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
+    "its attention; the scoreboard stays."
+)
+
+
+def presentable(explanation: Explanation) -> Explanation:
+    """An explanation whose every text can be shown: nothing hidden in it, no name too long."""
+    names = _names(explanation)
+    nameless = [name for name in names if name.strip() and not seen(name).strip()]
+    # The longest first: one name may be part of another.
+    shown = {seen(name) for name in names}
+    long = sorted((name for name in shown if len(name) > LONGEST), key=len, reverse=True)
+
+    def fit(text: str) -> str:
+        for name in nameless:
+            text = text.replace(name, "?")
+        text = seen(text)
+        for name in long:
+            text = text.replace(name, name[: LONGEST - 1].rstrip() + "…")
+        return text
+
+    result: Explanation = each_text(explanation, fit)
+    return result
+
+
+def _names(explanation: Explanation) -> set[str]:
+    """Everything in it that a file has named."""
+    ball, match = explanation.ball, explanation.match
+    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams, match.match_id}
+    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
+    told = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
+    return names | {name for name in (*told, match.result, match.season) if name}
+
+
+def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
+    """A sentence's text in order: own words with ``None``, facts with their pointers."""
+    rest = sentence.text
+    for fact in sentence.facts:
+        if not fact.text or fact.text not in rest:
+            continue
+        before, found, after = rest.partition(fact.text)
+        if before:
+            yield before, None
+        yield found, fact.pointer
+        rest = after
+    if rest:
+        yield rest, None
+
+
+def most_moved(explanation: Explanation) -> str:
+    """The outcome furthest from its baseline."""
+    entries = explanation.prediction.outcomes
+    return max(entries, key=lambda entry: abs(entry.probability - entry.baseline)).outcome
+
+
+def focus(explanation: Explanation) -> str:
+    """The outcome that is explained, else the one furthest from its baseline."""
+    return explanation.prediction.explained or most_moved(explanation)
+
+
+class OfOutcome(Protocol):
+    """Anything that is told per outcome."""
+
+    @property
+    def outcome(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=OfOutcome)
+
+
+def of(entries: Sequence[Entry], outcome: str) -> Entry:
+    """The entry of one outcome."""
+    return next(entry for entry in entries if entry.outcome == outcome)
+
+
+def moves(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
+    """Group, when it was known, and its points for an outcome; the most moving first."""
+    rows = [
+        (group.group, group.when, of(group.points, outcome).points)
+        for group in explanation.contributions
+    ]
+    return sorted(rows, key=lambda row: -abs(row[2]))
+
+
+def before_after(claim: Evidence) -> str:
+    """``P(4) 17% → 14%``, with decimals where whole percents would look alike."""
+    change = claim.top_change
+    one, two = percent_seen(change.before), percent_seen(change.after)
+    if one == two or abs(change.points) < 1:
+        one, two = percent_seen(change.before, 1), percent_seen(change.after, 1)
+    return f"P({change.outcome}) {one} → {two}"
+
+
+def head_name(key: str, head: Head) -> str:
+    """``same bowler``, or ``head 3`` for one that started without a pattern."""
+    return (
+        f"head {key.split('_')[1]}" if head.pattern == UNNAMED else head.pattern.replace("_", " ")
+    )
+
+
+def earned(head: Head) -> str:
+    """The name a head has earned, where that is not what it started as; else empty."""
+    return "" if head.earned in (head.pattern, UNSPECIALISED) else head.earned.replace("_", " ")
+
+
+def sign_of(outcome: str) -> str:
+    """One character for what happened."""
+    return OUTCOME_SIGNS.get(outcome, outcome)
+
+
+def over_starts(labels: Sequence[str]) -> list[bool]:
+    """Of each ball whether its over begins with it, by labels such as ``7.4``."""
+    groups = groupby(label.rpartition(".")[0] for label in labels)
+    return [at == 0 for _, group in groups for at, _ in enumerate(group)]
+
+
+def most_attention(explanation: Explanation) -> float:
+    """The largest weight of any head of any scale: the darkest shade of a page; 0 without balls."""
+    scales = (getattr(explanation.across_balls, name) for name in SCALE_NAMES)
+    return max(
+        (
+            weight
+            for scale in scales
+            for head in scale.attention_by_head.values()
+            for weight in head.row
+        ),
+        default=0.0,
+    )
+
+
+SCALE_NAMES: Final = ("micro", "short", "medium", "long")
+
+
+def claims_in_order(explanation: Explanation) -> list[Evidence]:
+    """Claims tested on the whole model, and of heads alone the supported ones; those first."""
+    order = list(VERDICTS)
+    told = [
+        claim
+        for claim in explanation.evidence
+        if claim.removed_from == "model" or claim.verdict == "supported"
+    ]
+
+    def rank(claim: Evidence) -> tuple[int, bool, float]:
+        return order.index(claim.verdict), claim.removed_from == "head", -abs(claim.effect_nats)
+
+    return sorted(told, key=rank)
+
+
+def other_heads(explanation: Explanation) -> int:
+    """How many claims of single heads alone are not in `claims_in_order`."""
+    return sum(
+        claim.removed_from == "head" and claim.verdict != "supported"
+        for claim in explanation.evidence
+    )
+
+
+def context(explanation: Explanation) -> dict[str, Any]:
+    """What the templates of an explanation are given, its names fit to be shown."""
+    outcome = focus(explanation)
+    return {
+        "e": explanation,
+        "outcome": outcome,
+        "focus": of(explanation.prediction.outcomes, outcome),
+        "words": OUTCOME_WORDS,
+        "moves": moves(explanation, outcome),
+        "claims": claims_in_order(explanation),
+        "other_heads": other_heads(explanation),
+        "verdicts": VERDICTS,
+        "before_after": before_after,
+        "most_attention": most_attention(explanation),
+        "match_line": match_line(explanation),
+        "model_line": model_line(explanation),
+        "caveat": CAVEAT,
+    }
+
+
+def model_line(explanation: Explanation) -> str:
+    """The model card in one line."""
+    model, calibration = explanation.model, explanation.prediction.calibration
+    told = [f"model {model.name} ({model.sha256[:12]})"]
+    if model.trained_until is not None:
+        start = "" if model.trained_from is None else f"from {model.trained_from} "
+        told.append(f"trained on matches {start}to {model.trained_until}")
+    if model.ratings_until is not None:
+        told.append(f"players' records to {model.ratings_until}")
+    if model.match_types:
+        told.append(f"knows {', '.join(model.match_types)}")
+    if calibration is not None:
+        told.append(
+            f"calls counted for {calibration.checkpoint} on {calibration.matches:,} matches, "
+            f"{calibration.first} to {calibration.last}"
+        )
+    return "; ".join(told)
+
+
+def match_line(explanation: Explanation) -> str:
+    """Who plays, where and when."""
+    match = explanation.match
+    venue, city = match.venue or "", match.city or ""
+    place = venue if city in venue else ", ".join(filter(None, (venue, city)))
+    when = " to ".join(dict.fromkeys([*match.dates[:1], *match.dates[-1:]]))
+    teams = " v ".join(match.teams) or f"{match.batting_team} v {match.bowling_team}"
+    kind = " ".join(filter(None, (match.match_type, match.event)))
+    return " · ".join(filter(None, (teams, kind, place, when)))

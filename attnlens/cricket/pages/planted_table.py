@@ -1,0 +1,66 @@
+"""The figures of ``attnlens planted`` as tables in Markdown, which a terminal shows as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attnlens.show.page import render_plain
+
+METHODS: Final[dict[str, str]] = {
+    "attention": "attention, all paths",
+    "hiding": "effect of hiding the ball",
+    "replacing": "effect of replacing the ball",
+    "contributions": "contribution of its group, split evenly",
+    "content_only": "content-only attention",
+    "value_norm": "value-norm attention",
+    "rollout": "rollout",
+    "gradient_x_input": "gradient x input",
+    "recency": "recency",
+    "uniform": "even attention in the same windows",
+    "random": "random",
+}
+"""What to call each method; others keep their name."""
+
+LOSSES: Final[dict[str, str]] = {
+    "truth": "the process itself (its entropy)",
+    "model": "the trained model",
+    "no_past": "the same model, no past ball shown",
+    "scoreboard": "a network that sees the scoreboard only",
+}
+
+SOURCES: Final[dict[str, str]] = {
+    "random_sets": "sets drawn as controls are",
+    "uniform_attention": "attention frozen uniform",
+    "random_sets_uniform_attention": "such sets, attention frozen uniform",
+}
+
+
+EFFECTS: Final[dict[str, str]] = {
+    "strong": "planted, true effect 0.0005 or more",
+    "weak": "planted, less",
+    "others": "not planted",
+}
+
+
+def render_planted(data: Mapping[str, Any]) -> str:
+    """Every table, with a line above each that says what it holds; ``data`` as JSON has it."""
+    rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
+    return render_plain(
+        "cricket/planted.md",
+        d=data,
+        methods=METHODS,
+        losses=LOSSES,
+        sources=SOURCES,
+        effects=EFFECTS,
+        rules=rules,
+        rule_names=[name.replace("_decoys", ", decoys").replace("_", " ") for name in rules],
+        judged=_judged,
+    )
+
+
+def _judged(claims: int, even: int, ci: tuple[float, float], most: float) -> str:
+    if even == claims:
+        return "no claim was made"
+    low, high = ci
+    return "kept" if high <= most else "broken" if low > most else "not clear from so few"

@@ -1,0 +1,118 @@
+"""A match for a terminal: who played, how it ended, a scorecard per innings, the oddities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import Batting, Bowling, Card, did_not_bat, scorecard
+from attnlens.show.canvas import Page, terminal_page
+from attnlens.show.numbers import number
+from attnlens.show.table import Column, Words, add_table
+
+ALL_OUT: Final = 10
+ABBREVIATED: Final = {"byes": "b", "legbyes": "lb", "wides": "w", "noballs": "nb", "penalty": "pen"}
+BATTING: Final = (
+    Words(shrinks=True),
+    Words(shrinks=True),
+    Column("R"),
+    Column("B"),
+    Column("4s", spare=2),
+    Column("6s", spare=1),
+    Column("SR", spare=3),
+)
+BOWLING: Final = (
+    Words(shrinks=True),
+    *(Column(head) for head in ("O", "M", "R", "W")),
+    Column("Econ", spare=1),
+    Column("wd", spare=3),
+    Column("nb", spare=2),
+    Column("dots", spare=4),
+)
+
+
+@terminal_page()
+def render_scorecard(page: Page, match: Match) -> None:
+    """A match in full: its result, every innings' scorecard, and its notes."""
+    _head(page, match)
+    for innings in match.innings:
+        _innings(page, match, scorecard(innings))
+    if match.notes:
+        page.paragraph("what the file could not say, and what is odd in it", "heading")
+        for note in match.notes:
+            page.flag(note)
+
+
+def _head(page: Page, match: Match) -> None:
+    page.paragraph(" v ".join(match.teams) or match.match_id, "title", indent=0)
+    kind = " ".join(filter(None, (match.match_type, match.gender)))
+    venue, city = match.venue or "", match.city or ""
+    place = (venue, "" if city in venue else city)
+    days = " to ".join(day.isoformat() for day in match.dates)
+    page.paragraph(", ".join(filter(None, (kind, *place, days))), indent=0)
+    event = match.event
+    if event.get("name"):
+        number, stage = event.get("match_number"), event.get("stage")
+        more = f", match {number}" if number else f", {stage}" if stage else ""
+        page.paragraph(f"{event['name']}{more}", "quiet", indent=0)
+    toss = match.toss
+    if toss.get("winner"):
+        chose = {"bat": "to bat", "field": "to field"}.get(toss.get("decision", ""), "")
+        page.paragraph(f"{toss['winner']} won the toss and chose {chose}".rstrip(), indent=0)
+    page.paragraph(result_sentence(match) or "result not given", "name", indent=0)
+    page.blank()
+
+
+def _innings(page: Page, match: Match, card: Card) -> None:
+    innings = card.innings
+    declared = " declared" if innings.declared else ""
+    name = "super over: " if innings.super_over else ""
+    lost = " all out" if innings.wickets == ALL_OUT else f"/{innings.wickets}"
+    score = f"{innings.total}{lost}{declared} ({innings.overs_display} overs)"
+    page.paragraph(f"{name}{innings.batting_team} {score}", "title")
+    if innings.target is not None:
+        balls = f" in {innings.target_balls} balls" if innings.target_balls else ""
+        page.paragraph(f"target {innings.target}{balls}", "quiet")
+    add_table(page, BATTING, map(_batting_row, card.batting), indent=4)
+    kinds = ", ".join(f"{ABBREVIATED[kind]} {runs}" for kind, runs in card.extras.items() if runs)
+    total = sum(card.extras.values())
+    page.paragraph(f"extras {total}" + (f" ({kinds})" if kinds else ""), indent=4)
+    _listed(page, "did not bat", did_not_bat(match, card), ",")
+    falls = [
+        f"{fall.score}/{fall.wicket} {fall.player.name} ({fall.actual_delivery or fall.label})"
+        for fall in card.falls
+    ]
+    _listed(page, "fall of wickets", falls, ",")
+    stands = [
+        f"{stand.runs}{'*' if stand.unbroken else ''} ({stand.balls})"
+        f" {' & '.join(player.name for player in stand.batters)}"
+        for stand in card.partnerships
+    ]
+    _listed(page, "partnerships", stands, ";")
+    page.blank()
+    add_table(page, BOWLING, map(_bowling_row, card.bowling), indent=4)
+    page.blank()
+
+
+def _batting_row(line: Batting) -> list[str]:
+    figures = (line.runs, line.balls, line.fours, line.sixes)
+    rate = number(line.strike_rate, 1, missing="-")
+    return [line.player.name, line.out, *map(str, figures), rate]
+
+
+def _bowling_row(line: Bowling) -> list[str]:
+    figures = (line.overs, line.maidens, line.runs, line.wickets)
+    economy = number(line.economy, 2, missing="-")
+    rest = (line.wides, line.noballs, line.dots)
+    return [line.player.name, *map(str, figures), economy, *map(str, rest)]
+
+
+def _listed(page: Page, name: str, entries: Sequence[str], mark: str) -> None:
+    """Entries in a row after their name, parted by ``mark``; nothing where there are none."""
+    if not entries:
+        return
+    marked = [*(f"{entry}{mark}" for entry in entries[:-1]), entries[-1]]
+    lead = [(f"    {name} ", "quiet")]
+    page.flow([[(entry, "")] for entry in marked], indent=4, gap=1, lead=lead)

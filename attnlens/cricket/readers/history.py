@@ -1,0 +1,100 @@
+"""Earlier matches, to bring ratings up to a date with."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from operator import is_
+from typing import TypeAlias
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.readers import read_matches
+from attnlens.errors import InputError
+
+File: TypeAlias = str | os.PathLike[str]
+Report: TypeAlias = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """A report that nobody reads."""
+
+
+def matches_to_learn(
+    sources: Sequence[File],
+    skipped: list[MatchFileError],
+    report: Report = silent,
+    told: str = "reading the history: {} matches",
+) -> Iterator[Match]:
+    """Every match that ratings can learn from.
+
+    Args:
+        skipped: takes in the files that could not be read; they are passed over.
+        report: takes passing words of progress; an empty text at the end.
+        told: those words, with a place for the number of matches.
+
+    Raises:
+        InputError: after the last one, where there was none.
+    """
+    number = 0
+    for source in sources:
+        for match in read_matches(source, on_error="skip", skipped=skipped):
+            number += 1
+            if number % 20 == 0:
+                report(told.format(number))
+            yield match
+    report("")
+    if not number:
+        reason = f" ({skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"holds no match to learn from{reason}",
+            path=os.fspath(sources[0]),
+            remedy="give match files, a folder or a zip of them",
+        )
+
+
+class History:
+    """Earlier matches, read when they are first needed. What can be read only once is kept.
+
+    Args:
+        given: matches, or a file, a folder or a zip to read them from.
+        report: takes passing words of progress.
+    """
+
+    def __init__(self, given: Iterable[Match] | File, report: Report = silent) -> None:
+        self.path: File | None = None
+        self._given: Iterable[Match] = ()
+        self._kept: tuple[Match, ...] | None = None
+        self._report = report
+        self._lock = threading.Lock()
+        if isinstance(given, str | os.PathLike):
+            self.path = given
+            return
+        self._given = given
+        if isinstance(given, Collection):
+            self._kept = tuple(self._given)  # a list may change later: this is what it held
+
+    def __iter__(self) -> Iterator[Match]:
+        """Every match.
+
+        Raises:
+            InputError: a file holds none, or what can be read only once was read before.
+        """
+        if self.path is not None:
+            return matches_to_learn([self.path], [], self._report)
+        with self._lock:
+            if self._kept is None and isinstance(self._given, Iterator):
+                self._kept = tuple(self._given)
+                if not self._kept:
+                    raise InputError(
+                        "the history holds no match, or was read to its end before",
+                        remedy="give a list of matches, or what reads them anew",
+                    )
+        return iter(self._given if self._kept is None else self._kept)
+
+    def is_same(self, given: Iterable[Match] | File) -> bool:
+        """Whether this is what is given: the same object, the same file or the same matches."""
+        if self._kept is not None and isinstance(given, Collection):
+            return len(given) == len(self._kept) and all(map(is_, given, self._kept))
+        return given is self._given if self.path is None else given == self.path

@@ -1,0 +1,203 @@
+"""Tables of results that stand beside the Kaggle tables of IPL deliveries.
+
+Three layouts, told by their columns. Every word of them stands here.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Facts
+from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.tables import header_of
+from attnlens.cricket.readers.text import date_from, day_comes_first, decoded, lines
+
+OF_2019 = frozenset({"id", "Season", "date", "team1", "team2", "dl_applied", "win_by_runs"})
+OF_2024 = frozenset({"id", "season", "date", "team1", "team2", "result_margin", "super_over"})
+OF_2025 = frozenset({"match_id", "date", "team1", "team2", "first_ings_score", "match_winner"})
+
+NOTHING = frozenset({"", "NA"})
+"""What stands in these tables where there is nothing."""
+
+_MOST_BESIDE = 8
+_MOST_RESULTS = 50_000
+_OVERS_AND_BALLS = re.compile(r"([0-9]{1,3})(?:\.([0-9]))?")
+_DECISIONS = {"bat": "bat", "bowl": "field", "field": "field"}
+_UNDECIDED = ("tie", "no result")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a table of results says of one match; ``None`` and empty where it does not."""
+
+    date: datetime.date | None
+    teams: tuple[str, ...]
+    toss: Facts
+    outcome: Facts
+    event: Facts
+    season: str | None
+    city: str | None
+    venue: str | None
+    target: int | None
+    target_balls: int | None
+    scores: tuple[tuple[int, int], ...]
+
+    def is_of(self, teams: Sequence[str]) -> bool:
+        """Whether these two sides played it; a plural may be written either way."""
+        return {_plain(team) for team in teams} == {_plain(team) for team in self.teams}
+
+    def spelt_as(self, teams: Sequence[str]) -> Result:
+        """The same with these spellings of the teams."""
+        spelling = {_plain(team): team for team in teams}
+
+        def spelt(facts: Facts, *names: str) -> Facts:
+            known = {name: spelling.get(_plain(facts[name])) for name in names if name in facts}
+            return Facts({**facts, **{name: team for name, team in known.items() if team}})
+
+        return replace(
+            self,
+            teams=tuple(spelling.get(_plain(team), team) for team in self.teams),
+            toss=spelt(self.toss, "winner"),
+            outcome=spelt(self.outcome, "winner", "eliminator"),
+        )
+
+
+def recognises(file: MatchFile) -> bool:
+    """Whether the first line is the header of a table of results."""
+    header = set(header_of(file))
+    return any(header >= columns for columns in (OF_2019, OF_2024, OF_2025))
+
+
+def results_beside(file: MatchFile, columns: frozenset[str]) -> dict[str, Result]:
+    """Results by match id, from the table beside a table of deliveries that has these columns.
+
+    Raises:
+        MatchFileError: the table is damaged.
+    """
+    names = [
+        name
+        for name in file.siblings()
+        if "match" in name.lower() and name.lower().endswith(".csv")
+    ]
+    for name in names[:_MOST_BESIDE]:
+        beside = file.sibling(name)
+        if beside is not None:
+            results = _results(*beside, columns)
+            if results:
+                return results
+    return {}
+
+
+def _results(display: str, data: bytes, columns: frozenset[str]) -> dict[str, Result]:
+    reader = csv.reader(lines(decoded(data, display)))
+    rows = []
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        if not columns <= set(header):
+            return {}
+        for fields in reader:
+            if len(fields) == len(header):
+                rows.append(dict(zip(header, (field.strip() for field in fields), strict=True)))
+            if len(rows) > _MOST_RESULTS:
+                raise MatchFileError(f"has more than {_MOST_RESULTS} matches", path=display)
+    except csv.Error as error:
+        raise MatchFileError(
+            f"this line is not CSV: {error}", path=display, line=reader.line_num
+        ) from None
+    day_first = day_comes_first(row["date"] for row in rows) is not False
+    outcome_of = {OF_2019: _outcome_2019, OF_2024: _outcome_2024, OF_2025: _outcome_2025}[columns]
+    key = "match_id" if columns == OF_2025 else "id"
+    return {row[key]: _result(row, day_first, outcome_of(row)) for row in rows}
+
+
+def _result(row: dict[str, str], day_first: bool, outcome: Facts) -> Result:
+    decision = _DECISIONS.get((_text(row, "toss_decision") or "").lower())
+    stage = _text(row, "stage") or _text(row, "match_type")
+    overs = _OVERS_AND_BALLS.fullmatch(row.get("target_overs", ""))
+    season = _text(row, "season") or (_text(row, "Season") or "").removeprefix("IPL-")
+    return Result(
+        date=date_from(row["date"], day_first=day_first),
+        teams=tuple(team for key in ("team1", "team2") if (team := _text(row, key))),
+        toss=Facts.known(winner=_text(row, "toss_winner"), decision=decision),
+        outcome=outcome,
+        event=Facts.known(name="Indian Premier League", stage=stage if stage != "League" else None),
+        season=season or None,
+        city=_text(row, "city"),
+        venue=_text(row, "venue"),
+        target=_number(row.get("target_runs")),
+        target_balls=None if overs is None else int(overs[1]) * 6 + int(overs[2] or 0),
+        scores=_scores(row),
+    )
+
+
+def _outcome_2019(row: dict[str, str]) -> Facts:
+    winner, result = _text(row, "winner"), row.get("result")
+    method = "D/L" if row.get("dl_applied") == "1" else None
+    if result in _UNDECIDED:
+        return Facts.known(result=result, eliminator=winner, method=method)
+    if result != "normal" or not winner:
+        return Facts.known(method=method)
+    return Facts.known(winner=winner, by=_margin(row, "win_by_{}") or None, method=method)
+
+
+def _outcome_2024(row: dict[str, str]) -> Facts:
+    winner, result = _text(row, "winner"), row.get("result")
+    method = _text(row, "method")
+    if result in _UNDECIDED:
+        return Facts.known(result=result, eliminator=winner, method=method)
+    if result not in ("runs", "wickets") or not winner:
+        return Facts.known(method=method)
+    margin = _number(row.get("result_margin"))
+    by = None if margin is None else {result: margin}
+    return Facts.known(winner=winner, by=by, method=method)
+
+
+def _outcome_2025(row: dict[str, str]) -> Facts:
+    winner = _text(row, "match_winner")
+    if winner and "super over" in (row.get("wb_runs"), row.get("wb_wickets")):
+        return Facts(result="tie", eliminator=winner)
+    if winner:
+        return Facts.known(winner=winner, by=_margin(row, "wb_{}") or None)
+    if row.get("match_result") != "tied":
+        return Facts()
+    # Matches that rain ended stand as tied too.
+    first = row.get("first_ings_score")
+    return Facts(result="tie" if first and first == row.get("second_ings_score") else "no result")
+
+
+def _margin(row: dict[str, str], column: str) -> dict[str, int]:
+    """The margin from two columns, of which the one that does not apply is blank or 0."""
+    amounts = {unit: _number(row.get(column.format(unit))) for unit in ("runs", "wickets")}
+    return {unit: amount for unit, amount in amounts.items() if amount}
+
+
+def _scores(row: dict[str, str]) -> tuple[tuple[int, int], ...]:
+    """Runs and wickets of the innings, as far as the layout of 2025 has them."""
+    scores = []
+    for which in ("first", "second"):
+        runs = _number(row.get(f"{which}_ings_score"))
+        wickets = _number(row.get(f"{which}_ings_wkts"))
+        if runs is None or wickets is None:
+            break
+        scores.append((runs, wickets))
+    return tuple(scores)
+
+
+def _text(row: dict[str, str], column: str) -> str | None:
+    value = row.get(column, "")
+    return None if value in NOTHING else value
+
+
+def _number(text: str | None) -> int | None:
+    # Spreadsheets and pandas write whole numbers with a .0 where some are blank.
+    digits = (text or "").removesuffix(".0")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else None
+
+
+def _plain(team: str) -> str:
+    return team.strip().lower().removesuffix("s")

@@ -1,0 +1,232 @@
+"""What the server answers, as plain data; it knows nothing of the protocol."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.pages.prompt import Prompt, prompt_of
+from attnlens.cricket.pages.prompt_data import tables_of
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.server.folders import MEMBER, Folders
+from attnlens.cricket.session import Session
+from attnlens.cricket.words.grounding import check_grounding
+from attnlens.errors import AttnlensError, InputError
+from attnlens.files import Json
+from attnlens.show.safe import visible, visible_name
+
+if TYPE_CHECKING:
+    from attnlens.cricket.study.head_report import Head
+
+MOST_LISTED: Final = 100
+MOST_BALLS: Final = 1000
+MOST_TEXT: Final = 100_000
+
+
+class Questions:
+    """Answers from the matches in some folders, by one model; one question at a time."""
+
+    def __init__(self, folders: Folders, model: str | None = None) -> None:
+        self.folders = folders
+        self.session = Session(model)
+        self._lock = threading.Lock()
+
+    # -- matches ---------------------------------------------------------------------------------
+
+    def list_matches(self, contains: str = "", limit: int = 20, offset: int = 0) -> Json:
+        """Matches that can be read, with their names; those whose name holds ``contains``."""
+        _between("limit", limit, 1, MOST_LISTED)
+        _between("offset", offset, 0, 10**9)
+        names = [name for name in self._names() if contains.lower() in name.lower()]
+        found = []
+        for name in names[offset : offset + limit]:
+            found += self._told(name)
+        return {"matches": found, "files": len(names), "offset": offset}
+
+    def _names(self) -> list[str]:
+        names: list[str] = []
+        for name, path in self.folders.files():
+            low = path.name.lower()
+            if low.endswith(".zip"):
+                names += (f"{name}{MEMBER}{member}" for member in _members(str(path)))
+            elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
+                names.append(name)
+        return names
+
+    def _told(self, name: str) -> list[Json]:
+        try:
+            path = self.folders.path_of(name)
+            several = list(islice(read_matches(path), MOST_LISTED))
+        except InputError:  # what is no match, or leads out of its folder, is not listed
+            return []
+        if len(several) == 1:
+            return [_match_data(name, several[0])]
+        return [_match_data(f"{name}{MEMBER}{one.match_id}", one) for one in several]
+
+    # -- balls -----------------------------------------------------------------------------------
+
+    def explanation(
+        self,
+        match: str,
+        ball: str,
+        innings: int | None = None,
+        outcome: str | None = None,
+        evidence: bool = True,
+    ) -> Explanation:
+        """The whole explanation of a ball."""
+        path = self.folders.path_of(match)
+        with self._lock:
+            return self.session.explain(
+                path, ball=ball, innings=innings, outcome=outcome, evidence=evidence
+            )
+
+    def explain(self, match: str, ball: str, **asked: Any) -> Json:
+        """An explanation in short: what a language model can read at once."""
+        explanation = self.explanation(match, ball, **asked)
+        return {
+            "echo": visible(explanation.ball.echo),
+            "narrative": [visible(sentence.text) for sentence in explanation.narrative],
+            "data": tables_of(explanation),
+        }
+
+    def prompt(self, match: str, ball: str, innings: int | None = None) -> Prompt:
+        """The prompt that asks for an explanation in words."""
+        return prompt_of(self.explanation(match, ball, innings))
+
+    def what_if(
+        self, match: str, ball: str, changes: Mapping[str, str] | None = None, **asked: Any
+    ) -> Json:
+        """What would have been expected, had something been different."""
+        path = self.folders.path_of(match)
+        with self._lock:
+            answer = self.session.what_if(path, ball=ball, changes=changes, **asked)
+        return {
+            "before": visible(answer.before.echo),
+            "after": visible(answer.after.echo),
+            "changes": [visible(change.text) for change in answer.changes],
+            "narrative": [visible(sentence.text) for sentence in answer.narrative],
+            "outcomes": [outcome.model_dump() for outcome in answer.outcomes],
+            "effect_nats": answer.effect_nats,
+            "flags": [visible(flag.text) for flag in answer.flags],
+        }
+
+    def check(
+        self,
+        text: str,
+        match: str | None = None,
+        ball: str | None = None,
+        innings: int | None = None,
+        outcome: str | None = None,
+        explanation: str | Json | None = None,
+    ) -> Json:
+        """What a text says that an explanation does not."""
+        if len(text) > MOST_TEXT:
+            raise InputError(f"the text has more than {MOST_TEXT:,} characters")
+        if explanation is not None:
+            known: object = explanation
+        elif match is not None and ball is not None:
+            known = self.explanation(match, ball, innings, outcome)
+        else:
+            raise InputError(
+                "there is nothing to check the text against",
+                remedy="give match and ball, or explanation",
+            )
+        unsupported = [entry.to_dict() for entry in check_grounding(known, text)]
+        return {"grounded": not unsupported, "unsupported": unsupported}
+
+    # -- the model -------------------------------------------------------------------------------
+
+    def heads(self, source: str, balls: int = 100, allow_in_sample: bool = False) -> Json:
+        """What every head does on balls of a match, a zip or a folder, and its earned name."""
+        _between("balls", balls, 1, MOST_BALLS)
+        from attnlens.cricket.model.window import one_thread
+        from attnlens.cricket.study.head_report import head_report
+        from attnlens.cricket.study.heads import HeadStudy
+        from attnlens.cricket.study.held_out import held_out
+
+        sources = self.folders.sources_of(source)
+        with self._lock, one_thread():
+            predictor = self.session.predictor
+            held = held_out(predictor, sources, allow_in_sample=allow_in_sample, skipped=[])
+            innings = list(held.innings())
+            study = HeadStudy(predictor.model, innings, balls=balls, seed=5)
+            if not len(study.sample):
+                raise InputError("there is no ball with 36 before it", remedy="give more matches")
+            report = head_report(study)
+        return {
+            "model": predictor.name,
+            "balls": report.balls,
+            "matches": report.matches,
+            "scales": [
+                {
+                    "scale": scale.scale,
+                    "question": scale.question,
+                    "weight": scale.weight,
+                    "heads": [_head_data(head) for head in scale.heads],
+                }
+                for scale in report.scales
+            ],
+        }
+
+    def said(self, error: AttnlensError) -> str:
+        """An error on one line, with no path of this machine and no sign that is obeyed."""
+        return visible(self.folders.shown(str(error)), 500)
+
+
+def schema() -> str:
+    """The JSON Schema of an explanation."""
+    from importlib.resources import files
+
+    return files("attnlens.cricket.explain").joinpath("schema.json").read_text(encoding="utf-8")
+
+
+def _between(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise InputError(f"{name} is {value}", remedy=f"give a number from {least} to {most}")
+
+
+def _members(path: str) -> list[str]:
+    from contextlib import closing
+
+    from attnlens.cricket.readers.archives import Shelf
+    from attnlens.cricket.readers.files import MatchFile, files_in, source_of
+
+    with closing(Shelf()) as shelf:
+        files = [one for one in files_in(source_of(path), shelf) if isinstance(one, MatchFile)]
+    return [file.display.removeprefix(path + MEMBER) for file in files if file.expected]
+
+
+def _match_data(name: str, match: Match) -> Json:
+    return {
+        "match": name,
+        "teams": [visible_name(team) for team in match.teams],
+        "date": match.date.isoformat() if match.date is not None else None,
+        "venue": None if match.venue is None else visible_name(match.venue),
+        "innings": [
+            {
+                "innings": side.number,
+                "batting": visible_name(side.batting_team),
+                "deliveries": len(side.deliveries),
+                "total": f"{side.total}/{side.wickets}",
+            }
+            for side in match.innings
+        ],
+    }
+
+
+def _head_data(head: Head) -> Json:
+    best = max(head.relations, key=lambda row: row.lift.value or 0.0)
+    return {
+        "head": head.head,
+        "started_as": head.pattern,
+        "earned": head.earned,
+        "looks_most_at": best.relation,
+        "share": best.share.value,
+        "even_attention": best.uniform,
+        "importance_points": head.importance.points.value,
+        "rank": head.importance.rank,
+    }

@@ -1,0 +1,490 @@
+"""The one flow: read a match, find the ball, load the model, date its ratings, answer, keep.
+
+Whoever asks about balls asks a `Session`: the functions at the end of this file, the command
+line, the dashboard and the server. Nothing heavy is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from attnlens.cricket.answers import Answers, file_digest, key_of, software
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered
+from attnlens.cricket.match.next_ball import with_next_ball
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.readers.history import File, History, Report, silent
+from attnlens.cricket.whatif.question import LAST, WICKET, Question
+from attnlens.cricket.whatif.types import WhatIf
+from attnlens.errors import InputError
+from attnlens.files import Json
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attnlens.cricket.model.predict import Row
+    from attnlens.cricket.model.timeline import Timeline
+    from attnlens.cricket.model.trained import TrainedPredictor
+    from attnlens.cricket.overs.over import NextOver
+    from attnlens.cricket.overs.trained import TrainedOvers
+
+__all__ = ["Session", "explain", "next_over", "predict", "read_match", "read_matches", "what_if"]
+
+BallName: TypeAlias = int | str | BallReference
+Changes: TypeAlias = (
+    Mapping[int, int | str] | Mapping[str, int | str] | Mapping[int | str, int | str]
+)
+"""Past balls by name, and the outcomes they had instead."""
+
+EXPLANATIONS: Final = 32
+"""How many explanations a session remembers."""
+
+DATED: Final = 8
+"""For how many matches it remembers the model with the ratings of that day."""
+
+SESSIONS: Final = 4
+"""How many sessions the functions of this module remember."""
+
+
+class Session:
+    """Answers about balls by one model, its ratings brought to each match's date.
+
+    What an answer needs is done once and kept: the model is loaded and the history read when
+    the first answer needs them, ratings are dated once for each day, and the explanations
+    given last are given again.
+
+    Args:
+        model: a checkpoint, or ``bundled`` (the default) or ``measured``.
+        history: earlier matches to bring the ratings to a match's date with: any iterable, or
+            a file, a folder or a zip of them. It is read once.
+        overs: the encoder-decoder that `over` asks; ``cricket`` by default.
+        cache: a folder in which explanations are kept for other processes, too.
+        report: takes passing words of progress.
+
+    Every method takes a match or a file to read one from, and raises `AttnlensError` where the
+    file, the ball or the checkpoint cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: File | None = None,
+        history: Iterable[Match] | File | None = None,
+        *,
+        overs: File | None = None,
+        cache: File | None = None,
+        report: Report = silent,
+    ) -> None:
+        self.model = None if model is None else os.fspath(model)
+        self.overs = None if overs is None else os.fspath(overs)
+        self.history = history if isinstance(history, History | None) else History(history, report)
+        self._answers = None if cache is None else Answers(Path(cache))
+        self._lock = threading.RLock()
+        self._explained = lru_cache(EXPLANATIONS)(self._explain)
+        self.dated = lru_cache(DATED)(self._dated)
+
+    @cached_property
+    def predictor(self) -> TrainedPredictor:
+        """The model, with its own ratings."""
+        from attnlens.cricket.model.trained import load_predictor
+
+        return load_predictor(self.model)
+
+    @cached_property
+    def _balls(self) -> Timeline[TrainedPredictor]:
+        from attnlens.cricket.model.timeline import Timeline
+        from attnlens.cricket.model.window import one_thread
+
+        with one_thread():
+            return Timeline(self.predictor, self.history)
+
+    @cached_property
+    def _overs(self) -> Timeline[TrainedOvers]:
+        from attnlens.cricket.model.timeline import Timeline
+        from attnlens.cricket.model.window import one_thread
+        from attnlens.cricket.overs.trained import load_overs
+
+        with one_thread():
+            return Timeline(load_overs(self.overs), self.history)
+
+    def _dated(self, match: Match) -> TrainedPredictor:
+        """The model with the ratings of the day before a match, where there is a history."""
+        with self._lock:
+            return self._balls.predictor_for(match)
+
+    def read(self, match: Match | File) -> Match:
+        """A match, read where a file is given."""
+        return match if isinstance(match, Match) else read_match(match)
+
+    def find(self, match: Match, ball: BallName, innings: int | None = None) -> BallReference:
+        """Which ball is meant, see `find_ball`."""
+        return ball if isinstance(ball, BallReference) else find_ball(match, ball, innings)
+
+    def ball(
+        self,
+        match: Match | File,
+        ball: BallName,
+        innings: int | None = None,
+        *,
+        batter: str | None = None,
+        bowler: str | None = None,
+    ) -> tuple[Match, BallReference]:
+        """A match that has the ball, also where it is not yet bowled, and which ball it is.
+
+        Raises:
+            InputError: somebody is named who faces or bowls a ball that was bowled.
+        """
+        match = self.read(match)
+        reference = self.find(match, ball, innings)
+        if reference.index > len(innings_numbered(match, reference.innings).deliveries):
+            longer = with_next_ball(match, reference.innings, batter=batter, bowler=bowler)
+            return longer, reference
+        if batter or bowler:
+            raise InputError(
+                "--batter and --bowler are for the ball not yet bowled",
+                remedy="use --ball next, or leave them out",
+            )
+        return match, reference
+
+    def explain(
+        self,
+        match: Match | File,
+        *,
+        ball: BallName,
+        innings: int | None = None,
+        evidence: bool = True,
+        outcome: str | None = None,
+        batter: str | None = None,
+        bowler: str | None = None,
+    ) -> Explanation:
+        """Why the model expects what it expects of one ball; see `explain`."""
+        match, reference = self.ball(match, ball, innings, batter=batter, bowler=bowler)
+        return self._explained(match, reference, evidence, outcome)
+
+    def _explain(
+        self, match: Match, reference: BallReference, evidence: bool, outcome: str | None
+    ) -> Explanation:
+        """As another process worked it out before, where one did."""
+        key = self._key(match.content, reference, outcome, evidence)
+        kept = None if key is None or self._answers is None else self._answers.get(key)
+        if kept is not None:
+            with suppress(InputError):
+                return Explanation.from_json(kept)
+        from attnlens.cricket.explain.explain_ball import explain_ball
+        from attnlens.cricket.words.narrative import in_words
+
+        explanation = in_words(
+            explain_ball(
+                match,
+                reference,
+                self.dated(match),
+                evidence=evidence,
+                history=self.history is not None,
+                outcome=outcome,
+            )
+        )
+        if key is not None and self._answers is not None:
+            self._answers.put(key, explanation.to_json())
+        return explanation
+
+    def _key(self, *asked: object) -> str | None:
+        """What an explanation follows from; ``None`` where that cannot be told.
+
+        The match counts as it was read, not by its bytes: that holds the files beside it, too,
+        and a match in another format that reads alike has the same explanation.
+        """
+        from attnlens.cricket.model.calibration import SUFFIX
+        from attnlens.cricket.model.shipped import named_checkpoint
+
+        path = None if self.history is None else self.history.path
+        if self._answers is None or (self.history is not None and path is None):
+            return None
+        name, checkpoint = named_checkpoint(self.model)
+        model = file_digest(checkpoint)
+        # How often a checkpoint's calls came true lies in a file beside it.
+        quoted = file_digest(checkpoint.with_name(checkpoint.stem + SUFFIX))
+        past = None if path is None else file_digest(path)
+        if model is None or (path is not None and past is None):
+            return None  # no such file, or a folder of matches
+        return key_of("explain", software(), name, model, quoted, past, *asked)
+
+    def what_if(
+        self,
+        match: Match | File,
+        *,
+        ball: BallName,
+        innings: int | None = None,
+        bowler: str | None = None,
+        batter: str | None = None,
+        target: int | None = None,
+        changes: Changes | None = None,
+        wicket_last_ball: bool = False,
+        unseen: bool = False,
+    ) -> WhatIf:
+        """What the model would have expected of a ball, had something been different: `what_if`."""
+        balls = [(str(name), str(outcome)) for name, outcome in (changes or {}).items()]
+        if wicket_last_ball:
+            balls.append((LAST, WICKET))
+        question = Question(bowler, batter, target, tuple(balls), unseen)
+        return self.ask(match, question, ball=ball, innings=innings)
+
+    def ask(
+        self,
+        match: Match | File,
+        question: Question,
+        *,
+        ball: BallName,
+        innings: int | None = None,
+    ) -> WhatIf:
+        """The same, for a question that has been put together already."""
+        match = self.read(match)
+        reference = self.find(match, ball, innings)
+        from attnlens.cricket.whatif.what_if import what_if as answered
+
+        predictor = self.dated(match)
+        return answered(match, reference, predictor, question, history=self.history is not None)
+
+    def over(
+        self,
+        match: Match | File,
+        *,
+        over: int | str,
+        innings: int | None = None,
+        samples: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        seed: int = 0,
+        evidence: bool = True,
+    ) -> NextOver:
+        """What the encoder-decoder expects of an over; see `next_over`."""
+        from attnlens.cricket.overs.question import find_over
+
+        match = self.read(match)
+        question = find_over(match, over, innings)  # a wrong name should not wait for torch
+        from attnlens.cricket.overs.over import choice_of
+        from attnlens.cricket.overs.over import next_over as answered
+
+        with self._lock:
+            trained = self._overs.predictor_for(match)
+        return answered(
+            question,
+            trained,
+            choice=choice_of(temperature, top_k),
+            seed=seed,
+            samples=samples,
+            evidence=evidence,
+            history=self.history is not None,
+        )
+
+    def rows(self, match: Match | File) -> Iterator[Row]:
+        """Every delivery of a match with the model's probabilities; see `predict`."""
+        from attnlens.cricket.model.predict import predict_match
+
+        match = self.read(match)
+        return predict_match(match, self.dated(match))
+
+    def predict(self, match: Match | File) -> pandas.DataFrame:
+        """The same as a table; see `predict`."""
+        import pandas
+
+        from attnlens.cricket.model.predict import COLUMNS
+
+        return pandas.DataFrame(self.rows(match), columns=list(COLUMNS))
+
+    def innings(self, match: Match | File, innings: int) -> Json:
+        """Every ball of an innings as plain data for a page, nothing tested."""
+        from attnlens.cricket.explain.showing import shown_innings
+
+        match = self.read(match)
+        return shown_innings(match, innings, self.dated(match))
+
+    def head_effects(
+        self, match: Match | File, *, ball: int | str, innings: int | None = None
+    ) -> dict[str, list[list[float]]]:
+        """What hiding each key from each head alone does, by scale ``(head, key)``, in nats."""
+        from attnlens.cricket.explain.showing import head_effects
+
+        match = self.read(match)
+        reference = self.find(match, ball, innings)
+        return head_effects(match, reference.innings, reference.index, self.dated(match))
+
+
+_sessions: list[Session] = []
+_lock = threading.Lock()
+
+
+def _session(
+    model: File | None, history: Iterable[Match] | None = None, overs: File | None = None
+) -> Session:
+    """The session that has answered such questions before, or a new one."""
+    new = Session(model, overs=overs)
+    with _lock:
+        past = [
+            one
+            for one in _sessions
+            if (one.history is None and history is None)
+            or (one.history is not None and history is not None and one.history.is_same(history))
+        ]
+        # Another model reads the history that is kept: it may be one that can be read only once.
+        new.history = past[0].history if past else None if history is None else History(history)
+        names = new.model, new.overs
+        session = next((one for one in past if (one.model, one.overs) == names), new)
+        _sessions[:] = [session, *(one for one in _sessions if one is not session)][:SESSIONS]
+        return session
+
+
+def explain(
+    match: Match | File,
+    *,
+    ball: int | str,
+    innings: int | None = None,
+    model: File | None = None,
+    evidence: bool = True,
+    history: Iterable[Match] | None = None,
+    outcome: str | None = None,
+    batter: str | None = None,
+    bowler: str | None = None,
+) -> Explanation:
+    """Why the model expects what it expects of one ball, tested against the model.
+
+    Args:
+        match: a match, or a file to read one from.
+        ball: position in the innings from 1 (wides and no-balls included), ``"last"``,
+            a label such as ``"7.4"``, or any other form of `find_ball`.
+        innings: from 1; the first unless ``ball`` says otherwise.
+        model: a checkpoint, or ``bundled`` (the default) or ``measured``.
+        evidence: run the interventions; without them attention is shown, not tested.
+        history: matches to bring the ratings to the match's date with.
+        outcome: explain this outcome, such as ``"4"``: effects and verdicts are about its
+            chance alone.
+        batter: who faces ``"next"``, where the file cannot tell.
+        bowler: who bowls it, likewise.
+
+    Raises:
+        AttnlensError: the file, the ball or the checkpoint cannot be used.
+    """
+    return _session(model, history).explain(
+        match,
+        ball=ball,
+        innings=innings,
+        evidence=evidence,
+        outcome=outcome,
+        batter=batter,
+        bowler=bowler,
+    )
+
+
+def predict(
+    match: Match | File,
+    *,
+    model: File | None = None,
+) -> pandas.DataFrame:
+    """Every delivery of a match with the model's probabilities, one row each.
+
+    Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
+    ``p_0 p_1 p_2 p_3 p_4 p_5 p_6 p_W p_wd p_nb p_bye``.
+
+    Raises:
+        AttnlensError: the file or the checkpoint cannot be used.
+    """
+    return _session(model).predict(match)
+
+
+def what_if(
+    match: Match | File,
+    *,
+    ball: int | str,
+    innings: int | None = None,
+    bowler: str | None = None,
+    batter: str | None = None,
+    target: int | None = None,
+    changes: Changes | None = None,
+    wicket_last_ball: bool = False,
+    unseen: bool = False,
+    model: File | None = None,
+    history: Iterable[Match] | None = None,
+) -> WhatIf:
+    """What the model would have expected of one ball, had something been different.
+
+    Args:
+        match: as for `explain`.
+        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
+        innings: as for `explain`.
+        model: as for `explain`.
+        history: as for `explain`.
+        bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
+            name or registry id.
+        batter: who faces instead, likewise.
+        target: what is chased.
+        changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
+            ``"last"`` is the ball before the one asked about.
+        wicket_last_ball: the same as ``changes={"last": "W"}``.
+        unseen: take a name that nobody has as a player without a record.
+
+    Raises:
+        AttnlensError: the file, the ball, the checkpoint or a change cannot be used; one
+            line says why.
+    """
+    return _session(model, history).what_if(
+        match,
+        ball=ball,
+        innings=innings,
+        bowler=bowler,
+        batter=batter,
+        target=target,
+        changes=changes,
+        wicket_last_ball=wicket_last_ball,
+        unseen=unseen,
+    )
+
+
+def next_over(
+    match: Match | File,
+    *,
+    over: int | str,
+    innings: int | None = None,
+    model: File | None = None,
+    samples: int = 0,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    seed: int = 0,
+    evidence: bool = True,
+    history: Iterable[Match] | None = None,
+) -> Json:
+    """What the encoder-decoder expects of an over, and which past balls it looked at.
+
+    Args:
+        match: a match, or a file to read one from.
+        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled.
+        innings: from 1; the first unless ``over`` says otherwise (``"2:12"``).
+        model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
+        samples: overs to draw, for the distribution of runs and wickets.
+        temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
+        top_k: draw from so many of the likeliest tokens only.
+        seed: of whatever is drawn.
+        evidence: run the interventions; without them attention is shown, not tested.
+        history: matches to bring the ratings to the match's date with.
+
+    Returns:
+        plain data, the document of ``attnlens over --json``.
+
+    Raises:
+        AttnlensError: the file, the over or the checkpoint cannot be used.
+    """
+    answer = _session(None, history, model).over(
+        match,
+        over=over,
+        innings=innings,
+        samples=samples,
+        temperature=temperature,
+        top_k=top_k,
+        seed=seed,
+        evidence=evidence,
+    )
+    return answer.to_dict()

@@ -1,0 +1,1 @@
+"""Matches that never were, from a generator whose dependencies are known."""

@@ -1,0 +1,258 @@
+"""T20 matches from a generator whose dependencies are known.
+
+Every delivery is drawn from log-odds of the outcome classes: a table by over, the
+true rates of the two players, their teams, the ground and the day, and what
+`Coefficients` adds for earlier balls and the scoreboard. The truth that comes with a
+match holds the probabilities each ball was drawn from and the earlier balls they
+depend on, so a model trained on such matches can be asked whether it looks there.
+
+All people, teams and places are invented. The constants are fitted to real matches;
+``docs/simulator.md`` has the equations and how alike the two are.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from attnlens.cricket.match.match import Facts, Match, Player
+from attnlens.cricket.match.next_ball import changed_ends
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.readers.assembly import MatchDraft
+from attnlens.cricket.readers.deliveries import InningsDraft
+from attnlens.cricket.simulator.causes import (
+    BALLS_PER_OVER,
+    OVERS,
+    Coefficients,
+    Past,
+    planted_balls,
+)
+from attnlens.cricket.simulator.chances import Chances, TrueBall, true_ball
+from attnlens.cricket.simulator.events import event_of, pick
+from attnlens.cricket.simulator.players import (
+    Side,
+    added,
+    by_outcome,
+    day_effect,
+    side,
+    true_rates,
+)
+from attnlens.cricket.simulator.rates import COMPETITION, GROUPS, TEAMS, VENUES, Row
+from attnlens.cricket.simulator.rules import Rule, RuledBall, ruled_ball
+
+__all__ = ["Coefficients", "Simulated", "TrueBall", "planted_balls", "simulate", "simulate_match"]
+
+OVERS_PER_BOWLER: Final = 4
+WICKETS: Final = 10
+SUPER_OVER_WICKETS: Final = 2
+
+_FIRST_DAY = datetime.date(2024, 1, 1)
+_DAYS = 3650
+_BATS_AFTER_TOSS = 0.47
+_LAST_OVER = OVERS - 1
+# How many of a side are to bowl: about the shares in real innings, see the report.
+_BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
+_ALIKE: Row = (0.0,) * len(GROUPS)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A match and the truth about it.
+
+    Attributes:
+        match: as a reader would return it.
+        truth: one per delivery, in the order of innings and index.
+        elevens: who was to play, by team, in batting order.
+        ruled: what the rules did to each delivery, in the same order as ``truth``; empty
+            where there were none.
+    """
+
+    match: Match
+    truth: tuple[TrueBall, ...]
+    elevens: Mapping[str, tuple[Player, ...]]
+    ruled: tuple[RuledBall, ...] = ()
+
+
+def simulate_match(seed: int, *, coefficients: Coefficients | None = None) -> Match:
+    """The match of `simulate`, without the truth about it."""
+    return simulate(seed, coefficients=coefficients).match
+
+
+def simulate(
+    seed: int, *, coefficients: Coefficients | None = None, rules: tuple[Rule, ...] = ()
+) -> Simulated:
+    """One T20 match of the invented league; the same seed gives the same match.
+
+    The league's players and their true rates are the same for every seed. Matches
+    are dated one day apart, in the order of their seeds. A tie is settled by super
+    overs.
+
+    Args:
+        seed: 0 or more.
+        rules: planted rules, see `attnlens.cricket.simulator.rules`. With them players,
+            grounds and days are all alike, and unless ``coefficients`` says otherwise no
+            cause of `PLANTED` is at work.
+    """
+    size = coefficients or (Coefficients().times(0) if rules else Coefficients())
+    rng = Random(seed)
+    first, second = (side(name) for name in _shuffled(rng, list(TEAMS))[:2])
+    winner = first if rng.random() < 0.5 else second
+    bats = rng.random() < _BATS_AFTER_TOSS
+    if bats != (winner is first):
+        first, second = second, first
+    venue, city = pick(rng, dict.fromkeys(VENUES, 1.0))
+    ground = added(true_rates()["venue", venue], day_effect(rng.random, "match"))
+    play = _Play(rng, size, ground, rules)
+    play.innings(first, second)
+    play.innings(second, first)
+    one, two = play.drafts
+    outcome = _result(one, two)
+    while outcome.get("result") == "tie" and "eliminator" not in outcome:
+        last = play.drafts[-1]
+        bowled_last = first if last.batting_team == second.name else second
+        batted_last = second if bowled_last is first else first
+        # The side that batted second in one bats first in the next.
+        play.innings(batted_last, bowled_last, super_over=True)
+        play.innings(bowled_last, batted_last, super_over=True)
+        one, two = play.drafts[-2:]
+        if one.total != two.total:
+            ahead = one if one.total > two.total else two
+            outcome = Facts(result="tie", eliminator=ahead.batting_team)
+    date = _FIRST_DAY + datetime.timedelta(days=seed % _DAYS)
+    draft = MatchDraft(
+        match_id=f"simulated-{seed}",
+        source=f"simulated with seed {seed}",
+        match_type="T20",
+        gender="male",
+        dates=(date,),
+        season=str(date.year),
+        event=Facts(name=COMPETITION, match_number=seed % _DAYS + 1),
+        venue=venue,
+        city=city,
+        teams=(first.name, second.name),
+        toss=Facts(winner=winner.name, decision="bat" if bats else "field"),
+        outcome=outcome,
+        overs=OVERS,
+        balls_per_over=BALLS_PER_OVER,
+        innings=play.drafts,
+    )
+    elevens = {team.name: team.players for team in (first, second)}
+    return Simulated(draft.finished(), tuple(play.truth), elevens, tuple(play.ruled))
+
+
+def _result(one: InningsDraft, two: InningsDraft) -> Facts:
+    if two.total > one.total:
+        return Facts(winner=two.batting_team, by={"wickets": WICKETS - two.wickets})
+    if two.total < one.total:
+        return Facts(winner=one.batting_team, by={"runs": one.total - two.total})
+    return Facts(result="tie")
+
+
+class _Play:
+    """A match being played: its innings so far, and the truth about their balls."""
+
+    def __init__(
+        self, rng: Random, size: Coefficients, ground: Row, rules: tuple[Rule, ...]
+    ) -> None:
+        self.drafts: list[InningsDraft] = []
+        self.truth: list[TrueBall] = []
+        self.ruled: list[RuledBall] = []
+        self._rng = rng
+        self._size = size
+        self._ground = ground
+        self._rules = rules
+
+    def innings(self, batting: Side, bowling: Side, super_over: bool = False) -> None:
+        """Play the next innings; every second one is a chase."""
+        rng = self._rng
+        number = len(self.drafts) + 1
+        target = self.drafts[-1].total + 1 if number % 2 == 0 else None
+        overs = 1 if super_over else OVERS
+        wickets = SUPER_OVER_WICKETS if super_over else WICKETS
+        draft = InningsDraft(
+            number=number,
+            batting_team=batting.name,
+            bowling_team=bowling.name,
+            super_over=super_over,
+            target=target,
+            target_balls=None if target is None else overs * BALLS_PER_OVER,
+            declared=False,
+        )
+        self.drafts.append(draft)
+        alike = by_outcome(_ALIKE) if self._rules else None
+        background = alike or by_outcome(added(self._ground, day_effect(rng.random, "innings")))
+        chances = Chances(self._size, background, target is not None)
+        past = Past(target, overs * BALLS_PER_OVER)
+        order = iter(batting.players)
+        striker, non_striker = next(order), next(order)
+        bowlers = bowling.bowlers[-pick(rng, _BOWLERS_USED) :]
+        bowled: dict[Player, int] = dict.fromkeys(bowlers, 0)
+        bowler: Player | None = None
+        for over in range(overs):
+            bowler = _next_bowler(rng, bowled, bowler, overs - over - 1)
+            bowled[bowler] += 1
+            legal = 0
+            while legal < BALLS_PER_OVER:
+                situation = past.situation(striker, bowler)
+                probabilities, amounts = chances.of(
+                    _LAST_OVER if super_over else over,
+                    alike or batting.batting[striker],
+                    alike or bowling.bowling[bowler],
+                    situation,
+                )
+                index = len(draft.deliveries) + 1
+                if self._rules:
+                    ruled = ruled_ball(
+                        number, draft.deliveries, striker, bowler, probabilities, self._rules
+                    )
+                    self.ruled.append(ruled)
+                    probabilities = ruled.probabilities()
+                self.truth.append(true_ball(number, index, probabilities, amounts, situation))
+                outcome = pick(rng, dict(zip(OUTCOMES, probabilities, strict=True)))
+                free_hit = "free_hit" in amounts
+                draft.add(
+                    over, striker, non_striker, bowler,
+                    **event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
+                )  # fmt: skip
+                ball = draft.deliveries[-1]
+                past.add(ball)
+                legal += ball.is_legal
+                if draft.wickets == wickets or (target is not None and draft.total >= target):
+                    return
+                if changed_ends(ball):
+                    striker, non_striker = non_striker, striker
+                for wicket in ball.wickets:
+                    remaining = non_striker if wicket.player_out == striker else striker
+                    incoming = next(order)
+                    takes_strike = wicket.kind != "run out" or rng.random() < 0.5
+                    striker, non_striker = (
+                        (incoming, remaining) if takes_strike else (remaining, incoming)
+                    )
+            striker, non_striker = non_striker, striker
+
+
+def _next_bowler(
+    rng: Random, bowled: Mapping[Player, int], last: Player | None, overs_after: int
+) -> Player:
+    """A bowler who leaves the remaining overs bowlable."""
+    weights: dict[Player, float] = {}
+    for bowler, overs in bowled.items():
+        if bowler == last or overs == OVERS_PER_BOWLER:
+            continue
+        left = {other: OVERS_PER_BOWLER - done for other, done in bowled.items()}
+        left[bowler] -= 1
+        # No one bowls two overs running, so each can take every other one.
+        capacity = sum(
+            min(count, overs_after // 2 if other == bowler else (overs_after + 1) // 2)
+            for other, count in left.items()
+        )
+        if capacity >= overs_after:
+            weights[bowler] = 1.0 + OVERS_PER_BOWLER - overs
+    return pick(rng, weights)
+
+
+def _shuffled(rng: Random, items: list[str]) -> list[str]:
+    return sorted(items, key=lambda _: rng.random())

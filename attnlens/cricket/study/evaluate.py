@@ -1,0 +1,365 @@
+"""How well a predictor's probabilities fit matches it has not seen, beside baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+
+from attnlens.analysis.scores import (
+    Bin,
+    Bootstrap,
+    brier_scores,
+    calibration_error,
+    equal_bins,
+    filled_bins,
+    group_numbers,
+    hits,
+    log_losses,
+    reliability,
+)
+from attnlens.arrays import Flags, Floats, Integers
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.quota import phase_of, quota_of
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.calibration import FORMAT, KIND
+from attnlens.cricket.model.kinds import kinds_unlike, like_training
+from attnlens.cricket.model.ratings import PHASES
+from attnlens.cricket.model.window import one_thread
+from attnlens.cricket.study.figures import Figure, Json
+from attnlens.cricket.study.held_out import Checkpoint, HeldOut
+from attnlens.show.numbers import rounded_all
+
+Report = Callable[[str], None]
+Innings = tuple[str, int, int]
+"""A judged innings: its match, its number in it, and how many balls."""
+
+AT_ONCE: Final = 16
+"""Innings in one pass of the network."""
+
+WATCHED: Final[tuple[str, ...]] = ("4", "6", "W")
+"""Outcomes whose own calibration is told: those that turn a match."""
+
+WATCHED_BINS: Final = 10
+LEVELS: Final = 16
+"""Bins per outcome of a calibration table: about 2,000 balls each on the development test."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedBalls:
+    """Every judged ball: what the model said, what happened, and where it belongs.
+
+    Attributes:
+        innings: each judged innings, in order.
+        chances: the model's probabilities ``(balls, 11)``.
+        actual: class number of what happened ``(balls,)``.
+        match: number of the match ``(balls,)``.
+        phase: 0 powerplay, 1 middle, 2 death ``(balls,)``.
+        number: of the innings in its match ``(balls,)``.
+        met: whether the ratings had seen the ``striker`` and the ``bowler`` ``(balls,)``.
+    """
+
+    innings: tuple[Innings, ...]
+    chances: Floats
+    actual: Integers
+    match: Integers
+    phase: Integers
+    number: Integers
+    met: dict[str, Flags]
+
+    def __len__(self) -> int:
+        return len(self.actual)
+
+
+def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
+    """Ask the predictor about every ball of the matches, with the ratings of their dates."""
+    judged = list(held.innings(report))
+    chances: list[Floats] = []
+    phases: list[int] = []
+    for start in range(0, len(judged), AT_ONCE):
+        some = judged[start : start + AT_ONCE]
+        with one_thread(), torch.no_grad():
+            batch, _ = training_batch([one.arrays for one in some])
+            said = held.predictor.model(batch).double().softmax(-1).numpy()
+        for one, table in zip(some, said, strict=True):
+            quota = quota_of(one.match, one.side)
+            chances.append(table[: len(one.arrays)])
+            phases += [phase_of(ball.legal_balls_before, quota) for ball in one.side.deliveries]
+    innings = tuple((one.match_id, one.innings, len(one.arrays)) for one in judged)
+    counts = [count for _, _, count in innings]
+    return JudgedBalls(
+        innings,
+        np.concatenate(chances),
+        np.concatenate([one.arrays.outcome for one in judged]),
+        np.repeat(group_numbers([match_id for match_id, _, _ in innings]), counts),
+        np.array(phases),
+        np.repeat([number for _, number, _ in innings], counts),
+        {
+            name: np.concatenate([one.arrays.met[name] for one in judged])
+            for name in ("striker", "bowler")
+        },
+    )
+
+
+def aligned(balls: JudgedBalls, innings: Sequence[Innings], chances: Floats) -> Floats:
+    """Probabilities in the order of the judged balls; ``chances`` are in that of ``innings``."""
+    ends = np.cumsum([count for _, _, count in innings])
+    ended = {(match, number): end for (match, number, _), end in zip(innings, ends, strict=True)}
+    rows = [np.arange(ended[match, number] - count, ended[match, number])
+            for match, number, count in balls.innings]  # fmt: skip
+    result: Floats = chances[np.concatenate(rows)]
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Log-loss in nats, Brier, expected calibration error, and how often the likeliest came."""
+
+    log_loss: Figure
+    brier: float
+    ece: float
+    accuracy: float
+
+    @classmethod
+    def of(cls, chances: Floats, actual: Integers, bootstrap: Bootstrap) -> Scores:
+        return cls(
+            Figure.resampled(log_losses(chances, actual), bootstrap),
+            brier_scores(chances, actual).mean(),
+            calibration_error(chances, actual),
+            hits(chances, actual).mean(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeShares:
+    """How often an outcome was said to come, and came."""
+
+    outcome: str
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the balls, such as those of a phase."""
+
+    balls: int
+    log_loss: Figure
+    outcomes: list[OutcomeShares]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomePart:
+    """The balls on which an outcome came; ``predicted`` and ``observed`` are over all balls."""
+
+    balls: int
+    log_loss: Figure
+    predicted: float
+    observed: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Balls with about the same probability, and how often it came true."""
+
+    predicted: float
+    observed: Figure
+    balls: int
+
+    @classmethod
+    def of(cls, one: Bin) -> Level:
+        return cls(one.predicted, Figure(one.observed, one.interval), one.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdowns:
+    """The balls by phase, innings, whether the ratings had met their players, and outcome."""
+
+    phase: dict[str, Part]
+    innings: dict[str, Part]
+    players: dict[str, Part]
+    outcome: dict[str, OutcomePart]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTraining:
+    """Matches of another kind than those of the training, and how many of each kind."""
+
+    matches: int
+    balls: int
+    kinds: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The document of ``attnlens evaluate --json``.
+
+    Attributes:
+        in_sample: matches inside the training dates.
+        left_out: baselines that could not be fitted, and why.
+        baselines_fitted_on: how many matches the baselines were fitted on.
+        paired_difference: the model's log-loss less that of each baseline, ball by ball.
+        reliability: of the likeliest outcome in equally wide bins; of those that are watched
+            in equally filled ones.
+    """
+
+    balls: int
+    matches: int
+    dates: dict[str, str | None]
+    checkpoint: Checkpoint
+    in_sample: int
+    outside_training: OutsideTraining
+    notes: tuple[str, ...]
+    model: Scores
+    baselines: dict[str, Scores]
+    left_out: Mapping[str, str]
+    baselines_fitted_on: dict[str, int]
+    paired_difference: dict[str, dict[str, Figure]]
+    by: Breakdowns
+    reliability: dict[str, list[Level]]
+    bootstrap: dict[str, int | str]
+
+
+def evaluation(
+    held: HeldOut,
+    balls: JudgedBalls,
+    baselines: Mapping[str, Floats],
+    *,
+    left_out: Mapping[str, str] | None = None,
+    fitted_on: int = 0,
+    draws: int = 1000,
+    seed: int = 5,
+) -> Evaluation:
+    """The figures of a predictor and of baselines on the same balls.
+
+    Args:
+        baselines: the probabilities of each, ``(balls, 11)``.
+        draws: resamples of the intervals.
+    """
+    bootstrap = Bootstrap(balls.match, draws=draws, seed=seed)
+    losses = log_losses(balls.chances, balls.actual)
+    gaps = {name: losses - log_losses(chances, balls.actual) for name, chances in baselines.items()}
+    return Evaluation(
+        balls=len(balls),
+        matches=int(balls.match.max()) + 1,
+        dates=dict(zip(("first", "last"), held.dates, strict=True)),
+        checkpoint=held.checkpoint,
+        in_sample=held.in_sample,
+        outside_training=_outside(held, balls),
+        notes=held.notes,
+        model=Scores.of(balls.chances, balls.actual, bootstrap),
+        baselines={
+            name: Scores.of(chances, balls.actual, bootstrap) for name, chances in baselines.items()
+        },
+        left_out=left_out or {},
+        baselines_fitted_on={"matches": fitted_on},
+        paired_difference={
+            name: {"log_loss": Figure.resampled(gap, bootstrap)} for name, gap in gaps.items()
+        },
+        by=_breakdowns(balls, losses, bootstrap),
+        reliability=dict(_reliability(balls, bootstrap)),
+        bootstrap={"draws": draws, "seed": seed, "resampled": "matches"},
+    )
+
+
+def _outside(held: HeldOut, balls: JudgedBalls) -> OutsideTraining:
+    predictor = held.predictor
+    unlike = {match.match_id for match in held.matches if not like_training(match, predictor)}
+    count = sum(count for match_id, _, count in balls.innings if match_id in unlike)
+    return OutsideTraining(len(unlike), count, kinds_unlike(held.matches, predictor))
+
+
+def _breakdowns(balls: JudgedBalls, losses: Floats, bootstrap: Bootstrap) -> Breakdowns:
+    striker, bowler = balls.met["striker"], balls.met["bowler"]
+
+    def parts(groups: Mapping[str, Flags]) -> dict[str, Part]:
+        return {
+            name: Part(
+                int(rows.sum()), Figure.resampled(losses, bootstrap, rows), _shares(balls, rows)
+            )
+            for name, rows in groups.items()
+            if rows.any()
+        }
+
+    came = {outcome: balls.actual == number for number, outcome in enumerate(OUTCOMES)}
+    outcomes: dict[str, OutcomePart] = {
+        outcome: OutcomePart(
+            int(rows.sum()),
+            Figure.resampled(losses, bootstrap, rows),
+            balls.chances[:, OUTCOME_INDEX[outcome]].mean(),
+            Figure.resampled(rows.astype(np.float64), bootstrap),
+        )
+        for outcome, rows in came.items()
+    }
+    known = {"both known": striker & bowler, "unseen striker": ~striker, "unseen bowler": ~bowler}
+    return Breakdowns(
+        phase=parts({name: balls.phase == number for number, name in enumerate(PHASES)}),
+        innings=parts({str(number): balls.number == number for number in np.unique(balls.number)}),
+        players=parts(known),
+        outcome=outcomes,
+    )
+
+
+def _shares(balls: JudgedBalls, rows: Flags) -> list[OutcomeShares]:
+    """Of every outcome on some of the balls."""
+    chances, actual = balls.chances[rows], balls.actual[rows]
+    return [
+        OutcomeShares(outcome, chances[:, number].mean(), (actual == number).mean())
+        for number, outcome in enumerate(OUTCOMES)
+    ]
+
+
+def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> Iterator[tuple[str, list[Level]]]:
+    confidence, right = balls.chances.max(1), hits(balls.chances, balls.actual)
+    bins = reliability(confidence, right, equal_bins(confidence), bootstrap)
+    yield "likeliest", [Level.of(one) for one in bins]
+    for outcome in WATCHED:
+        number = OUTCOME_INDEX[outcome]
+        chance = balls.chances[:, number]
+        place = filled_bins(chance, WATCHED_BINS)
+        bins = reliability(chance, balls.actual == number, place, bootstrap)
+        yield outcome, [Level.of(one) for one in bins]
+
+
+def calibration_table(
+    held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS, draws: int = 1000, seed: int = 5
+) -> Json:
+    """For each outcome, balls with about the same probability and how often it happened.
+
+    The data of a file that a checkpoint carries (`attnlens.cricket.model.calibration`). Bins are
+    equally filled. ``most`` is the highest probability in a bin, ``happened_ci`` the 95% interval
+    over resampled matches, ``null`` where the balls come from one match.
+    """
+    bootstrap = Bootstrap(balls.match, draws=draws, seed=seed)
+    first, last = held.dates
+    outcomes = {}
+    for number, outcome in enumerate(OUTCOMES):
+        chance = balls.chances[:, number]
+        place = filled_bins(chance, levels)
+        bins = reliability(chance, balls.actual == number, place, bootstrap)
+        outcomes[outcome] = [
+            {
+                "most": chance[place == at].max(),
+                "predicted": one.predicted,
+                "happened": one.observed,
+                "happened_ci": one.interval,
+                "balls": one.rows,
+            }
+            for at, one in zip(np.unique(place), bins, strict=True)
+        ]
+    table: Json = rounded_all(
+        {
+            "kind": KIND,
+            "format": FORMAT,
+            "checkpoint": {"name": held.predictor.name, "sha256": held.predictor.sha256},
+            "matches": int(balls.match.max()) + 1,
+            "balls": len(balls),
+            "dates": {"first": first, "last": last},
+            "in_sample": held.in_sample,
+            "outcomes": outcomes,
+        }
+    )
+    return table

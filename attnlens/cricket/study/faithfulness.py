@@ -1,0 +1,387 @@
+"""Does attention say which past balls mattered? Figures over a sample of balls.
+
+Removed from the model: a past ball that is hidden exists for no scale and no slot; the
+scoreboard stays as it was. So what a ball did to the score is not taken away, only what the
+model reads of the ball itself.
+
+Scrambled: past outcomes are permuted among the innings' past balls
+(`attnlens.cricket.study.sampling`), for every ball its own past, anew for each of `SCRAMBLES`
+permutations, and the log-loss of what happened is compared with the log-loss before. What the
+actual outcomes of a few hundred balls say of so small a change is mostly luck, so the same is
+measured on a wider sample of balls; and ``scramble_kl_nats``, the mean
+``KL(intact ‖ scrambled)``, is what the cost would be if the model were exactly right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.analysis.faithfulness import (
+    CONTROLS,
+    CORRELATIONS,
+    HIGH_IS_FAITHFUL,
+    Removed,
+    against_controls,
+    judge_scores,
+    partial_spearman,
+    removed_alone,
+    spearman,
+)
+from attnlens.analysis.scores import divergence
+from attnlens.arrays import Floats
+from attnlens.cricket.explain.ablation import under_masks
+from attnlens.cricket.model.batch import window_batch
+from attnlens.cricket.model.heads import RECENT
+from attnlens.cricket.model.predictor import FullModel
+from attnlens.cricket.model.tensors import Encoded
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import one_thread
+from attnlens.cricket.study.attribution import METHODS, attributions
+from attnlens.cricket.study.figures import Figure
+from attnlens.cricket.study.held_out import Checkpoint, HeldOut
+from attnlens.cricket.study.sampling import BEFORE, log_chances, sample, under_scrambling
+
+Report = Callable[[str], None]
+
+SCRAMBLES: Final = 5
+QUICK: Final[tuple[str, ...]] = ("attention", "recency")
+RANDOM: Final = "random"
+COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
+"""Controls that every other method is compared with ball by ball."""
+
+WINDOWS: Final[tuple[str, ...]] = ("last36", "all")
+REMOVED: Final = (
+    "a hidden ball is hidden from every scale and slot by the attention mask; the scoreboard and "
+    "everything else known before the ball stay"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredBall:
+    """One sampled ball.
+
+    Attributes:
+        match_id, innings, index: which ball.
+        attention: score of each past ball, oldest first ``(past,)``.
+        effects: what hiding each past ball costs, nats ``(past,)``.
+        intact, hide_all: log-loss of what happened, and with all past balls hidden.
+        scrambled: the same under each permutation of past outcomes ``(SCRAMBLES,)``.
+        scrambled_kl: ``KL(intact ‖ scrambled)`` likewise.
+        hidden_kl: ``KL(intact ‖ every past ball hidden)``.
+        methods: method to figure to value.
+        controls: `removal_figures` of each random ordering.
+    """
+
+    match_id: str
+    innings: int
+    index: int
+    attention: Floats
+    effects: Floats
+    intact: float
+    hide_all: float
+    scrambled: Floats
+    scrambled_kl: Floats
+    hidden_kl: float
+    methods: dict[str, dict[str, float]]
+    controls: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """How far a method's figure is from that of random orderings."""
+
+    z: float
+    p: float
+
+
+def _chance(values: Floats, controls: Floats, *, high: bool) -> Chance:
+    """Of values ``(ball,)`` and those of random orderings ``(ball, control)``."""
+    return Chance(*against_controls(float(values.mean()), controls.mean(0), high=high))
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method's figures.
+
+    Attributes:
+        figures: by name, such as ``spearman_last36``.
+        beside: ``minus_recency`` and ``minus_uniform``: the figures less that control's, ball by
+            ball.
+        against_random: by figure.
+    """
+
+    figures: dict[str, Figure]
+    beside: dict[str, dict[str, Figure]]
+    against_random: dict[str, Chance]
+
+    MERGED: ClassVar[tuple[str, ...]] = ("figures", "beside")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("against_random",)
+
+
+@dataclass(frozen=True, slots=True)
+class WiderSample:
+    """Log-losses of more balls like those of the sample."""
+
+    balls: int
+    intact: Figure
+    hide_all: Figure
+    worth_of_past: Figure
+    scramble_cost: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Log-loss with and without the past; ``wider_sample`` where one was asked for."""
+
+    intact: Figure
+    hide_all: Figure
+    worth_of_past: Figure
+    wider_sample: WiderSample | None
+
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("wider_sample",)
+
+
+@dataclass(frozen=True, slots=True)
+class Faithfulness:
+    """The document of ``attnlens faithfulness --json``; every figure is a mean over balls."""
+
+    model: Checkpoint
+    dates: tuple[str | None, str | None]
+    notes: tuple[str, ...]
+    removed: str
+    balls: int
+    matches: int
+    seed: int
+    largest_single_ball_effect_nats: Figure
+    scramble_cost_nats: Figure
+    scramble_kl_nats: Figure
+    hide_all_kl_nats: Figure
+    log_loss: Losses
+    methods: dict[str, Method]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A sample of balls, measured.
+
+    Attributes:
+        balls: the sample.
+        seed: what it was drawn with.
+        wider: the same of a wider sample; ``None`` where it was not asked for.
+    """
+
+    balls: tuple[MeasuredBall, ...]
+    seed: int
+    wider: WiderSample | None
+
+    def document(self, held: HeldOut) -> Faithfulness:
+        """The figures, every mean with its 95% interval over matches."""
+        balls = self.balls
+        intact = np.array([ball.intact for ball in balls])
+        hidden = np.array([ball.hide_all for ball in balls])
+        return Faithfulness(
+            model=held.checkpoint,
+            dates=held.dates,
+            notes=held.notes,
+            removed=REMOVED,
+            balls=len(balls),
+            matches=len({ball.match_id for ball in balls}),
+            seed=self.seed,
+            largest_single_ball_effect_nats=self._mean([b.effects.max(initial=0) for b in balls]),
+            scramble_cost_nats=self._mean([(b.scrambled - b.intact).mean() for b in balls]),
+            scramble_kl_nats=self._mean([b.scrambled_kl.mean() for b in balls]),
+            hide_all_kl_nats=self._mean([b.hidden_kl for b in balls]),
+            log_loss=Losses(
+                self._mean(intact),
+                self._mean(hidden),
+                self._mean(hidden - intact),
+                self.wider,
+            ),
+            methods={name: self._method(name) for name in balls[0].methods},
+        )
+
+    def _mean(self, values: Sequence[float] | Floats) -> Figure:
+        """Of a figure of every ball."""
+        return Figure.mean(values, [ball.match_id for ball in self.balls], self.seed)
+
+    def _values(self, name: str) -> dict[str, Floats]:
+        """A method's figures of every ball ``(ball,)``, by name."""
+        first, *_ = tables = [ball.methods[name] for ball in self.balls]
+        return {figure: np.array([table[figure] for table in tables]) for figure in first}
+
+    def _controls(self) -> dict[str, Floats]:
+        """The figures of random orderings ``(ball, control)``, by name."""
+        tables = [ball.controls for ball in self.balls]
+        return {
+            figure: np.array([[control[figure] for control in table] for table in tables])
+            for figure in (HIGH_IS_FAITHFUL if tables[0] else ())
+        }
+
+    def _method(self, name: str) -> Method:
+        """One method's figures, and how far they are from the controls' and from chance."""
+        values, luck = self._values(name), self._controls()
+        if name == RANDOM:
+            values |= {figure: table.mean(1) for figure, table in luck.items()}
+        figures = {figure: self._mean(row) for figure, row in values.items()}
+        beside: dict[str, dict[str, Figure]] = {}
+        for control in COMPARED if name not in (*COMPARED, RANDOM) else ():
+            if control in self.balls[0].methods:
+                others = self._values(control)
+                gaps = {figure: self._mean(row - others[figure]) for figure, row in values.items()}
+                beside[f"minus_{control}"] = gaps
+        chance = {
+            figure: _chance(values[figure], luck[figure], high=high)
+            for figure, high in HIGH_IS_FAITHFUL.items()
+            if figure in luck and name != RANDOM
+        }
+        return Method(figures, beside, chance)
+
+
+def measure(
+    predictor: TrainedPredictor | FullModel,
+    innings: Sequence[Encoded],
+    *,
+    balls: int = 500,
+    seed: int = 5,
+    methods: Sequence[str] = QUICK,
+    removal: bool = False,
+    wide: int = 0,
+    report: Report = lambda _: None,
+) -> Measured:
+    """Measure a sample of balls.
+
+    Args:
+        innings: in an order that does not change, for the sample to be the same; not super
+            overs, which are too short to be drawn anyway.
+        balls: how many to draw, from all balls with at least 36 before them.
+        methods: of `attnlens.cricket.study.attribution.METHODS`.
+        removal: also comprehensiveness, sufficiency, deletion, insertion and sign violations,
+            with random orderings beside; the slow part.
+        wide: how many balls to draw for the log-losses alone.
+
+    Raises:
+        ValueError: no ball has 36 before it, or a method is unknown.
+    """
+    model = predictor if isinstance(predictor, FullModel) else predictor.model
+    model.eval()
+    chosen = sample(innings, balls, seed)
+    if not chosen:
+        raise ValueError(f"no ball has {BEFORE} before it")
+    measured = []
+    with one_thread():
+        for number, (place, position) in enumerate(chosen):
+            if number % 10 == 0:
+                report(f"ball {number + 1} of {len(chosen)}")
+            one = innings[place]
+            generator = np.random.default_rng([seed, number])
+            measured.append(measure_ball(model, one, position, methods, removal, generator))
+        wider = wider_sample(model, innings, wide, seed, report) if wide else None
+    return Measured(tuple(measured), seed, wider)
+
+
+def measure_ball(
+    model: FullModel,
+    one: Encoded,
+    position: int,
+    methods: Sequence[str],
+    removal: bool,
+    generator: np.random.Generator,
+) -> MeasuredBall:
+    """Everything about one ball."""
+    batch = window_batch(one.arrays, position)
+
+    def predict(masks: NDArray[np.bool_]) -> Floats:
+        return under_masks(model, batch, masks)
+
+    orders = permutations(generator, position)
+    alone = removed_alone(predict, position)
+    mixed = under_scrambling(model, one.arrays, [position], [orders])[0]
+    actual = int(one.arrays.outcome[position])
+    scores = attributions(model, batch, list(dict.fromkeys(("attention", *methods))))
+    asked = {name: scores[name] for name in methods}
+    figures = {name: correlations(score, alone) for name, score in asked.items()}
+    controls: list[dict[str, float]] = []
+    if removal:
+        judged = judge_scores(predict, alone, asked, generator=generator)
+        controls = judged.controls
+        for name in asked:
+            figures[name].update(judged.methods[name])
+        luck = [correlations(generator.random(position), alone) for _ in range(CONTROLS)]
+        figures[RANDOM] = {
+            name: float(np.mean([control[name] for control in luck])) for name in luck[0]
+        }
+    return MeasuredBall(
+        match_id=one.match_id,
+        innings=one.innings,
+        index=int(one.arrays.index[position]),
+        attention=scores["attention"],
+        effects=alone.effects,
+        intact=-float(np.log(alone.full[actual])),
+        hide_all=-float(np.log(alone.nothing[actual])),
+        scrambled=-np.log(mixed[:, actual]),
+        scrambled_kl=divergence(alone.full, mixed),
+        hidden_kl=float(divergence(alone.full, alone.nothing)),
+        methods=figures,
+        controls=controls,
+    )
+
+
+def correlations(score: Floats, alone: Removed) -> dict[str, float]:
+    """Rank agreement with single-ball effects, over the last 36 balls and over all."""
+    effects = alone.effects
+    distance = np.arange(len(effects), 0, -1, dtype=float)
+    plain, partial = CORRELATIONS
+    figures = {}
+    for name, place in zip(WINDOWS, (slice(-RECENT, None), slice(None)), strict=True):
+        one, other = score[place], effects[place]
+        figures[f"{plain}_{name}"] = spearman(one, other)
+        figures[f"{partial}_{name}"] = partial_spearman(one, other, distance[place])
+    return figures
+
+
+def wider_sample(
+    model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
+) -> WiderSample:
+    """Log-loss of a sample of balls with their past, without it, and scrambled."""
+    drawn: dict[int, list[int]] = {}
+    for place, position in sample(innings, balls, seed):
+        drawn.setdefault(place, []).append(position)
+    parts: list[Floats] = []
+    matches: list[str] = []
+    for number, (place, positions) in enumerate(drawn.items()):
+        report(f"log-losses with and without the past: innings {number + 1} of {len(drawn)}")
+        one = innings[place]
+        actual = one.arrays.outcome[positions]
+        intact, hidden = (
+            -log_chances(model, one.arrays, past=past)[positions, actual] for past in (True, False)
+        )
+        generator = np.random.default_rng([seed, place])
+        orders = [permutations(generator, position) for position in positions]
+        mixed = under_scrambling(model, one.arrays, positions, orders)
+        scrambled = -np.log(mixed[np.arange(len(positions)), :, actual]).mean(-1)
+        parts.append(np.stack([intact, hidden, hidden - intact, scrambled - intact]))
+        matches += [one.match_id] * len(positions)
+    table = np.concatenate(parts, axis=1)
+    return WiderSample(len(matches), *(Figure.mean(row, matches, seed) for row in table))
+
+
+def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """`SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
+    return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])
+
+
+def known_methods(names: Sequence[str]) -> tuple[str, ...]:
+    """The methods of that name, in the order of a table.
+
+    Raises:
+        ValueError: one is unknown.
+    """
+    unknown = [name for name in names if name not in (*METHODS, RANDOM)]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no method; use {', '.join((*METHODS, RANDOM))}")
+    return tuple(name for name in METHODS if name in names)

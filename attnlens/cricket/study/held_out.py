@@ -1,0 +1,281 @@
+"""Which matches a trained predictor may be judged on, and its ratings on their dates.
+
+A model looks better on matches it was trained on than it is. So figures come from matches
+after its training dates, unless in-sample figures are asked for by name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.model.tensors import InningsArrays, encode_innings
+from attnlens.cricket.model.timeline import T, Timeline
+from attnlens.cricket.model.trained import Trained, TrainedPredictor
+from attnlens.cricket.readers import read_matches
+from attnlens.errors import InputError
+
+Source = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedInnings:
+    """One innings that is not a super over, with the ratings of the day before its match."""
+
+    match: Match
+    side: Innings
+    arrays: InningsArrays
+
+    @property
+    def match_id(self) -> str:
+        return self.match.match_id
+
+    @property
+    def innings(self) -> int:
+        """The innings' number in its match."""
+        return self.side.number
+
+    @property
+    def date(self) -> datetime.date | None:
+        """The match's last day."""
+        return last_day(self.match)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Which weights figures are of, and the days that they have seen."""
+
+    name: str
+    sha256: str
+    trained_from: str | None
+    trained_until: str | None
+    weights_until: str | None
+
+    @classmethod
+    def of(cls, trained: Trained) -> Checkpoint:
+        days = ("trained_from", "trained_until", "weights_until")
+        return cls(trained.name, trained.sha256, *(trained.card.get(day) for day in days))
+
+
+# Not with slots: a frozen class that has them cannot be made through `HeldOut`.
+@dataclass(frozen=True, eq=False)
+class HeldOutFor(Generic[T]):
+    """Matches to judge a trained model on.
+
+    Attributes:
+        predictor: the one that is judged.
+        matches: what it is judged on, oldest first, each with a ball bowled.
+        timeline: its ratings by date; ``None`` where nothing earlier than the matches was
+            given and they are not later than the ratings it came with.
+        in_sample: how many of ``matches`` lie inside its training dates.
+        given: every match of the sources and the history, by id.
+    """
+
+    predictor: T
+    matches: tuple[Match, ...]
+    timeline: Timeline[T] | None
+    in_sample: int
+    given: Mapping[str, Match]
+
+    @property
+    def dates(self) -> tuple[str | None, str | None]:
+        """The first and the last match's day, as in 2024-10-24."""
+        days = [day for match in self.matches if (day := last_day(match)) is not None]
+        if not days:
+            return None, None
+        return min(days).isoformat(), max(days).isoformat()
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Which weights are judged, and what they have seen."""
+        return Checkpoint.of(self.predictor)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know first."""
+        notes = []
+        if self.in_sample:
+            notes.append(
+                f"{self.in_sample} of {len(self.matches)} matches lie inside the model's training "
+                "dates: the figures look better than they are"
+            )
+        if self.timeline is None:
+            notes.append("player and venue ratings are the model's own, not those of each date")
+        return tuple(notes)
+
+    def learnt_from(self) -> list[Match]:
+        """Of the matches given and not judged, those of the days that the weights have seen."""
+        until = self.predictor.date("weights_until")
+        judged = {match.match_id for match in self.matches}
+        return [
+            match
+            for match in self.given.values()
+            if match.match_id not in judged
+            and (day := last_day(match)) is not None
+            and (until is None or day <= until)
+        ]
+
+    def dated(self) -> Iterator[tuple[Match, T]]:
+        """Every match with the predictor as it stood the day before, oldest first."""
+        for match in self.matches:
+            timeline = self.timeline
+            yield match, self.predictor if timeline is None else timeline.predictor_for(match)
+
+    def innings(self, report: Callable[[str], None] = lambda _: None) -> Iterator[EncodedInnings]:
+        """Every innings but super overs, oldest first."""
+        for number, (match, predictor) in enumerate(self.dated(), 1):
+            report(f"encoding match {number} of {len(self.matches)}")
+            for side in sides(match):
+                arrays = encode_innings(match, side, predictor.ratings, predictor.base)
+                yield EncodedInnings(match, side, arrays)
+
+
+HeldOut = HeldOutFor[TrainedPredictor]
+"""Matches to judge a predictor of balls on."""
+
+
+def sides(match: Match) -> list[Innings]:
+    """Innings to judge on: not a super over, and not empty."""
+    return [side for side in match.innings if side.deliveries and not side.super_over]
+
+
+def last_day(match: Match) -> datetime.date | None:
+    """The day a match ended, which decides the split it belongs to."""
+    return max(match.dates) if match.dates else None
+
+
+def held_out(
+    predictor: T,
+    sources: Sequence[Source],
+    *,
+    history: Sequence[Source] = (),
+    first: datetime.date | None = None,
+    last: datetime.date | None = None,
+    allow_in_sample: bool = False,
+    skipped: list[MatchFileError] | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> HeldOutFor[T]:
+    """Choose what to judge a trained model on.
+
+    The matches of ``sources`` that ended after the predictor's training are judged; those
+    before, and all of ``history``, bring its ratings to each match's date. A match in
+    several sources counts once.
+
+    Args:
+        first, last: judge on matches that ended in these days, both included. Without
+            ``first``, from the day after the training on.
+        allow_in_sample: judge on matches inside the training dates too.
+        skipped: takes in the files that could not be read; they are passed over.
+        report: takes passing words of progress.
+
+    Raises:
+        MatchFileError: no match could be read: why the first one could not.
+        InputError: no match is left to judge on, or ``first`` and ``last`` ask for matches
+            inside the training dates.
+    """
+    if first is not None and last is not None and first > last:
+        raise InputError(
+            f"no day is from {first} on and until {last}", remedy="swap --from and --until"
+        )
+    refused: list[MatchFileError] = [] if skipped is None else skipped
+    given = _read(sources, refused, report, "matches")
+    place = sources[0] if len(sources) == 1 else None
+    began, ended = predictor.date("trained_from"), predictor.date("trained_until")
+
+    start = first
+    if start is None and ended is not None and not allow_in_sample:
+        start = ended + datetime.timedelta(days=1)
+    chosen = [match for match in given.values() if _in_days(match, start, last)]
+    inside = 0
+    if ended is not None:
+        # A match without a date may have been trained on.
+        inside = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
+    if inside and not allow_in_sample:
+        raise InputError(
+            f"{inside} of the {len(chosen)} matches asked for lie inside the model's training "
+            f"dates ({began or '...'} to {ended})",
+            path=place,
+            remedy="ask for later ones with --from, or accept flattering figures with "
+            "--allow-in-sample",
+        )
+    if not given and refused:
+        raise refused[0]
+    if not chosen:
+        raise InputError(*_nothing(len(given), start, last, first is None), path=place)
+    chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
+    earlier = {**given, **_read(history, refused, report, "matches of the history")}
+    past = _timeline(predictor, chosen, earlier, report)
+    return HeldOutFor(predictor, tuple(chosen), past, inside, earlier)
+
+
+def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
+    """Whether a match ended in these days; ``None`` is no limit, and no date fits no limit."""
+    day = last_day(match)
+    if day is None:
+        return first is None and last is None
+    return (first is None or day >= first) and (last is None or day <= last)
+
+
+def _nothing(
+    given: int, start: datetime.date | None, last: datetime.date | None, after_training: bool
+) -> tuple[str]:
+    """Why there is nothing to judge on, and what to do."""
+    if not given:
+        return ("holds no match with a ball bowled; give a match file, a folder or a zip",)
+    until = "" if last is None else f" and until {last}"
+    none = "its only match was not" if given == 1 else f"none of its {given} matches was"
+    if after_training and start is not None:
+        return (
+            f"{none} played from {start} on, after the model's "
+            f"training{until}; give later ones, or accept flattering figures with "
+            "--allow-in-sample",
+        )
+    return (f"{none} played in the days asked for; widen --from and --until",)
+
+
+def _read(
+    sources: Sequence[Source],
+    skipped: list[MatchFileError],
+    report: Callable[[str], None],
+    what: str,
+) -> dict[str, Match]:
+    """Matches with a ball bowled, by id."""
+    found: dict[str, Match] = {}
+    for source in sources:
+        for match in read_matches(source, on_error="skip", skipped=skipped):
+            if sides(match):
+                found[match.match_id] = match
+            if len(found) % 50 == 0:
+                report(f"reading {what}: {len(found)}")
+    return found
+
+
+def _timeline(
+    predictor: T,
+    chosen: Sequence[Match],
+    earlier: dict[str, Match],
+    report: Callable[[str], None],
+) -> Timeline[T] | None:
+    """Ratings on the chosen matches' dates."""
+    days = [match.date for match in chosen if match.date is not None]
+    until = predictor.ratings.until
+    if not days:
+        return None
+    later = until is not None and min(days) > until
+    # Where every match is later than the ratings, what they have learnt already is left out.
+    history = [
+        match
+        for match in earlier.values()
+        if match.date is not None
+        and match.date < max(days)
+        and not (later and until is not None and max(match.dates) <= until)
+    ]
+    if not later and not any(max(match.dates) < min(days) for match in history):
+        return None
+    report(f"bringing the ratings up to date with {len(history)} matches")
+    return Timeline(predictor, history)

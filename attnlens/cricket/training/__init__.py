@@ -1,0 +1,1 @@
+"""Training the predictor and the encoder-decoder, and the baselines beside them."""

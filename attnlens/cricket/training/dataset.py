@@ -1,0 +1,155 @@
+"""From matches to training innings: the base model, ratings date by date, and arrays."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnlens.arrays import Floats32
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.model.ratings import Ratings, by_date
+from attnlens.cricket.model.tensors import (
+    OVER_CLASSES,
+    SCOREBOARD_SIZE,
+    BaseModel,
+    InningsArrays,
+    base_inputs,
+    encode_innings,
+    scoreboard,
+)
+from attnlens.cricket.study.held_out import EncodedInnings, sides
+
+BASE_WIDTH = 64
+BASE_EPOCHS = 4
+BASE_BATCH = 2048
+TABLE_SMOOTHING = 200.0
+
+Progress = Callable[[str], None]
+
+
+def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
+    """Fit what the scoreboard alone expects, on all balls of ``matches``."""
+    inputs: list[Floats32] = []
+    outcomes: list[int] = []
+    places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+    for match in matches:
+        for side in sides(match):
+            nodes = scoreboard(match, side)
+            inputs.append(base_inputs(nodes))
+            outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
+            over = nodes["phase_state"][:, 6:].argmax(1)
+            places.append((side.number + 1) % 2 * OVER_CLASSES + over)
+    x = torch.from_numpy(np.concatenate(inputs))
+    y = torch.tensor(outcomes)
+    everything, prior = outcome_tables(np.array(outcomes), np.concatenate(places))
+
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        nn.Linear(SCOREBOARD_SIZE, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, len(OUTCOMES)),
+    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.02)
+    steps = BASE_EPOCHS * -(-len(y) // BASE_BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
+    for _ in range(BASE_EPOCHS):
+        order = torch.randperm(len(y), generator=generator)
+        for rows in torch.split(order, BASE_BATCH):
+            loss = nn.functional.cross_entropy(network(x[rows]), y[rows])
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+            schedule.step()
+    weights: list[Floats32] = []
+    for layer in network:
+        if isinstance(layer, nn.Linear):
+            weights += [layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy()]
+    return BaseModel(tuple(weights), prior, everything)
+
+
+def outcome_tables(
+    outcomes: np.ndarray[tuple[int], np.dtype[np.int64]],
+    places: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> tuple[Floats32, Floats32]:
+    """Log-shares over all balls ``(11,)`` and by innings and over ``(2, 20, 11)``, smoothed."""
+    share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
+    share = share / share.sum()
+    counts = np.zeros((2 * OVER_CLASSES, len(OUTCOMES)))
+    np.add.at(counts, (places, outcomes), 1)
+    table = (counts + TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + TABLE_SMOOTHING)
+    everything: Floats32 = np.log(share).astype(np.float32)
+    prior: Floats32 = np.log(table).astype(np.float32).reshape(2, OVER_CLASSES, len(OUTCOMES))
+    return everything, prior
+
+
+class Encoded(Protocol):
+    """What ratings learn from an innings, however it was encoded.
+
+    Attributes:
+        base: log-probabilities from the scoreboard alone ``(n, 11)``.
+        outcome: what happened ``(n,)``.
+    """
+
+    @property
+    def base(self) -> Floats32: ...
+    @property
+    def outcome(self) -> np.ndarray[Any, np.dtype[np.int64]]: ...
+
+
+E = TypeVar("E", bound=Encoded)
+
+
+def rated(
+    matches: Sequence[Match],
+    ratings: Ratings,
+    encode: Callable[[Match, Innings], E],
+    *,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
+    """Every innings encoded with the ratings of the day before; then they learn from that day.
+
+    ``ratings`` is brought up to date in place. Days up to ``ratings.until`` are encoded
+    with the ratings as they are and teach nothing.
+    """
+    for day, played in by_date(matches):
+        known = ratings.until is not None and day <= ratings.until
+        lessons = []
+        for match in played:
+            for side in sides(match):
+                arrays = encode(match, side)
+                yield match, side, day, arrays
+                lessons.append((match, side, arrays))
+        if known or not lessons:
+            continue
+        rows = [ratings.entities(match, side, create=True) for match, side, _ in lessons]
+        ratings.learn(
+            np.concatenate(rows),
+            np.concatenate([arrays.base for _, _, arrays in lessons]),
+            np.concatenate([arrays.outcome for _, _, arrays in lessons]),
+        )
+        ratings.until = day
+        if progress:
+            progress(f"ratings up to {day}")
+
+
+def rate_and_encode(
+    matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, progress: Progress | None = None
+) -> list[EncodedInnings]:
+    """`rated` innings as the predictor takes them."""
+
+    def encode(match: Match, side: Innings) -> InningsArrays:
+        return encode_innings(match, side, ratings, base)
+
+    return [
+        EncodedInnings(match, side, arrays)
+        for match, side, _, arrays in rated(matches, ratings, encode, progress=progress)
+    ]

@@ -1,0 +1,191 @@
+"""``attnlens planted``: train on matches played by rules, and ask whether the rules are found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.simulator.rules import rules_times
+from attnlens.cricket.simulator.simulate import Simulated, simulate
+from attnlens.cricket.study.false_alarms import Verdicts, all_sentences, verdict_shares
+from attnlens.cricket.study.planted import Learnt, Pointing, learnt, pointing, ruled_innings
+from attnlens.cricket.training.course import Epoch
+from attnlens.cricket.training.dataset import fit_base
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
+from attnlens.errors import CheckpointError, InputError
+from attnlens.files import write_text
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedPlan:
+    """What to simulate, train and ask.
+
+    Attributes:
+        matches, checks, tests: simulated matches to train on, to choose the epoch by, and to
+            ask about; their seeds follow one another from ``seed``.
+        strength: how many times as strong the rules are as `RULES`.
+        balls: balls to ask every method about.
+        claims: balls on which verdicts are passed; the slow part.
+    """
+
+    matches: int = 300
+    checks: int = 30
+    tests: int = 60
+    strength: float = 1.0
+    hidden_dim: int = 36
+    epochs: int = 8
+    innings: int = 8
+    learning_rate: float = 3e-3
+    balls: int = 200
+    claims: int = 50
+    seed: int = 5
+
+
+FULL: Final = PlantedPlan()
+QUICK: Final = PlantedPlan(
+    matches=12, checks=2, tests=4, hidden_dim=12, epochs=2, balls=6, claims=2
+)
+"""Large enough to run every part, too small to find anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTold:
+    """One of the rules; ``balls`` is the share of balls that it counts for."""
+
+    name: str
+    text: str
+    moves: list[str]
+    strength: float
+    balls: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedModel:
+    """The predictor that was asked, and how it was trained."""
+
+    sha256: str
+    epochs: list[Epoch]
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedDocument:
+    """The document of ``attnlens planted``."""
+
+    plan: PlantedPlan
+    model: PlantedModel
+    rules: list[RuleTold]
+    learnt: Learnt
+    pointing: Pointing
+    verdicts: Verdicts
+
+
+def planted(
+    plan: PlantedPlan, *, keep: Path | None = None, report: Report = lambda _: None
+) -> PlantedDocument:
+    """Simulate, train, ask.
+
+    Args:
+        keep: a folder for the checkpoint. A run that was stopped goes on from it, and a
+            finished one is asked again without training.
+
+    Raises:
+        InputError: ``keep`` cannot be written to.
+        CheckpointError: ``keep`` holds a run of another plan.
+    """
+    if keep is not None:
+        _claim(keep, plan)
+    report("simulating")
+    rules = rules_times(plan.strength)
+    count = plan.matches + plan.checks + plan.tests
+    made = [simulate(plan.seed + number, rules=rules) for number in range(count)]
+    predictor = _trained(plan, made[: -plan.tests], keep, report)
+    innings = ruled_innings(made[-plan.tests :], predictor.base)
+    balls = [ball for one in innings for ball in one.ruled]
+    report("comparing with the truth")
+    return PlantedDocument(
+        plan,
+        PlantedModel(predictor.sha256, predictor.card["epochs"]),
+        [
+            RuleTold(
+                rule.name,
+                rule.text,
+                list(rule.moves),
+                rule.strength,
+                sum(rule.name in ball.balls for ball in balls) / len(balls),
+            )
+            for rule in rules
+        ],
+        learnt(predictor, innings, plan.seed),
+        pointing(predictor, innings, balls=plan.balls, seed=plan.seed, report=report),
+        verdict_shares(
+            all_sentences(predictor, innings, balls=plan.claims, seed=plan.seed, report=report),
+            plan.seed,
+        ),
+    )
+
+
+def _claim(keep: Path, plan: PlantedPlan) -> None:
+    """Make the folder, and note whose it is."""
+    try:
+        keep.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be made ({error.strerror or error})", path=keep, remedy="name another folder"
+        ) from None
+    note = keep / "plan.json"
+    mine = json.dumps(asdict(plan), indent=2) + "\n"
+    if not note.exists():
+        write_text(note, mine)
+    elif _trained_by(PlantedPlan(**json.loads(note.read_text("utf-8")))) != _trained_by(plan):
+        raise CheckpointError(
+            "another plan was begun here", path=keep, remedy="remove it, or name another folder"
+        )
+
+
+def _trained_by(plan: PlantedPlan) -> PlantedPlan:
+    """The part of a plan that the trained model depends on; the rest as in `FULL`."""
+    return replace(plan, tests=FULL.tests, balls=FULL.balls, claims=FULL.claims)
+
+
+def _trained(
+    plan: PlantedPlan, made: list[Simulated], keep: Path | None, report: Report
+) -> TrainedPredictor:
+    """The predictor of the plan, from ``keep`` where it is there."""
+    path = None if keep is None else keep / "planted.safetensors"
+    if path is not None and path.exists():
+        return load_predictor(path)
+    report("fitting what the scoreboard alone expects")
+    base = fit_base([one.match for one in made[: plan.matches]], seed=plan.seed)
+    learn = ruled_innings(made[: plan.matches], base)
+    check = ruled_innings(made[plan.matches :], base)
+    fitted = fit(
+        cricket_sizes(plan.hidden_dim),
+        base.everything,
+        [one.arrays for one in learn],
+        [one.arrays for one in check],
+        Recipe(
+            epochs=plan.epochs,
+            innings=plan.innings,
+            learning_rate=plan.learning_rate,
+            patience=plan.epochs,
+            average=0.98,
+            warm_up=50,
+            seed=plan.seed,
+        ),
+        state=None if keep is None else keep / "training.state",
+        report=report,
+    )
+    card = {"epochs": fitted.history, "matches": plan.matches}
+    predictor = TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)
+    if path is None:
+        return predictor
+    save_predictor(path, predictor)
+    # As read: the file's digest, and not a bit more than it holds.
+    return load_predictor(path)

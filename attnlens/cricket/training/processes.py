@@ -1,0 +1,132 @@
+"""The processes of one training run: one alone, or several that ``torchrun`` started.
+
+Every process holds the same weights. Each works on its share of a batch's innings; the
+gradients of all are added before anyone takes a step, so the run is the same optimisation
+whatever the number of processes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, distributed, nn
+
+from attnlens.arrays import Floats32
+from attnlens.errors import InputError
+
+CPU: Final = torch.device("cpu")
+
+LONGEST_WAIT: Final = datetime.timedelta(hours=12)
+"""The others wait while the first process fits a teacher or names the heads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Who of how many this process is, and where it computes.
+
+    Attributes:
+        rank: from 0; the first one writes files and reports.
+        count: how many there are.
+        device: of this process.
+    """
+
+    rank: int = 0
+    count: int = 1
+    device: torch.device = CPU
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, rows: list[int]) -> list[int]:
+        """This process's part of a batch; it may be empty."""
+        return rows[self.rank :: self.count]
+
+    def add_up(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.count > 1:
+            distributed.all_reduce(values)
+        return values
+
+    def add_gradients(self, model: nn.Module) -> None:
+        """Replace every gradient by its sum over all processes."""
+        if self.count == 1:
+            return
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        told = [
+            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            for parameter in parameters
+        ]
+        # Beside the gradients, who has one at all: what nobody uses is not to decay either.
+        used = told[0].new_tensor([float(parameter.grad is not None) for parameter in parameters])
+        flat = self.add_up(torch.cat([used, *(gradient.flatten() for gradient in told)]))
+        start = len(parameters)
+        for parameter, users in zip(parameters, flat[:start].tolist(), strict=True):
+            size = parameter.numel()
+            gradient = flat[start : start + size].view_as(parameter).clone()
+            parameter.grad = gradient if users else None
+            start += size
+
+    def from_first(self, make: Callable[[], Floats32]) -> Floats32:
+        """The array that the first process makes, in every process.
+
+        Raises:
+            InputError: in the others, where the first one could not make it.
+        """
+        if self.count == 1:
+            return make()
+        made: list[Floats32 | None] = [None]
+        try:
+            if self.first:
+                made = [make()]
+        finally:
+            # Also where the first one gave up: the others would wait for ever.
+            distributed.broadcast_object_list(made, 0, device=self.device)
+        if made[0] is None:
+            raise InputError("the first process gave up", remedy="see what it said")
+        return made[0]
+
+    def close(self) -> None:
+        """Wait for the others and part."""
+        if self.count > 1:
+            distributed.barrier()
+            distributed.destroy_process_group()
+
+
+ALONE: Final = Processes()
+
+
+def processes(device: str = "cpu") -> Processes:
+    """The processes of this run, from the environment that ``torchrun`` sets.
+
+    Args:
+        device: ``cpu``, ``cuda`` (each process its own GPU), or ``auto``: a GPU where there
+            is one.
+
+    Raises:
+        InputError: ``cuda`` where there is none, or processes that cannot find each other.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
+    rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    place = torch.device(device)
+    if device == "cuda":
+        place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(place)
+    if count > 1:
+        try:
+            distributed.init_process_group(
+                "nccl" if device == "cuda" else "gloo", timeout=LONGEST_WAIT
+            )
+        except (RuntimeError, ValueError) as error:
+            raise InputError(
+                f"{count} processes cannot find each other ({error})", remedy="start with torchrun"
+            ) from None
+    return Processes(rank, count, place)

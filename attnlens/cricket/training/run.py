@@ -1,0 +1,383 @@
+"""``attnlens train``: from match files to a checkpoint, in one call."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.model.kinds import kind_card
+from attnlens.cricket.model.predictor import FullModel, Sizes
+from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.tensors import BaseModel, Encoded
+from attnlens.cricket.model.trained import Trained, TrainedPredictor, identities, save_predictor
+from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
+from attnlens.cricket.overs.features import RATED, encode_overs
+from attnlens.cricket.overs.trained import TrainedOvers, save_overs
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.study.heads import HeadStudy, name_heads
+from attnlens.cricket.study.held_out import sides
+from attnlens.cricket.training.course import Fitted, Pace, check_state
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
+from attnlens.cricket.training.overs import SMALL, OverRecipe, fit_overs, lessons_of, token_runs
+from attnlens.cricket.training.processes import ALONE, Processes
+from attnlens.cricket.training.settings import OVERS, PREDICTOR, Kind, Setting
+from attnlens.cricket.training.teachers import check_teachers, teach
+from attnlens.errors import InputError
+
+Report = Callable[[str], None]
+VALIDATION_SHARE = 0.1
+WHOLE = "give the same day to --train-until and --validate-until to train without validation"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to train on.
+
+    Attributes:
+        train_until: the last day of training; ``None`` leaves the last tenth of the days
+            to validation.
+        validate_until: the last day of validation; ``None`` is the last day there is. Equal
+            to ``train_until`` there is no validation, and the number of epochs is final.
+        sizes: fields of the model's sizes that differ from the default: that of
+            `attnlens.cricket.model.predictor.Sizes`, or `attnlens.cricket.training.overs.SMALL`.
+        teachers: see `attnlens.cricket.training.teachers.teach`; for the predictor only.
+        head_balls: balls to sample for the heads' names; for the predictor only.
+    """
+
+    train_until: datetime.date | None = None
+    validate_until: datetime.date | None = None
+    sizes: Mapping[str, Setting] = field(default_factory=dict)
+    teachers: tuple[str, ...] = ()
+    head_balls: int = 200
+
+
+def train(
+    sources: Sequence[str],
+    out: str | os.PathLike[str],
+    plan: Plan,
+    recipe: Recipe,
+    *,
+    state: Path | None = None,
+    report: Report = lambda _: None,
+    among: Processes = ALONE,
+) -> TrainedPredictor:
+    """Read, rate, train and write a predictor of balls to ``out``.
+
+    Args:
+        state: where to keep what a run needs to go on after it was stopped.
+        among: the processes of the run; only the first one writes and reports.
+
+    Raises:
+        InputError: no matches, or none on one side of the split.
+        CheckpointError: ``state`` belongs to another run.
+    """
+    report = _for(among, report)
+    keep = None if state is None else state.with_name(state.name + ".teacher")
+    asked = check_teachers(plan.teachers, keep)
+    made: Callable[..., Sizes] = cricket_sizes
+    sizes = made(**plan.sizes)
+    split, base = _begun(
+        sources,
+        plan,
+        recipe,
+        lambda: FullModel(sizes, torch.zeros(sizes.outcomes)),
+        state=state,
+        asked=asked,
+        report=report,
+    )
+    ratings = Ratings()
+    innings = rate_and_encode(split.used, base, ratings)
+    learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
+    validation = innings[len(learnt) :]
+    balls = sum(len(one.arrays) for one in learnt)
+    report(f"{balls} balls to train on, {sum(len(one.arrays) for one in validation)} to check")
+    teacher = None
+    if plan.teachers:
+        teacher = teach(
+            plan.teachers,
+            learnt,
+            seed=recipe.seed,
+            threads=_threads(among),
+            keep=keep,
+            report=report,
+            among=among,
+        )
+    fitted = fit(
+        sizes,
+        base.everything,
+        [one.arrays for one in learnt],
+        [one.arrays for one in validation],
+        recipe,
+        teacher=teacher,
+        state=state,
+        asked=asked,
+        report=report,
+        among=among,
+    )
+    about = {"balls": balls, "teachers": [Path(name).stem for name in plan.teachers]}
+    card = _card(split, recipe, fitted) | about
+    predictor = TrainedPredictor(
+        Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
+    )
+    if among.first:
+        sample = validation or learnt
+        card["earned"] = earned_names(
+            predictor, sample, balls=plan.head_balls, seed=recipe.seed, report=report
+        )
+        card["earned_from"] = "validation" if validation else "training"
+        save_predictor(out, predictor)
+        _report_written(out, report)
+    return predictor
+
+
+def train_overs(
+    sources: Sequence[str],
+    out: str | os.PathLike[str],
+    plan: Plan,
+    recipe: OverRecipe,
+    *,
+    state: Path | None = None,
+    report: Report = lambda _: None,
+    among: Processes = ALONE,
+) -> TrainedOvers:
+    """As `train`, of an encoder-decoder of overs.
+
+    Raises:
+        InputError: no matches, or none on one side of the split.
+        CheckpointError: ``state`` belongs to another run.
+    """
+    report = _for(among, report)
+    made: Callable[..., OverSizes] = OverSizes
+    sizes = made(**{**SMALL, **plan.sizes})
+    asked: dict[str, str] = {}
+    split, base = _begun(
+        sources,
+        plan,
+        recipe,
+        lambda: OverModel(sizes),
+        state=state,
+        asked=asked,
+        report=report,
+    )
+    ratings = Ratings(kinds=RATED)
+    lessons = lessons_of(
+        split.used,
+        lambda match, side: encode_overs(match, side, ratings, base),
+        ratings,
+        split.train_until,
+        sizes,
+        recipe,
+    )
+    report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
+    fitted = fit_overs(lessons, state=state, asked=asked, report=report, among=among)
+    about = {
+        "overs_trained_on": len(lessons.train),
+        "token_runs": token_runs(split.training).round(9).tolist(),
+    }
+    card = _card(split, recipe, fitted) | about
+    trained = TrainedOvers(
+        Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
+    )
+    if among.first:
+        save_overs(out, trained)
+        _report_written(out, report)
+    return trained
+
+
+TRAINERS: Final[Mapping[str, tuple[Kind[Any], Callable[..., Trained]]]] = {
+    "temporal": (PREDICTOR, train),
+    "cricket": (OVERS, train_overs),
+}
+"""What can be set for each model that ``attnlens train`` knows, and how it is trained."""
+
+
+def earned_names(
+    predictor: TrainedPredictor,
+    innings: Sequence[Encoded],
+    *,
+    balls: int,
+    seed: int,
+    report: Report = lambda _: None,
+) -> dict[str, list[str]]:
+    """The name every head has earned, by scale, from ``balls`` balls with at least 36 before them.
+
+    The rule, and everything it is measured with, is `attnlens.cricket.study.heads`.
+    """
+    study = HeadStudy(predictor.model, innings, balls=balls, seed=seed)
+    report(f"names of heads, from {len(study.sample)} balls")
+    named = name_heads(study, thorough=False)
+    return {scale: [head.earned for head in heads] for scale, heads in named.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Matches by the days of a plan.
+
+    Attributes:
+        train_until, validate_until: the last days of both.
+        training: the matches to train on.
+        used: those, and the ones to validate on.
+    """
+
+    train_until: datetime.date
+    validate_until: datetime.date
+    training: list[Match]
+    used: list[Match]
+
+    @property
+    def mark(self) -> str:
+        """What tells these matches, and where they are split, from others."""
+        played = [(match.match_id, match.dates) for match in self.used]
+        return hashlib.sha256(repr((self.train_until, played)).encode()).hexdigest()
+
+
+def _begun(
+    sources: Sequence[str],
+    plan: Plan,
+    recipe: Pace,
+    make: Callable[[], nn.Module],
+    *,
+    state: Path | None,
+    asked: dict[str, str],
+    report: Report,
+) -> tuple[Split, BaseModel]:
+    """The matches of a run, and what the scoreboard alone expects of them.
+
+    Args:
+        asked: what is known of the run's material; the matches are added to it.
+    """
+    check_state(state, make, recipe, asked)
+    split = split_matches(read_dated(sources, report), plan, sources[0])
+    asked["matches"] = split.mark
+    check_state(state, make, recipe, asked)
+    count = len(split.training)
+    report(f"{count} matches to train on; fitting what the scoreboard alone expects")
+    return split, fit_base(split.training, seed=recipe.seed)
+
+
+def _card(split: Split, recipe: Pace, fitted: Fitted[Any]) -> dict[str, Any]:
+    """What a checkpoint says of its training."""
+    return {
+        "trained_from": min(match.dates[0] for match in split.training).isoformat(),
+        "trained_until": split.validate_until.isoformat(),
+        "weights_until": split.train_until.isoformat(),
+        **kind_card(split.training),
+        "matches": len(split.training),
+        "recipe": asdict(recipe),
+        "epochs": fitted.history,
+    }
+
+
+def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
+    """Which matches to train on, and which to validate on.
+
+    Raises:
+        InputError: none to train on, or what `split_days` raises.
+    """
+    train_until, validate_until = split_days(matches, plan)
+    training = [match for match in matches if max(match.dates) <= train_until]
+    if not training:
+        raise InputError(
+            f"no match up to {train_until} to train on",
+            path=source,
+            remedy="give earlier matches or a later day",
+        )
+    used = [match for match in matches if max(match.dates) <= validate_until]
+    return Split(train_until, validate_until, training, used)
+
+
+def split_days(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
+    """The last day of training and that of validation; neither is later than the matches.
+
+    Raises:
+        InputError: the days are in the wrong order, or leave nothing to validate on.
+    """
+    days = sorted({max(match.dates) for match in matches})
+    first, last = plan.train_until, plan.validate_until or days[-1]
+    if first is None:
+        return _last_tenth([day for day in days if day <= last], last)
+    if plan.validate_until is not None and first > last:
+        raise InputError(
+            f"training until {first} runs past validation until {last}",
+            remedy="give a later --validate-until",
+        )
+    if first != last and not any(first < day <= last for day in days):
+        until = "" if plan.validate_until is None else f" and until {last}"
+        raise InputError(f"no match after {first}{until} to validate on", remedy=WHOLE)
+    # The card says what was seen: days after the last match were not.
+    return min(first, days[-1]), min(last, days[-1])
+
+
+def _last_tenth(
+    days: Sequence[datetime.date], last: datetime.date
+) -> tuple[datetime.date, datetime.date]:
+    """Days of which the last tenth is for validation."""
+    if not days:
+        raise InputError(
+            f"no match up to {last} to train on", remedy="give a later --validate-until"
+        )
+    if len(days) < 2:
+        raise InputError(
+            "one day of matches cannot be split for validation",
+            remedy="give more matches, or the same day to --train-until and --validate-until",
+        )
+    return days[min(int(len(days) * (1 - VALIDATION_SHARE)), len(days) - 2)], days[-1]
+
+
+def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
+    """Matches to learn from that have a date, each once, oldest first.
+
+    Raises:
+        InputError: there is none.
+    """
+    skipped: list[MatchFileError] = []
+    matches: dict[str, Match] = {}
+    for source in sources:
+        for match in read_matches(source, on_error="skip", skipped=skipped):
+            if match.dates and any(sides(match)):
+                matches[match.match_id] = match
+            if len(matches) % 100 == 0:
+                report(f"read {len(matches)} matches")
+    if not matches:
+        reason = f" ({skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"holds no match to train on{reason}",
+            path=sources[0],
+            remedy="give match files, a folder or a zip of them",
+        )
+    for error in skipped:
+        report(f"skipped: {error}")
+    return sorted(matches.values(), key=lambda match: (max(match.dates), match.match_id))
+
+
+def _report_written(out: str | os.PathLike[str], report: Report) -> None:
+    """A checkpoint's size and hash."""
+    digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
+    report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
+
+
+def _for(among: Processes, report: Report) -> Report:
+    """Only the first process reports."""
+    return report if among.first else lambda _: None
+
+
+def _threads(among: Processes) -> int:
+    """For what the first process does while the others of its machine wait."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if among.count > 1 else 1
+    return min(torch.get_num_threads() * here, os.cpu_count() or 1)
+
+
+def use_threads(count: int | None, among: int = 1) -> None:
+    """How many threads torch may use; unless given, a process's part of all the machine's."""
+    torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

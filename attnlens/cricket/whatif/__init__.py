@@ -1,0 +1,1 @@
+"""What the model would have expected, had something been different."""

@@ -1,0 +1,123 @@
+"""A "what if" in a few sentences, each number and name tied to its place in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from attnlens.cricket.explain.types import Sentence
+from attnlens.cricket.whatif import types
+from attnlens.cricket.whatif.types import WhatIf
+from attnlens.cricket.words.facts import (
+    Part,
+    Source,
+    fine_percent,
+    finest_percent,
+    outcome_words,
+    sentence,
+    significant,
+)
+from attnlens.cricket.words.narrative_changes import FELT
+from attnlens.show.numbers import percent, signed_points
+
+PATHS: Final[Mapping[str, str]] = {
+    "attention": "through attention (the past balls tell their new outcomes, every scoreboard "
+    "held)",
+    "scoreboard": "through the scoreboard (the past balls tell what they told)",
+    "together": "from the two together",
+    "others": "from who plays and what is chased",
+}
+
+ALWAYS: Final = ("attention", "scoreboard")
+"""The ways that are told where they gave nothing, too."""
+
+
+def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
+    """Two to four sentences about an answer (its own ``narrative`` is not read).
+
+    Every number and name in a sentence is inside a fact, in the order of reading.
+    """
+    source = Source(answer)
+    if not answer.effect_nats and not any(change.differs for change in answer.changes):
+        return (sentence(["That is how it was: nothing is different, and nothing changes."]),)
+    ranked = sorted(
+        range(len(answer.outcomes)), key=lambda place: -abs(answer.outcomes[place].points)
+    )
+    first, second = ranked[:2]
+    changes = _changes(answer, source)
+    sentences = [sentence(["Suppose ", *changes, ": ", *_moved(answer, source, first), "."])]
+    if abs(answer.outcomes[second].points) >= FELT:
+        sentences.append(sentence(["Next, ", *_moved(answer, source, second), "."]))
+    if answer.parts is not None:
+        sentences.append(_paths(answer.parts, source, first))
+    sentences.append(
+        sentence(
+            [
+                "The two answers are ",
+                source.quote("/effect_nats", significant),
+                " nats apart; this is what the model expects, not what would have happened.",
+            ]
+        )
+    )
+    return tuple(sentences)
+
+
+def _changes(answer: WhatIf, source: Source[WhatIf]) -> list[Part]:
+    """What is different, one clause each; all that was asked, where nothing is."""
+    clauses: list[Part] = []
+    alike = not any(change.differs for change in answer.changes)
+    faced = [change.before for change in answer.changes if change.kind == "batter"]
+    for place, change in enumerate(answer.changes):
+        swapped = change.kind == "non_striker" and change.after in faced
+        # Two people may have one name.
+        if swapped or not (change.differs or alike):
+            continue
+        if clauses:
+            clauses.append(", so " if change.follows else ", and ")
+        clauses.append(source.quote(f"/changes/{place}/text"))
+    return clauses
+
+
+def _moved(answer: WhatIf, source: Source[WhatIf], place: int) -> list[Part]:
+    """How the chance of an outcome changes, with as few decimals as show it."""
+    pointer = f"/outcomes/{place}"
+    outcome = source.quote(f"{pointer}/outcome", outcome_words)
+    for form in (percent, fine_percent, finest_percent):
+        before, after = (source.quote(f"{pointer}/{when}", form) for when in ("before", "after"))
+        if before.text != after.text:
+            break
+    else:
+        stays = source.quote(f"{pointer}/before", fine_percent)
+        return ["the chance of ", outcome, " stays at ", stays]
+    verb = "falls" if answer.outcomes[place].points < 0 else "rises"
+    points = source.quote(f"{pointer}/points", signed_points)
+    return [
+        *("the chance of ", outcome, f" {verb} from ", before),
+        *(" to ", after, " (", points, " points)"),
+    ]
+
+
+def _paths(parts: types.Parts, source: Source[WhatIf], place: int) -> Sentence:
+    """By which ways the change of an outcome's chance came."""
+    ways: Mapping[str, types.Part | types.Remainder | None] = {
+        "attention": parts.attention,
+        "scoreboard": parts.scoreboard,
+        "together": parts.together,
+        "others": parts.others,
+    }
+    told = [
+        name
+        for name, part in ways.items()
+        if part is not None and (name in ALWAYS or abs(part.points[place].points) >= FELT)
+    ]
+    pieces: list[Part] = [
+        "Of these ",
+        source.quote(f"/outcomes/{place}/points", signed_points),
+        " points, ",
+    ]
+    for number, name in enumerate(told):
+        if number:
+            pieces.append(" and " if number == len(told) - 1 else ", ")
+        points = source.quote(f"/parts/{name}/points/{place}/points", signed_points)
+        pieces += [points, " " if number else " came ", PATHS[name]]
+    return sentence([*pieces, "."])

@@ -1,0 +1,181 @@
+"""Facts: a value of an explanation, as it is written in a sentence, with its place in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sized
+from typing import Any, Final, Generic, TypeVar
+
+from attnlens.cricket.explain.document import Document
+from attnlens.cricket.explain.types import Fact, Sentence
+from attnlens.show.numbers import percent, signed_points
+
+OUTCOME_WORDS: Final[Mapping[str, str]] = {
+    "0": "a dot ball",
+    "1": "a single",
+    "2": "two runs",
+    "3": "three runs",
+    "4": "a four",
+    "5": "five runs",
+    "6": "a six",
+    "W": "a wicket",
+    "wd": "a wide",
+    "nb": "a no-ball",
+    "bye": "byes or leg byes",
+}
+
+NUMBERS: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+
+UNFAIR: Final = 0.3
+"""The part of a difference that whole percents may add or take away."""
+
+SMALL: Final = 0.005
+"""Chances below this are compared with two decimals."""
+
+FLAG_WORDS: Final[Mapping[str, str]] = {
+    "other_format": "this is not the format the model was trained on",
+    "other_gender": "the model was trained on matches of the other gender",
+    "other_balls_per_over": "the model was trained on overs of another length",
+    "other_teams": "this is another competition than the model was trained on",
+    "super_over": "super overs were not in its training",
+    "in_training": "it may have been trained on this very match",
+    "no_history": "it is the first ball of the innings",
+    "short_history": "the innings is only a few balls old",
+    "unseen_batter": "the striker is new to the model",
+    "unseen_bowler": "the bowler is new to the model",
+    "ratings_from_later": "the players' records run later than this match",
+    "reduced_match": "the innings was shortened",
+    "no_target": "the file gives no target",
+    "unseen_venue": "the ground is new to the model",
+    "evidence_skipped": "nothing was tested",
+}
+"""Each flag in a few words, the most telling first."""
+
+
+def fine_percent(value: float) -> str:
+    return percent(value, 1)
+
+
+def finest_percent(value: float) -> str:
+    return percent(value, 2)
+
+
+def bare_points(value: float) -> str:
+    return f"{abs(value):.1f}"
+
+
+def tenths(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def significant(value: float) -> str:
+    return f"{value:.2g}"
+
+
+def thousands(value: int) -> str:
+    return f"{value:,}"
+
+
+def counted(value: Sized) -> str:
+    return str(len(value))
+
+
+def worded(value: int) -> str:
+    """``three``; digits from thirteen on."""
+    return NUMBERS[value] if 0 <= value < len(NUMBERS) else str(value)
+
+
+def outcome_words(value: str) -> str:
+    return OUTCOME_WORDS[value]
+
+
+def bare_outcome(value: str) -> str:
+    """``four`` for ``a four``."""
+    return OUTCOME_WORDS[value].removeprefix("a ")
+
+
+def flag_words(value: str) -> str:
+    return FLAG_WORDS[value]
+
+
+def spaced(value: str) -> str:
+    return value.replace("_", "-")
+
+
+FORMATS: Final[tuple[Callable[[Any], str], ...]] = (
+    str,
+    percent,
+    fine_percent,
+    finest_percent,
+    signed_points,
+    bare_points,
+    tenths,
+    significant,
+    thousands,
+    counted,
+    worded,
+    outcome_words,
+    bare_outcome,
+    flag_words,
+    spaced,
+)
+"""Every way in which a value becomes a fact's text."""
+
+Part = str | Fact
+AnyDocument = TypeVar("AnyDocument", bound=Document)
+
+
+def resolve(data: Any, pointer: str) -> Any:
+    """The value at a JSON pointer, in a document or in plain data.
+
+    Raises:
+        LookupError: nothing is there.
+    """
+    for step in pointer.split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(data, list | tuple):
+            data = data[int(step)]
+        elif isinstance(data, Mapping):
+            data = data[step]
+        else:
+            data = getattr(data, "__dict__", {})[step]
+    return data
+
+
+class Source(Generic[AnyDocument]):
+    """A document whose values are quoted by JSON pointer."""
+
+    def __init__(self, document: AnyDocument) -> None:
+        self.document = document
+
+    def quote(self, pointer: str, form: Callable[[Any], str] = str) -> Fact:
+        """The value at a pointer, as a form writes it."""
+        return Fact(text=form(resolve(self.document, pointer)), pointer=pointer)
+
+    def change(self, before: str, after: str) -> tuple[Fact, Fact]:
+        """Two probabilities, with as few decimals as tell their difference fairly."""
+        first, second = resolve(self.document, before), resolve(self.document, after)
+        shown = round(second, 2) - round(first, 2)
+        fair = abs(shown - (second - first)) <= UNFAIR * abs(second - first)
+        forms: list[Callable[[float], str]] = [percent] if fair and first != second else []
+        forms.append(finest_percent if max(first, second) < SMALL else fine_percent)
+        pairs = [(self.quote(before, form), self.quote(after, form)) for form in forms]
+        differ = (pair for pair in pairs if pair[0].text != pair[1].text)
+        return next(differ, pairs[-1])
+
+    def visible(self, pointer: str) -> Fact:
+        """A probability that does not print as 0% unless it is next to nothing."""
+        value = resolve(self.document, pointer)
+        form = percent if value >= 0.0095 else fine_percent if value >= 0.00095 else finest_percent
+        return self.quote(pointer, form)
+
+
+def sentence(parts: Iterable[Part]) -> Sentence:
+    """Words and facts as a sentence; it begins with a capital where it begins with our words."""
+    kept = [part for part in parts if part]
+    text = "".join(part if isinstance(part, str) else part.text for part in kept)
+    if isinstance(kept[0], str):
+        text = text[:1].upper() + text[1:]
+    return Sentence(text=text, facts=tuple(part for part in kept if isinstance(part, Fact)))

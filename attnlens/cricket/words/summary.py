@@ -1,0 +1,175 @@
+"""One line that says what a heat map shows, for a person in a hurry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from attnlens.errors import InputError
+
+STRONG_FOCUS = 0.3
+"""Share of past attention on the current over above which the summary names it."""
+
+ATTENDED = 0.4
+"""Sum of a head's listed weights above which the summary names what they point at."""
+
+BOUNDARIES = frozenset({"4", "6"})
+
+BallHistory = Mapping[Any, Any] | Sequence[Any]
+"""What became of each ball: by index (``int`` or its text), or a list that starts at ball 1."""
+
+
+class _Head(BaseModel):
+    pattern: str | None = None
+    bowler: str | None = None
+    top_balls: tuple[int, ...] | None = None
+    weights: tuple[float, ...] | None = None
+    outcomes: tuple[str, ...] | None = None
+
+
+class _Shares(BaseModel):
+    last_over: float | None = None
+
+
+class _HeatMap(BaseModel):
+    """The keys of a heat map that the summary reads; each may be missing."""
+
+    attention_by_head: dict[str, _Head] | None = None
+    aggregate_attention: _Shares | None = None
+
+    def head(self, pattern: str) -> _Head | None:
+        """The first head that started with this pattern, whatever its position."""
+        heads = (self.attention_by_head or {}).values()
+        return next((head for head in heads if head.pattern == pattern), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ball:
+    """What is known of a past ball."""
+
+    outcome: str | None
+    runs: int | None
+    boundary: bool | None
+
+
+def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None) -> str:
+    """What stands out in a heat map, as up to three parts joined by ``" | "``.
+
+    The parts: attention on the current over above 30%; the share of boundaries
+    among the bowler's balls where that head's listed weights sum to more than
+    0.4; the runs on the balls the recency head looks at. A part whose head is
+    missing, or whose balls the history does not know, is left out, so the
+    result may be empty. It tells where attention went; it does not say that
+    the prediction depends on it (``evidence`` does).
+
+    Args:
+        heatmap: a heat-map document (``{"temporal_attention": {...}}``), its
+            inner object, or either as a model from `attnlens.cricket.explain.types`.
+        ball_history: per ball, as an object or a mapping, ``outcome`` as text and, where known,
+            ``runs`` (every run, extras too) and ``boundary``, which are used first.
+            Without them a run is the outcome's digit, and a boundary is what
+            the head itself lists in ``outcomes``, else a 4 or a 6.
+
+    Raises:
+        InputError: ``heatmap`` is not an object, or its keys hold something else.
+    """
+    read = _read(heatmap)
+    parts = (
+        _current_over(read),
+        _bowlers_boundaries(read.head("same_bowler"), ball_history),
+        _momentum(read.head("recency"), ball_history),
+    )
+    return " | ".join(part for part in parts if part)
+
+
+def _read(heatmap: Any) -> _HeatMap:
+    heatmap = _value(heatmap, "temporal_attention") or heatmap
+    if not isinstance(heatmap, Mapping | BaseModel):
+        raise InputError(
+            f"a heat map is an object, this is {type(heatmap).__name__}",
+            remedy='give {"temporal_attention": {...}} or the object inside it',
+        )
+    try:
+        return _HeatMap.model_validate(heatmap, from_attributes=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = "".join(f"/{step}" for step in first["loc"])
+        raise InputError(f"not a heat map: {place} {first['msg']}") from None
+
+
+def _value(holder: Any, name: str) -> Any:
+    """A value of a mapping or an object by its name; ``None`` where it has none."""
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+
+
+def _ball(history: BallHistory | None, index: int) -> _Ball | None:
+    if not history:
+        return None
+    if isinstance(history, Mapping):
+        entry = history.get(index, history.get(str(index)))
+    else:
+        entry = history[index - 1] if 1 <= index <= len(history) else None
+    if entry is None:
+        return None
+    outcome, runs, boundary = (_value(entry, name) for name in ("outcome", "runs", "boundary"))
+    return _Ball(
+        outcome=None if outcome is None else str(outcome),
+        runs=int(runs) if isinstance(runs, Integral) else None,
+        boundary=None if boundary is None else bool(boundary),
+    )
+
+
+def _current_over(heatmap: _HeatMap) -> str:
+    shares = heatmap.aggregate_attention
+    share = 0.0 if shares is None else shares.last_over or 0.0
+    return f"Strong focus on current over ({share:.0%})" if share > STRONG_FOCUS else ""
+
+
+def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
+    if head is None or not head.bowler or not head.top_balls:
+        return ""
+    # Weights carry six decimals: 0.1 + 0.3 must not pass for more than 0.4.
+    if round(sum(head.weights or ()), 6) <= ATTENDED:
+        return ""
+    listed = dict(zip(head.top_balls, head.outcomes or (), strict=False))
+    boundaries = [_is_boundary(_ball(history, ball), listed.get(ball)) for ball in head.top_balls]
+    if None in boundaries:
+        return ""
+    return (
+        f"Attended to {head.bowler}'s previous balls: "
+        f"{sum(map(bool, boundaries))}/{len(boundaries)} were boundaries"
+    )
+
+
+def _is_boundary(ball: _Ball | None, listed: str | None) -> bool | None:
+    """Whether a ball went for four or six; ``None`` where neither place knows the ball."""
+    if ball is not None and ball.boundary is not None:
+        return ball.boundary
+    outcome = listed if listed is not None or ball is None else ball.outcome
+    return None if outcome is None else outcome in BOUNDARIES
+
+
+def _momentum(head: _Head | None, history: BallHistory | None) -> str:
+    if head is None or not head.top_balls:
+        return ""
+    runs = [_runs(_ball(history, ball)) for ball in head.top_balls]
+    total = sum(scored for scored in runs if scored is not None)
+    if None in runs:
+        return ""
+    return (
+        f"Recent momentum: {total} {'run' if total == 1 else 'runs'} "
+        f"in last {len(runs)} attended {'ball' if len(runs) == 1 else 'balls'}"
+    )
+
+
+def _runs(ball: _Ball | None) -> int | None:
+    """Runs on a ball: as recorded, else the outcome's digit (a wicket or an extra counts 0)."""
+    if ball is None or ball.runs is not None:
+        return None if ball is None else ball.runs
+    if ball.outcome is None:
+        return None
+    return int(ball.outcome) if ball.outcome.isascii() and ball.outcome.isdigit() else 0

@@ -1,0 +1,380 @@
+"""Recordings as safetensors files: what is written of a record, and how it is read back.
+
+A file holds the tensors of its records and, in its metadata, a version, who wrote it, and one
+entry per record as JSON. Each entry names the tensor of each part, so that records that share
+one (a mask, say) share it in the file too. A lazy record is written as its queries and keys.
+A folder of such files, with an index, is what `record(to=...)` writes while the model runs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from attnlens._version import VERSION
+from attnlens.errors import InputError, RecordingError
+from attnlens.files import written_beside
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention
+from attnlens.recording.record import AttentionRecord
+
+Entry = dict[str, Any]
+"""All of a record that is no tensor, as JSON holds it in a file's metadata and a folder's index."""
+
+NEWEST: Final = 2
+FORMAT: Final = f"attnlens recording {NEWEST}"
+LAZY: Final = "lazy."
+"""What the names of a lazy record's parts begin with."""
+INDEX: Final = "recording.json"
+"""A folder's index: the format, and for every part its file and the entries of its records."""
+_PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
+DAMAGE: Final = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecordingError,
+    RecursionError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What reading a file that lies about itself can raise."""
+
+
+def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
+    """Every tensor that is kept of a record, by the name of its part.
+
+    Of a lazy record ``lazy.q``, ``lazy.k`` and so on; its weights are not worked out.
+    """
+    parts = {
+        field.name: getattr(record, field.name)
+        for field in fields(record)
+        if not (field.name == "weights" and record.lazy is not None)
+    }
+    if record.lazy is not None:
+        parts |= {LAZY + f.name: getattr(record.lazy, f.name) for f in fields(record.lazy)}
+    return {name: value.detach() for name, value in parts.items() if isinstance(value, Tensor)}
+
+
+def describe(record: AttentionRecord) -> Entry:
+    """All of a record that is no tensor, as JSON can hold it."""
+    entry = {
+        field.name: value
+        for field in fields(record)
+        if field.name not in ("weights", "axes", "lazy")
+        and not isinstance(value := getattr(record, field.name), Tensor)
+        and (value is not None or field.default is MISSING)
+    }
+    entry["axes"] = [[axis.name, axis.labels] for axis in record.axes]
+    if record.lazy is not None:
+        entry["lazy"] = {
+            field.name: value
+            for field in fields(record.lazy)
+            if not isinstance(value := getattr(record.lazy, field.name), Tensor)
+            and value is not None
+        }
+    return entry
+
+
+def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
+    """The record that `describe` and `tensors_of` took apart.
+
+    Raises:
+        RecordingError: parts that are missing, of another kind, or do not fit one another.
+        KeyError, TypeError, ValueError: an entry that is none.
+    """
+    told: Entry = {
+        name: value for name, value in entry.items() if name not in ("tensors", "expanded")
+    }
+    known = {field.name for field in fields(AttentionRecord)}
+    if unknown := sorted({*told, *(name for name in tensors if not name.startswith(LAZY))} - known):
+        raise RecordingError(f"a record has no part {unknown[0]!r}")
+    _demand(isinstance(told["site"], str), "a site is no text")
+    _demand(_is_count(told["call"]), f"call {told['call']!r} is no number from 0")
+    told["axes"] = tuple(_axis(*pair) for pair in told["axes"])
+    told["notes"] = tuple(told.get("notes", ()))
+    _demand(all(isinstance(note, str) for note in told["notes"]), "a note is no text")
+    if told.get("rows") is not None:
+        told["rows"] = tuple(told["rows"])
+        _demand(all(map(_is_count, told["rows"])), "rows are no numbers from 0")
+    if told.get("lazy") is not None:
+        told["lazy"] = _lazy(told["lazy"], tensors)
+        # The queries stand in for the weights, which would be costly to form here.
+        told["weights"] = told["lazy"].q
+    told |= {name: one for name, one in tensors.items() if not name.startswith(LAZY)}
+    record = AttentionRecord(**told)
+    _check(record)
+    return record
+
+
+def write_part(
+    path: str | os.PathLike[str], records: Sequence[AttentionRecord], **about: str
+) -> list[Entry]:
+    """Write records to one file (beside it first, then renamed).
+
+    Args:
+        about: further metadata.
+
+    Returns:
+        the entries that the file's metadata holds; `read_part` takes them.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    places = _Places()
+    entries = []
+    for number, record in enumerate(records):
+        entry = describe(record) | {"tensors": {}}
+        for part, value in tensors_of(record).items():
+            small = _unexpanded(value)
+            if small.shape != value.shape:
+                entry.setdefault("expanded", {})[part] = list(value.shape)
+            entry["tensors"][part] = places.name_of(small, f"{number}.{part}")
+        entries.append(entry)
+    metadata = {"format": FORMAT, "attnlens": VERSION, "records": json.dumps(entries), **about}
+    with written_beside(path) as part_file:
+        try:
+            save_file(places.tensors, part_file, metadata)
+        except SafetensorError as error:
+            raise InputError(f"cannot be written ({error})", path=path) from error
+    return entries
+
+
+def read_part(
+    path: str | os.PathLike[str], entries: Sequence[Entry] | None = None
+) -> list[AttentionRecord]:
+    """The records of one file.
+
+    Args:
+        entries: exactly as `write_part` gave them (what else a folder's index tells of a part
+            stands beside them, not in them); those in the file's metadata where not given.
+
+    Raises:
+        InputError: the file is missing, is not a recording, is damaged, or is of a later format.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = file.metadata() or {}
+            check_format(about, path)
+            found: dict[str, Tensor] = {}
+            names = set(file.keys())
+
+            def tensor(name: str) -> Tensor:
+                if name not in found:
+                    _demand(name in names, f"no tensor {name!r}")
+                    found[name] = file.get_tensor(name)
+                return found[name]
+
+            records = []
+            told = json.loads(about["records"]) if entries is None else entries
+            _demand(isinstance(told, list | tuple), "its index is no list")
+            for number, entry in enumerate(told):
+                where = entry["tensors"] if "tensors" in entry else _format_1(number, names)
+                shapes = entry.get("expanded", {})
+                tensors = {
+                    part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
+                    for part, name in where.items()
+                }
+                records.append(record_of(entry, tensors))
+            return records
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot be read as a recording ({error})", path=path) from error
+    except DAMAGE as error:
+        raise damaged(error, path) from error
+
+
+def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
+    """The records in a folder; their tensors are read from the files when they are used.
+
+    Raises:
+        InputError: the folder holds no recording, or a damaged one, or one of a later attnlens.
+    """
+    folder = Path(path)
+    index = folder / INDEX
+    if not index.is_file():
+        raise InputError(
+            f"is a folder without {INDEX}, so not a recording",
+            path=path,
+            remedy="give a recording that was saved, or a folder given to record(to=...)",
+        )
+    try:
+        about = json.loads(index.read_text(encoding="utf-8"))
+        check_format(about, index)
+        parts = [(str(part["file"]), part["records"]) for part in about["parts"]]
+        notes = [str(note) for note in about["notes"]]
+        for name, _ in parts:
+            if not _PART.fullmatch(name):
+                raise ValueError(f"its index names a part {name!r}")
+    except OSError as error:
+        raise InputError(f"cannot be read as a recording ({error})", path=index) from error
+    except DAMAGE as error:
+        raise damaged(error, index) from error
+    records = [record for name, entries in parts for record in read_part(folder / name, entries)]
+    if records and notes:
+        # A note on the whole block stands with its first record.
+        records[0] = records[0].replaced(notes=(*records[0].notes, *notes))
+    return records
+
+
+def damaged(error: Exception, path: str | os.PathLike[str]) -> InputError:
+    """The one line for a file that lies about itself."""
+    reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+    return InputError(f"is a damaged recording ({reason})", path=path, remedy="record it again")
+
+
+def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
+    """Whether metadata are a recording's, of a format that is known here.
+
+    Raises:
+        InputError: they are not.
+    """
+    matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(about.get("format")))
+    if matched is None:
+        raise InputError("not a recording", path=path, remedy="give one that was saved")
+    if not 1 <= int(matched[1]) <= NEWEST:
+        writer = str(about.get("attnlens"))
+        known = re.fullmatch(r"[0-9][0-9A-Za-z.+]{0,30}", writer)
+        wanted = f"attnlens {writer} or later" if known else "a later attnlens"
+        raise InputError(
+            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format 1 to {NEWEST}",
+            path=path,
+            remedy=f"install {wanted}",
+        )
+
+
+def _format_1(number: int, names: set[str]) -> dict[str, str]:
+    """Where format 1, which did not tell, has the parts of one record."""
+    return {name.partition(".")[2]: name for name in names if name.startswith(f"{number}.")}
+
+
+def _unexpanded(value: Tensor) -> Tensor:
+    """Without the copies that ``expand`` only pretends to make."""
+    for place, (size, step) in enumerate(zip(value.shape, value.stride(), strict=True)):
+        if size > 1 and step == 0:
+            value = value.narrow(place, 0, 1)
+    return value
+
+
+class _Places:
+    """Tensors to be written, each once, by the name it is written under."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self._names: dict[tuple[object, ...], str] = {}
+        self._storages: set[tuple[object, ...]] = set()
+
+    def name_of(self, value: Tensor, name: str) -> str:
+        """The name a tensor has already, or the one that is given."""
+        storage = value.untyped_storage()
+        place = (value.device, storage.data_ptr())
+        layout = (*place, value.storage_offset(), value.shape, value.stride(), value.dtype)
+        if value.numel() and layout in self._names:
+            return self._names[layout]
+        # Views of one buffer, such as fused queries and keys, would be refused or written whole.
+        whole = storage.nbytes() == value.numel() * value.element_size()
+        alone = value.is_contiguous() and whole and place not in self._storages
+        self.tensors[name] = value if alone else value.clone(memory_format=torch.contiguous_format)
+        self._names[layout] = name
+        self._storages.add(place)
+        return name
+
+
+def _axis(name: object, labels: Sequence[object] | None) -> Axis:
+    told = None if labels is None else tuple(labels)
+    _demand(isinstance(name, str), "the name of an axis is no text")
+    if told is not None:
+        _demand(
+            not isinstance(labels, str) and all(isinstance(label, str) for label in told),
+            f"labels of axis {name!r} are no texts",
+        )
+    return Axis(str(name), None if told is None else tuple(map(str, told)))
+
+
+def _lazy(told: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
+    values: Entry = {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
+    values |= {
+        name.removeprefix(LAZY): one for name, one in tensors.items() if name.startswith(LAZY)
+    }
+    if unknown := sorted(set(values) - {field.name for field in fields(LazyAttention)}):
+        raise RecordingError(f"lazy attention has no part {unknown[0]!r}")
+    lazy = LazyAttention(**values)
+    q, k = lazy.q, lazy.k
+    _demand(q.is_floating_point() and k.is_floating_point(), "queries or keys are no numbers")
+    fits = q.dim() == k.dim() == 4 and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
+    _demand(
+        fits and k.shape[1] > 0 and q.shape[1] % k.shape[1] == 0,
+        f"queries {tuple(q.shape)} and keys {tuple(k.shape)} do not fit",
+    )
+    scale = lazy.scale
+    number = isinstance(scale, int | float) and not isinstance(scale, bool)
+    _demand(number and math.isfinite(scale), f"scale {scale!r} is no number")
+    _demand(isinstance(lazy.causal, bool), f"causal is {lazy.causal!r}")
+    if lazy.mask is not None:
+        kind = lazy.mask.dtype == torch.bool or lazy.mask.is_floating_point()
+        _demand(kind and _broadcasts(lazy.mask, lazy.shape), "the mask does not fit")
+    if lazy.lse is not None:
+        good = lazy.lse.is_floating_point() and lazy.lse.shape == lazy.shape[:3]
+        _demand(good, "the log-sum-exps do not fit")
+    return lazy
+
+
+def _check(record: AttentionRecord) -> None:
+    """What a record does not check of itself, because recording cannot get it wrong."""
+    shape = record.shape
+    for name in ("content", "bias"):
+        part = getattr(record, name)
+        if part is not None:
+            good = part.is_floating_point() and _broadcasts(part, shape)
+            _demand(good, f"{name} does not fit weights {shape}")
+    if record.rows is not None and "query" in (names := [axis.name for axis in record.axes]):
+        kept = shape[names.index("query")]
+        _demand(len(record.rows) == kept, f"{len(record.rows)} rows named of {kept}")
+    if record.lazy is not None:
+        return
+    _demand(record.weights.is_floating_point(), f"weights are {record.weights.dtype}")
+    if record.keys is None:
+        _demand(record.residual is None and record.key_count is None, "a residual without keys")
+        return
+    keys, count = record.keys, record.key_count
+    _demand(_is_count(count) and len(shape) > 0, f"key count {count!r} is no number")
+    _demand(
+        not keys.is_floating_point()
+        and not keys.is_complex()
+        and keys.dtype != torch.bool
+        and keys.shape == record.weights.shape,
+        f"keys {tuple(keys.shape)} of {keys.dtype} do not fit weights {shape}",
+    )
+    inside = not keys.numel() or (int(keys.min()) >= 0 and int(keys.max()) < (count or 0))
+    _demand(inside, f"a key is not among the {count}")
+    if record.residual is not None:
+        good = record.residual.is_floating_point() and record.residual.shape == shape[:-1]
+        _demand(good, "the residual does not fit")
+
+
+def _broadcasts(part: Tensor, shape: tuple[int, ...]) -> bool:
+    ends = zip(reversed(part.shape), reversed(shape), strict=False)
+    return part.dim() <= len(shape) and all(size in (1, whole) for size, whole in ends)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise RecordingError(otherwise)

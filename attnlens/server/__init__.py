@@ -1,1 +1,0 @@
-"""A Model Context Protocol server: balls explained for a language model's client."""

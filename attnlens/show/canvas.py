@@ -1,0 +1,300 @@
+"""Lines of styled text that keep their width, for a terminal that may have no colour.
+
+Every line passes `fit`, so that none is too wide; names have passed `attnlens.show.safe.clean`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from attnlens.show.safe import clean_all
+
+Span = tuple[str, str]
+"""Text and the name of its style (``""`` for none)."""
+
+Line = list[Span]
+
+# 256-colour codes; blue against orange stays apart in every common colour blindness.
+STYLES: Mapping[str, str] = {
+    "title": "1",
+    "heading": "1;38;5;74",
+    "name": "1",
+    "quiet": "38;5;245",
+    "bar": "38;5;67",
+    "more": "1;38;5;39",
+    "less": "38;5;208",
+    "strong": "1;4;38;5;39",
+    "alarm": "1;38;5;208",
+    "supported": "1;38;5;39",
+    "chance": "38;5;245",
+    "contradicted": "1;38;5;208",
+    "flag": "38;5;178",
+    "shade1": "38;5;243",
+    "shade2": "38;5;24",
+    "shade3": "38;5;31",
+    "shade4": "38;5;74",
+    "shade5": "38;5;116",
+    "shade6": "38;5;186",
+    "shade7": "38;5;221",
+    "shade8": "38;5;226",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The signs of a page; ``shades`` from next to nothing to the most."""
+
+    eighths: str
+    full: str
+    lost: str
+    shades: str
+    separator: str
+    rule: str
+    arrow: str
+    ellipsis: str
+    marker: str
+    happened: str
+    dot: str
+    supported: str
+    chance: str
+    contradicted: str
+    picture: str
+    minus: str
+
+
+UNICODE = Glyphs(
+    eighths="▏▎▍▌▋▊▉",
+    full="█",
+    lost="░",
+    shades="▁▂▃▄▅▆▇█",
+    separator="│",
+    rule="─",
+    arrow="→",
+    ellipsis="…",
+    marker="◂",
+    happened="●",
+    dot="·",
+    supported="✓",
+    chance="–",
+    contradicted="✗",
+    picture="○",
+    minus="−",
+)
+ASCII = Glyphs(
+    eighths="",
+    full="#",
+    lost=".",
+    shades="_.:-=+*#",
+    separator="|",
+    rule="-",
+    arrow="->",
+    ellipsis="...",
+    marker="<",
+    happened="*",
+    dot=".",
+    supported="+",
+    chance="~",
+    contradicted="x",
+    picture="o",
+    minus="-",
+)
+
+
+def display_width(text: str) -> int:
+    """Columns the text takes: two for wide characters, none for combining marks."""
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def width_of(line: Iterable[Span]) -> int:
+    return sum(display_width(text) for text, _ in line)
+
+
+def cut(text: str, width: int, ellipsis: str) -> str:
+    """The text, or as much as leaves room for the ellipsis."""
+    if display_width(text) <= width:
+        return text
+    room, kept = width - display_width(ellipsis), ""
+    if room < 0:
+        return ellipsis[: max(width, 0)]
+    for character in text:
+        room -= _columns(character)
+        if room < 0:
+            break
+        kept += character
+    return kept.rstrip() + ellipsis
+
+
+def pad(text: str, width: int, ellipsis: str) -> str:
+    text = cut(text, width, ellipsis)
+    return text + " " * (width - display_width(text))
+
+
+def pad_line(line: Line, width: int) -> Line:
+    return [*line, (" " * max(0, width - width_of(line)), "")]
+
+
+def fit(line: Line, width: int, ellipsis: str) -> Line:
+    """The line, cut where it would pass the width."""
+    if width_of(line) <= width:
+        return line
+    kept: Line = []
+    room = width
+    for text, style in line:
+        if display_width(text) > room - (0 if text.isspace() else display_width(ellipsis)):
+            kept.append((cut(text + " " * width, room, ellipsis), style))
+            break
+        kept.append((text, style))
+        room -= display_width(text)
+    return kept
+
+
+@dataclass(slots=True)
+class Page:
+    """Lines no wider than ``width``, put together from top to bottom."""
+
+    width: int
+    glyphs: Glyphs
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, *spans: Span) -> None:
+        self.lines.append(fit(list(spans), self.width, self.glyphs.ellipsis))
+
+    def blank(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append([])
+
+    def flag(self, text: str) -> None:
+        """Something to keep in mind, after a sign."""
+        self.paragraph(text, "flag", indent=4, lead="  !")
+
+    def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
+        """Words, wrapped; ``lead`` stands before the first line, in the indent."""
+        words: list[Line] = [[(word, style)] for word in text.split()]
+        self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
+
+    def parts(self, text: str, indent: int = 0) -> None:
+        """Parts between bars, each kept whole where the width allows, and a blank line."""
+        *parts, last = text.split(" | ")
+        items: list[Line] = [[(f"{part} |", "title")] for part in parts]
+        self.flow([*items, [(last, "title")]], indent=indent, gap=1)
+        self.blank()
+
+    def flow(
+        self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
+    ) -> None:
+        """Items side by side, as many on a line as go; one too wide is told word by word."""
+        line: Line = pad_line(list(lead or []), indent)
+        fresh, room = True, self.width - indent
+        for item in items:
+            between = 0 if fresh else gap
+            for piece in [item] if width_of(item) <= room else _words(item):
+                used, need = width_of(line), width_of(piece)
+                if used > indent and used + between + need > self.width:
+                    self.add(*line)
+                    line, between = [(" " * indent, "")], 0
+                line = [*line, (" " * between, ""), *piece]
+                fresh, between = False, 1
+        self.add(*line)
+
+    def text(self, *, color: bool) -> str:
+        """The page as one string without a final line break."""
+        return "\n".join(_written(line, color) for line in self.lines).rstrip("\n")
+
+
+def _words(item: Line) -> list[Line]:
+    return [[(word, style)] for text, style in item for word in text.split()]
+
+
+def _written(line: Line, color: bool) -> str:
+    while line and not line[-1][0].strip():
+        line = line[:-1]
+    if not line:
+        return ""
+    line = [*line[:-1], (line[-1][0].rstrip(), line[-1][1])]
+    return "".join(
+        f"\x1b[{STYLES[style]}m{text}\x1b[0m" if color and style and text.strip() else text
+        for text, style in line
+    )
+
+
+Document = TypeVar("Document")
+Told = TypeVar("Told", contravariant=True)
+Options = ParamSpec("Options")
+
+
+class Renderer(Protocol[Told]):
+    """A page as a function of what it tells."""
+
+    def __call__(
+        self, told: Told, /, *, width: int, color: bool, unicode: bool = True, **options: Any
+    ) -> str:
+        """The page.
+
+        Args:
+            width: columns of the terminal; no line is wider, but for pages that need more.
+            color: whether to write colours; without, no escape is written.
+            unicode: ``False`` writes ASCII only.
+        """
+
+
+def terminal_page(
+    *, least: int = 40, most: int = 100
+) -> Callable[[Callable[Concatenate[Page, Document, Options], None]], Renderer[Document]]:
+    """Makes a function that fills a page one that gives its text.
+
+    The function is given an empty page and the document with its names fit to be shown.
+
+    Args:
+        least, most: columns of the page, however narrow or wide the terminal is.
+    """
+
+    def made(
+        fill: Callable[Concatenate[Page, Document, Options], None],
+    ) -> Renderer[Document]:
+        def render(
+            document: Document, /, *, width: int, color: bool, unicode: bool = True, **options: Any
+        ) -> str:
+            page = Page(max(least, min(width, most)), UNICODE if unicode else ASCII)
+            fill(page, clean_all(document, ascii_only=not unicode), **options)  # type: ignore[call-arg]
+            return page.text(color=color)
+
+        update_wrapper(render, fill)
+        return render
+
+    return made
+
+
+def bar(now: float, base: float, room: int, glyphs: Glyphs) -> Line:
+    """A bar to ``now``: what the baseline has in one tone, what is gained or lost in another.
+
+    Args:
+        now, base: parts of the room, 0 to 1.
+    """
+    whole, rest = divmod(int(now * room * 8 + 0.5), 8)
+    if not glyphs.eighths and rest >= 4:
+        whole += 1
+    tip = glyphs.eighths[rest - 1] if rest and glyphs.eighths else ""
+    known = min(whole, int(base * room + 0.5))
+    line: Line = [(glyphs.full * known, "bar")]
+    gained = glyphs.full * (whole - known) + tip
+    if gained:
+        line.append((gained, "more" if now > base else "bar"))
+    lost = int(base * room + 0.5) - width_of(line)
+    if lost > 0:
+        line.append((glyphs.lost * lost, "less"))
+    return pad_line(line, room)
+
+
+def tone(points: float, felt: float) -> str:
+    """The style of a change: more, less, or too little to be felt."""
+    return "more" if points >= felt else "less" if points <= -felt else "quiet"

@@ -1,0 +1,143 @@
+"""One heat map for every page: where its cells stand and how dark they are; templates draw it.
+
+Shades go by the square root of a cell's part of the darkest, so that small weights can be seen.
+What is drawn together shares one darkest weight, which the legend tells. Every cell says in words
+what it shows, so that nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+LEVELS: Final = 20
+"""Shades from nothing to the darkest; the style of all pages has a colour for each."""
+
+LETTER: Final = 6.3
+NAME_LETTER: Final = 7.4
+"""Width of a letter of a column's label, and of a row's, in units of the drawing: pixels."""
+
+GAP: Final = 4.0
+"""Room between groups of columns."""
+
+LONGEST_LABEL: Final = 24
+
+
+def level(value: float, most: float) -> int:
+    """The shade of a weight, 0 to `LEVELS`."""
+    return round(LEVELS * math.sqrt(min(max(value / most, 0.0), 1.0))) if most > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: the class of its colour, what it says, what is printed in it.
+
+    ``strength`` (0 to 1) goes with a colour that has no shades of its own.
+    """
+
+    colour: str
+    words: str
+    printed: str = ""
+    framed: bool = False
+    strength: float | None = None
+
+    @classmethod
+    def shaded(cls, value: float, most: float, words: str, *, framed: bool = False) -> Cell:
+        """A weight beside the darkest."""
+        return cls(f"s{level(value, most)}", words, framed=framed)
+
+    @classmethod
+    def either(cls, value: float, most: float, words: str, printed: str = "") -> Cell:
+        """A number above or below nothing."""
+        if not value or not most:
+            return cls("none", words, printed)
+        way = "over" if value > 0 else "under"
+        return cls(way, words, printed, strength=0.75 * min(abs(value) / most, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What stands above a column: its label, and a mark with a class of its own.
+
+    ``first`` of a group: it stands a little apart, and keeps its label where few have one.
+    """
+
+    label: str = ""
+    mark: str = ""
+    kind: str = "mark"
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    label: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Rows of cells under labelled columns.
+
+    Attributes:
+        anchor: a name that no other heat map of the page has.
+        title: what it is.
+        told: what it shows, for those who do not see it.
+        width, height: of a cell.
+        upright: whether labels of columns stand on end.
+        marks: what to call the row of marks; without, none is drawn.
+        sparse: only the first of each group has a label.
+    """
+
+    anchor: str
+    title: str
+    told: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    width: float = 19.0
+    height: float = 19.0
+    upright: bool = True
+    marks: str = ""
+    sparse: bool = False
+
+    @property
+    def side(self) -> float:
+        """Room for the labels of rows."""
+        labels = [self.marks, *(row.label for row in self.rows)]
+        longest = max((min(len(label), LONGEST_LABEL) for label in labels), default=0)
+        return 12 + NAME_LETTER * longest
+
+    @property
+    def labels_end(self) -> float:
+        """Room for the labels of columns."""
+        longest = max((min(len(one.label), LONGEST_LABEL) for one in self.columns), default=0)
+        if not longest:
+            return 2.0
+        return 10 + LETTER * longest if self.upright else 18.0
+
+    @property
+    def top(self) -> float:
+        """Where the first row of cells begins."""
+        return self.labels_end + (self.height if self.marks else 0)
+
+    @property
+    def places(self) -> list[float]:
+        """Where each column begins."""
+        gaps = 0
+        places = []
+        for at, column in enumerate(self.columns):
+            gaps += column.first and at > 0
+            places.append(self.side + self.width * at + GAP * gaps)
+        return places
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing."""
+        end = self.places[-1] + self.width if self.columns else self.side
+        return end + 2, self.top + self.height * len(self.rows) + 2
+
+
+def short(label: str) -> str:
+    """A label no longer than there is room for."""
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"

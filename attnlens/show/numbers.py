@@ -1,0 +1,74 @@
+"""Numbers: rounded once for data, and written for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, SupportsFloat
+
+DIGITS = 6
+"""Decimals of probabilities, shares and points in data."""
+
+
+def rounded(value: SupportsFloat, digits: int = DIGITS) -> float:
+    """A plain number, rounded once, at the boundary, and never minus zero."""
+    return round(float(value), digits) + 0.0
+
+
+def rounded_all(value: Any, digits: int = DIGITS) -> Any:
+    """Plain data with each float in it `rounded`; a float that is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {key: rounded_all(member, digits) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded_all(member, digits) for member in value]
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return rounded(value, digits) if math.isfinite(value) else None
+    return value
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """``17%``, a share from 0 to 1."""
+    return f"{share:.{digits}%}"
+
+
+def percent_seen(share: float, digits: int = 0) -> str:
+    """`percent`, but ``<1%`` where something is there and rounds to nothing."""
+    shown = percent(share, digits)
+    if share > 0 and not float(shown[:-1]):
+        return f"<{10.0**-digits:.{digits}f}%"
+    return shown
+
+
+def signed_points(points: float, minus: str = "-") -> str:
+    """``+4.9``, ``-3.6``, and ``0.0`` for what rounds to it."""
+    shown = f"{abs(points):.1f}"
+    return shown if shown == "0.0" else f"{'+' if points > 0 else minus}{shown}"
+
+
+def fine_percent(share: float) -> str:
+    """``17%``, with a decimal where it is near the ends, and never a false 0 or 100."""
+    points = 100 * share
+    if points < 0.05 or points > 99.95:
+        return "<0.1%" if points < 50 else ">99.9%"
+    return f"{points:.1f}%" if points < 10 or points > 99 else f"{points:.0f}%"
+
+
+def number(value: float | None, digits: int = 2, missing: str = "") -> str:
+    """A number of so many digits whose zero has no sign; ``missing`` where there is none."""
+    return missing if value is None else f"{rounded(value, digits):.{digits}f}"
+
+
+def interval(
+    ends: Sequence[float] | None, digits: int, *, sign: str = "", scale: float = 1.0
+) -> str:
+    """``[0.12, 0.34]``; nothing where there is no interval.
+
+    Args:
+        sign: ``+`` to tell the sign of what is above nothing too.
+        scale: what to multiply by, such as 100 for per cent.
+    """
+    if ends is None:
+        return ""
+    low, high = (f"{rounded(scale * end, digits):{sign}.{digits}f}" for end in ends)
+    return f"[{low}, {high}]"

@@ -1,0 +1,219 @@
+"""Text from files made safe to show: in a terminal, HTML, a prompt, Markdown, LaTeX, a CSV.
+
+A name can hold anything: what a terminal obeys, signs that nobody sees, marks that turn the
+direction of writing, a whole page. Every form of text has its function here, and `each_text`
+takes one of them through plain data, typed documents and dataclasses.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+LONGEST: Final = 60
+"""Characters of a name that are shown; the longest of 4,000 real players' names has 33."""
+
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_SPACES: Final = frozenset({"Zs", "Zl", "Zp"})
+# Letters and marks without a shape: joiners, fillers, variation selectors, the blank of Braille.
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | frozenset(
+    chr(code) for code in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+)
+_SEQUENCES: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]).*?(?:\x07|\x1b\\|\x9c|$)"  # titles, links, strings
+    r"|\x1b[ -/]*[0-~]",
+    re.DOTALL,
+)
+_ASCII_FORMS: Final = {
+    "→": "->", "–": "-", "—": "-", "−": "-", "’": "'", "…": "...", "√": "sqrt ", "ᵀ": "^T",
+    "⊙": "*", "×": "x", "·": ".", "⟨": "<", "⟩": ">", "σ": "sigma", "Φ": "Phi", "γ": "gamma",
+    "β": "beta", "π": "pi", "Δ": "Delta", "∞": "inf", "²": "^2", "³": "^3", "¬": "not ",
+    "≤": "<=", "≥": ">=", "≠": "!=", "∧": "and", "∨": "or",
+}  # fmt: skip
+_TO_ASCII: Final = str.maketrans(_ASCII_FORMS)
+
+
+def each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """The same value with ``change`` made to every text in it; the keys of mappings stay.
+
+    Args:
+        value: text, plain data, or frozen models and dataclasses that hold such.
+    """
+    if isinstance(value, str):
+        return change(value)
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, list | tuple):
+        members = [each_text(member, change) for member in value]
+        if all(new is old for new, old in zip(members, value, strict=True)):
+            return value
+        return type(value)(members)
+    if isinstance(value, Mapping):
+        return {key: each_text(member, change) for key, member in value.items()}
+    copied = getattr(value, "model_copy", None)
+    if copied is None and not is_dataclass(value):
+        return value
+    names = vars(value) if copied else [field.name for field in fields(value)]
+    changed = {name: each_text(getattr(value, name), change) for name in names}
+    if all(new is getattr(value, name) for name, new in changed.items()):
+        return value
+    return copied(update=changed) if copied else replace(value, **changed)
+
+
+def clean(text: str, *, ascii_only: bool = False) -> str:
+    """Text that a terminal only shows: no escape sequences, controls, or direction marks.
+
+    With ``ascii_only`` accents are taken off, signs are told in letters, and what has no ASCII
+    form is ``?``.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    kept = "".join(map(_cleaned, _SEQUENCES.sub("", text)))
+    return to_ascii(kept) if ascii_only else kept
+
+
+@lru_cache(maxsize=4096)
+def _cleaned(character: str) -> str:
+    """The character, a space for any kind of space, nothing for one that is only obeyed."""
+    category = unicodedata.category(character)
+    if category in _SPACES or character in "\t\n\r\v\f":
+        return " "
+    return "" if category in _UNSEEN else character
+
+
+def to_ascii(text: str) -> str:
+    """Text where only ASCII can be shown; ``?`` for what has no form in it."""
+    bare = unicodedata.normalize("NFKD", text.translate(_TO_ASCII))
+    kept = "".join(sign for sign in bare if not unicodedata.combining(sign))
+    return kept.encode("ascii", "replace").decode("ascii")
+
+
+def clean_all(value: Any, *, ascii_only: bool = False) -> Any:
+    """`clean` on every text of a value."""
+    return each_text(value, lambda text: clean(text, ascii_only=ascii_only))
+
+
+@lru_cache(maxsize=4096)
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in _SPACES or character in "\t\n\r\v\f\x85":
+        return " "
+    return "" if category in _UNSEEN or character in _BLANK else character
+
+
+def seen(text: str) -> str:
+    """The text without what cannot be seen or obeyed; the same for a whole and for its parts."""
+    return "".join(map(_visible, text))
+
+
+def visible(text: str, longest: int | None = None) -> str:
+    """The text without what cannot be seen or obeyed, on one line, cut with an ellipsis.
+
+    Args:
+        longest: characters kept; all of them without.
+    """
+    shown = " ".join(seen(text).split())
+    if longest is None or len(shown) <= longest:
+        return shown
+    return shown[: max(longest - 1, 0)].rstrip() + "…"
+
+
+def visible_name(text: str) -> str:
+    """A name as it is shown; ``?`` where nothing of it can be seen."""
+    return visible(text, LONGEST) or "?"
+
+
+def visible_all(value: Any, longest: int | None = None) -> Any:
+    """`visible` on every text of a value."""
+    return each_text(value, lambda text: visible(text, longest))
+
+
+def printable(text: str) -> str:
+    """The text with ``\\ufffd`` for every sign that is not printed, line ends too."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+def on_one_line(text: str) -> str:
+    """`printable`, with every run of spaces and line ends as one space."""
+    return printable(" ".join(text.split()))
+
+
+# ---- forms of text that read some signs as their own
+
+_FORMULA: Final = tuple("=+-@\t\r")
+"""What begins a formula in one spreadsheet or another."""
+
+
+def cell(value: Any) -> Any:
+    """Text for a CSV that is shown as text; what is no text, and a number as text, as it is.
+
+    An apostrophe goes before what a spreadsheet would take for a formula, as spreadsheets write
+    it themselves, and ``\\ufffd`` takes the place of control characters, such as begin what a
+    terminal obeys.
+    """
+    if not isinstance(value, str):
+        return value
+    shown = "".join("\ufffd" if _is_control(sign) else sign for sign in value)
+    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
+
+
+def _is_control(sign: str) -> bool:
+    return unicodedata.category(sign) == "Cc" and sign not in "\t\n\r"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_MARKDOWN: Final = re.compile(r"[\\`*_{}\[\]|~$^]")
+_HARMLESS: Final = (
+    ("&", "&amp;"),
+    ("<", "&lt;"),
+    (">", "&gt;"),
+    # No escape keeps these from becoming a mention, an issue or a link where it is shown.
+    ("@", "＠"),
+    ("://", "&#58;//"),
+    ("www.", "www&#46;"),
+)
+
+
+def markdown(text: str) -> str:
+    """Text that Markdown shows as it is, in a paragraph or in a table's cell."""
+    text = clean(text)
+    for sign, shown in _HARMLESS:
+        text = text.replace(sign, shown)
+    return re.sub(r"#(?=\w)", r"\\#", _MARKDOWN.sub(r"\\\g<0>", text))
+
+
+def markdown_line(text: str) -> str:
+    """`markdown` of text that begins a line: no list, heading or quote comes of it."""
+    text = markdown(text.strip())
+    if re.match(r"[-+=#]", text):
+        return f"\\{text}"
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", text)
+
+
+_LATEX: Final = str.maketrans(
+    {
+        "\\": "\\textbackslash{}", **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "−": "$-$", "√": "$\\surd$",
+        "ᵀ": "$^\\top$", "⊙": "$\\odot$", "∞": "$\\infty$", "σ": "$\\sigma$", "Φ": "$\\Phi$",
+        "γ": "$\\gamma$", "β": "$\\beta$", "π": "$\\pi$", "Δ": "$\\Delta$", "²": "$^2$",
+        "³": "$^3$", "…": "\\ldots{}", "·": "$\\cdot$", "⟨": "$\\langle$", "⟩": "$\\rangle$",
+        "¬": "$\\neg$", "→": "$\\to$", "<": "$<$", ">": "$>$",
+    }
+)  # fmt: skip
+
+
+def latex(text: str) -> str:
+    """Text that LaTeX prints as it stands."""
+    return clean(text).translate(_LATEX)

@@ -1,0 +1,153 @@
+"""One table for every page of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from attnlens.show.canvas import Line, Page, Span, fit, pad_line, width_of
+
+Cell = str | Span | Line
+"""Text, text with its style, or several such side by side."""
+
+LEAST_WORDS = 14
+"""Columns that a column of words keeps when it is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        head: what stands above it, and beside its cells where rows are told in words.
+        right: whether cells stand to the right, as figures do.
+        style: of cells that bring none.
+        most: columns of the terminal it takes at most; longer cells are cut.
+        least: columns it takes at least.
+        spare: left out where the page is too narrow, the largest number first; 0 stays.
+        shrinks: its cells are cut where the page is too narrow.
+        gap: columns between it and the one before.
+    """
+
+    head: str = ""
+    right: bool = True
+    style: str = ""
+    most: int | None = None
+    least: int = 0
+    spare: int = 0
+    shrinks: bool = False
+    gap: int = 2
+
+
+Words = partial(Column, right=False)
+"""A column of words, to the left."""
+
+
+def add_table(
+    page: Page,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    indent: int = 2,
+    styles: Sequence[str] = (),
+    head_style: str = "quiet",
+    below: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Rows under their heads; where even the least columns are too wide, each row in words.
+
+    Args:
+        indent: columns before the first.
+        styles: of whole rows, for cells and columns that bring none.
+        below: adds to the page what stands below each row, by its number.
+    """
+    lines = [[_line(cell) for cell in row] for row in rows]
+    if not lines:
+        return
+    kept = list(range(len(columns)))
+    widths = _widths(columns, lines)
+    while _total(columns, widths, kept, indent) - _slack(columns, widths, kept) > page.width:
+        spare = max(kept, key=lambda at: columns[at].spare)
+        if not columns[spare].spare:
+            break
+        kept.remove(spare)
+    excess = _total(columns, widths, kept, indent) - page.width
+    excess -= _shrunk(columns, widths, kept, excess)
+    if excess > 0:
+        for number, row in enumerate(lines):
+            _add_in_words(page, columns, row, kept, indent)
+            below(number)
+        return
+
+    def add(row: Sequence[Line], style: str) -> None:
+        cells = (_cell(page, columns[at], row[at], widths[at], style) for at in kept)
+        spans = [span for cell in cells for span in cell]
+        page.add((" " * indent, ""), *spans[1:])  # no gap before the first
+
+    if any(column.head for column in columns):
+        add([_line((column.head, head_style)) for column in columns], "")
+    for number, row in enumerate(lines):
+        add(row, styles[number] if number < len(styles) else "")
+        below(number)
+
+
+def _line(cell: Cell) -> Line:
+    if isinstance(cell, str):
+        return [(cell, "")]
+    return [cell] if isinstance(cell, tuple) else cell
+
+
+def _widths(columns: Sequence[Column], lines: Sequence[Sequence[Line]]) -> list[int]:
+    """What each column would take."""
+    widths = []
+    for at, column in enumerate(columns):
+        longest = max(len(column.head), *(width_of(row[at]) for row in lines))
+        widths.append(max(column.least, min(longest, column.most or longest)))
+    return widths
+
+
+def _total(
+    columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int], indent: int
+) -> int:
+    gaps = sum(columns[at].gap for at in kept[1:])
+    return indent + sum(widths[at] for at in kept) + gaps
+
+
+def _slack(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int]) -> int:
+    """How much narrower the columns that shrink can become."""
+    return sum(max(0, widths[at] - LEAST_WORDS) for at in kept if columns[at].shrinks)
+
+
+def _shrunk(columns: Sequence[Column], widths: list[int], kept: Sequence[int], excess: int) -> int:
+    """Takes columns from the widest that shrink; how many."""
+    taken = 0
+    while taken < excess:
+        able = [at for at in kept if columns[at].shrinks and widths[at] > LEAST_WORDS]
+        if not able:
+            break
+        widths[max(able, key=lambda at: widths[at])] -= 1
+        taken += 1
+    return taken
+
+
+def _cell(page: Page, column: Column, cell: Line, width: int, row_style: str) -> Line:
+    styled = [(text, style or column.style or row_style) for text, style in cell]
+    shown = fit(styled, width, page.glyphs.ellipsis)
+    gap = (" " * column.gap, "")
+    if column.right:
+        return [gap, (" " * (width - width_of(shown)), ""), *shown]
+    return [gap, *pad_line(shown, width)]
+
+
+def _add_in_words(
+    page: Page, columns: Sequence[Column], row: Sequence[Line], kept: Sequence[int], indent: int
+) -> None:
+    """A row as its first cell, and below it the others with what they are."""
+    page.flow([row[kept[0]]], indent=indent, gap=1)
+    told = [at for at in kept[1:] if any(text.strip() for text, _ in row[at])]
+    items: list[Line] = []
+    for at in told:
+        comma = "," if at != told[-1] else ""
+        head = f"{columns[at].head} " if columns[at].head else ""
+        items.append([(head, "quiet"), *row[at], (comma, "quiet")])
+    page.flow(items, indent=indent + 4, gap=1)

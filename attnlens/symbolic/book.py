@@ -1,0 +1,300 @@
+"""How a pass is told: its symbols, its equations, and what every sign of them means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from attnlens.symbolic.graph import Expression, Named, within
+from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
+from attnlens.symbolic.tracing import Pass
+from attnlens.symbolic.writing import Writer, only_number, over_another_axis
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A step: ``text`` and ``latex`` are whole equations.
+
+    Attributes:
+        shape: of the value; of one head where the symbol has the index i. ``None`` is a size
+            in which those differ that are told together.
+    """
+
+    symbol: str
+    latex: str
+    text: str
+    shape: tuple[int | None, ...]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or buffer: its path, its symbol in the equations, and what it does there."""
+
+    name: str
+    symbol: str
+    shape: tuple[int, ...]
+    dtype: str
+    description: str
+
+
+class Book:
+    """The symbols of a pass, and both ways of writing it.
+
+    Attributes:
+        steps: the results with names whose equations are told.
+        symbols: of leaves, by identity.
+    """
+
+    def __init__(self, told: Pass) -> None:
+        self.told = told
+        label_steps(told.named)
+        self.steps = [named for named in told.named if not named.given]
+        used = self._used()
+        pieces = [one for one in used if one.kind == "parameter" and "[" in one.name]
+        self._by_name = parameter_symbols(told.module, pieces)
+        self.symbols: dict[int, Symbol] = {}
+        for one in used:
+            if one.kind == "parameter":
+                self.symbols[id(one)] = self._by_name[one.name]
+            elif one.kind == "input":
+                self.symbols[id(one)] = Symbol(one.symbol)
+        self.symbols |= constants_of(used)
+        self.text = Writer(False, self.symbols, told.batched)
+        self.latex = Writer(True, self.symbols, told.batched)
+
+    def _used(self) -> list[Expression]:
+        """Every leaf that an equation holds, in order."""
+        leaves: dict[int, Expression] = {}
+        for named in self.steps:
+            for one in within(named.expression):
+                for part in (one, *one.parts):
+                    if part.is_leaf and part.named is None:
+                        leaves.setdefault(id(part), part)
+        return sorted(leaves.values(), key=lambda one: one.number)
+
+    def incoming(self, leaf: Expression) -> Equation:
+        """An input, which has no equation."""
+        return Equation(Symbol(leaf.symbol).text(), "", "", self.shape(leaf), "input")
+
+    def equation(self, one: Named) -> Equation:
+        """A step; without its equation where it is given."""
+        left = one.expression
+        return Equation(
+            symbol=self.text.name(left),
+            latex="" if one.given else self.latex.equation(left),
+            text="" if one.given else self.text.equation(left),
+            shape=self.shape(left),
+            description=one.description,
+        )
+
+    def places(self, one: Expression) -> list[int]:
+        """The axes that are shown, heads first: a batch of one and a single head say nothing."""
+        silent = ("batch", "head") if self.told.batched else ("head",)
+        shown = [
+            at
+            for at, (size, axis) in enumerate(zip(one.shape, one.axes, strict=True))
+            if size != 1 or axis not in silent
+        ]
+        return sorted(shown, key=lambda at: one.axes[at] != "head")
+
+    def shape(self, one: Expression) -> tuple[int, ...]:
+        """The shape without the batch, and of one head where heads stand side by side."""
+        return tuple(one.shape[at] for at in self.places(one) if one.axes[at] != "head")
+
+    def parameters(self) -> list[Parameter]:
+        """Every parameter and buffer of the module, in the order in which equations need them."""
+        module, roles = self.told.module, self._roles()
+        made = []
+        for name, value in (*module.named_parameters(), *module.named_buffers()):
+            pieces = [part for part in self._by_name if part.startswith(f"{name}[")]
+            used = [part for part in (name, *pieces) if part in roles] or [name]
+            place, words = roles.get(used[0], (len(self.told.named), "not used in this pass"))
+            one = Parameter(
+                name,
+                ", ".join(self._by_name[part].text() for part in used),
+                tuple(value.shape),
+                str(value.dtype).removeprefix("torch."),
+                words,
+            )
+            made.append((place, one))
+        return [one for _, one in sorted(made, key=lambda pair: pair[0])]
+
+    def _roles(self) -> dict[str, tuple[int, str]]:
+        """Place of the first equation that holds a parameter, and what it does there."""
+        roles: dict[str, tuple[int, str]] = {}
+        for at, named in enumerate(self.told.named):
+            for one in within(named.expression):
+                for place, part in enumerate(one.parts):
+                    leaf = part.parts[0] if part.kind == "transpose" else part
+                    if leaf.kind == "parameter" and leaf.name not in roles:
+                        symbol = self.text.name(named.expression)
+                        words = f" ({named.description})" if named.description else ""
+                        roles[leaf.name] = (at, f"{_role(one, place)} {symbol}{words}")
+        return roles
+
+    def notation(self) -> Iterator[str]:
+        """A sentence for every sign that the equations hold."""
+        operations = [
+            one for named in self.steps for one in within(named.expression) if not one.is_leaf
+        ]
+        yield from self._leaves(operations)
+        kinds = {one.kind for one in operations}
+        if "rows" in kinds:
+            yield "T[i]: the rows of T that i names"
+        yield from _heads(operations)
+        yield from _norms(operations, self.symbols)
+        yield from (words for kind, words in MEANINGS.items() if kind in kinds)
+        ways = {one.options["approximate"] for one in operations if one.kind == "gelu"}
+        yield from (GELU[way] for way in sorted(ways))
+        if any(one.kind in ALONG and over_another_axis(one) for one in operations):
+            yield "f_n(M): f along the n-th axis of M, or the one named, not along its rows"
+        if "multiply" in kinds:
+            yield "a ⊙ b: element by element"
+
+    def _leaves(self, operations: Iterable[Expression]) -> Iterator[str]:
+        """What comes in, what is given, and what is constant."""
+        used = [part for one in operations for part in one.parts]
+        for leaf in self.told.inputs.values():
+            if leaf in used:
+                axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
+                words = f"{shape_words(self.shape(leaf))}{f', {axes}' if axes else ''}"
+                yield f"{Symbol(leaf.symbol).text()}: the input, {words}"
+        for named in self.told.named:
+            if named.given:
+                words = f": {named.description}" if named.description else ""
+                shape = shape_words(named.expression.shape[1 if self.told.batched else 0 :])
+                yield f"{self.text.name(named.expression)}{words}, {shape}"
+        constants = {
+            self.symbols[id(part)].text(): part.name
+            for part in used
+            if part.kind == "constant" and id(part) in self.symbols
+        }
+        yield from (f"{symbol}: {words}" for symbol, words in constants.items())
+
+
+def _role(one: Expression, place: int) -> str:
+    if one.kind == "rows" and place == 0:
+        return "table whose rows are"
+    if one.kind in ("norm", "rms_norm"):
+        scales = place == 1 and one.options["weight"]
+        return "scale of the norm in" if scales else "shift of the norm in"
+    if one.kind == "matmul":
+        return "weights of"
+    return "added in" if one.kind == "add" else "in"
+
+
+def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
+    """Symbols of the constants that are no single number; alike ones share theirs."""
+    symbols: dict[int, Symbol] = {}
+    known: list[tuple[Tensor, Symbol]] = []
+    for one in leaves:
+        if one.kind != "constant" or one.value is None or only_number(one.value) is not None:
+            continue
+        found = next((symbol for value, symbol in known if _alike(value, one.value)), None)
+        if found is None:
+            found = Symbol("later" if _is_later(one.value) else f"C_{len(known) + 1}")
+            known.append((one.value, found))
+        symbols[id(one)] = found
+        one.name = _constant_words(one.value)
+    return symbols
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return one.dtype == other.dtype and torch.equal(one, other)
+
+
+def _is_later(value: Tensor) -> bool:
+    """Whether it is true exactly where a key comes after its query."""
+    if value.dtype != torch.bool or value.dim() < 2:
+        return False
+    queries, keys = value.shape[-2:]
+    return bool((value == torch.ones_like(value).triu(keys - queries + 1)).all())
+
+
+def _constant_words(value: Tensor) -> str:
+    if _is_later(value):
+        return "true where a key comes after the query"
+    kind = "truth values" if value.dtype == torch.bool else "numbers"
+    return f"fixed {kind}, {shape_words(value.shape)}"
+
+
+def shape_words(shape: Iterable[int]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+ALONG: Final = ("softmax", "log_softmax", "argmax", "sum", "mean", "highest", "lowest", "cumsum")
+"""Operations along an axis."""
+
+GELU: Final = {
+    "none": "GELU(v) = v Φ(v), Φ the normal distribution function",
+    "tanh": "GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
+}
+
+NORMS: Final = {
+    "norm": ("LN", "(v − mean(v)) / √(var(v) + {eps})"),
+    "rms_norm": ("RMSNorm", "v / √(mean(v²) + {eps})"),
+}
+"""Kind of norm to its name and its definition."""
+
+MEANINGS: Final = {
+    "transpose": "Mᵀ: M with its last two axes swapped",
+    "softmax": "softmax: exp(v) / sum of exp(v), over each row",
+    "hidden_softmax": "softmax(S; M hidden): over the entries of a row that M does not hide; "
+    "hidden ones are 0, and so is a row that is hidden whole",
+    "relu": "ReLU(v) = max(v, 0)",
+    "silu": "SiLU(v) = v σ(v)",
+    "sigmoid": "σ(v) = 1 / (1 + exp(−v))",
+    "masked": "[v; c where M]: v, with c where M is true",
+    "where": "[a where M else b]: a where M is true, b elsewhere",
+    "argmax": "argmax: the place of the largest entry of each row",
+    "cumsum": "cumsum: each entry and all before it, added up",
+    "concat": "concat: side by side",
+    "stack": "stack: one below the other, along a new axis",
+}
+"""Kind of operation to what is said of it."""
+
+
+def _heads(operations: Iterable[Expression]) -> Iterator[str]:
+    counts = sorted({one.options["into"] for one in operations if one.kind == "split"})
+    if not counts or counts == [1]:
+        return
+    told = " or ".join(str(count) for count in counts)
+    yield (
+        f"i: a head, 1 to {told}; W_i and b_i: its share of the outputs of W and b; "
+        "concat_i: the heads side by side"
+        + ("; where there are fewer, several in a row share one" if len(counts) > 1 else "")
+    )
+
+
+def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
+    """The definition of every norm, with p for the place of its scale and shift."""
+    found: dict[str, list[str]] = {}
+    for one in operations:
+        if one.kind not in NORMS:
+            continue
+        scale = [symbols[id(part)] for part in one.parts[1:]]
+        label = scale[0].label if scale else ""
+        known = found.setdefault(_norm_words(one, scale, "p" if label else ""), [])
+        if label and label not in known:
+            known.append(label)
+    for words, places in found.items():
+        yield words + (f"; p is {' or '.join(places)}" if places else "")
+
+
+def _norm_words(one: Expression, scale: Iterable[Symbol], label: str) -> str:
+    """The definition of a norm whose scale and shift have these symbols, with this label."""
+    rest = [Symbol(symbol.raw, label).text() for symbol in scale]
+    name, whole = NORMS[one.kind]
+    whole = whole.format(eps=f"{one.options['eps']:.6g}")
+    if one.options["weight"]:
+        whole = f"{rest.pop(0)} ⊙ {whole}"
+    if rest:
+        whole = f"{whole} + {rest[0]}"
+    below, count = (f"_{label}" if label else ""), one.options["last"]
+    over = "the last axis" if count == 1 else f"the last {count} axes"
+    return f"{name}{below}(v) = {whole}, over {over}"

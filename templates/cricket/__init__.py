@@ -1,0 +1,1 @@
+"""Templates of the cricket package: pages and the prompt."""

@@ -1,0 +1,123 @@
+"""The one flow: a history is read once, ratings are dated once, and nobody goes beside it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import attnlens
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.errors import InputError
+
+PACKAGE = Path(attnlens.__file__).parent
+FLOW = {"explain_ball", "load_predictor", "Timeline", "what_if"}
+"""What only a session puts together."""
+
+OWN_FLOW = ("cricket/study/", "cricket/training/", "cricket/corpus/", "cricket/model/")
+"""Rooms that go through many matches, or in which the parts are made."""
+
+
+class Counted:
+    """Matches that can be read often, and how often they were."""
+
+    def __init__(self, matches: list[Match]) -> None:
+        self.matches = matches
+        self.times = 0
+
+    def __iter__(self) -> Iterator[Match]:
+        self.times += 1
+        return iter(self.matches)
+
+
+@pytest.fixture(scope="module")
+def earlier() -> list[Match]:
+    """Matches of the players of the sample, before it."""
+    return [simulate_match(seed) for seed in (11, 12, 13)]
+
+
+@pytest.fixture(scope="module")
+def expected(sample_match_path: Path, earlier: list[Match]) -> list[attnlens.Explanation]:
+    """Two balls with a history, each by a session of its own."""
+    return [
+        attnlens.Session(history=earlier).explain(sample_match_path, ball=ball, evidence=False)
+        for ball in (9, 10)
+    ]
+
+
+def flags(explanation: attnlens.Explanation) -> set[str]:
+    return {caution.flag for caution in explanation.flags}
+
+
+def test_a_history_is_read_once_for_every_question(
+    sample_match_path: Path, earlier: list[Match], expected: list[attnlens.Explanation]
+) -> None:
+    history = Counted(earlier)
+    for ball, explanation in zip((9, 10), expected, strict=True):
+        told = attnlens.explain(sample_match_path, ball=ball, evidence=False, history=history)
+        assert told == explanation
+    attnlens.what_if(sample_match_path, ball=9, changes={"last": "W"}, history=history)
+    assert history.times == 1
+
+
+def test_a_history_that_can_be_read_only_once_serves_every_call(
+    sample_match_path: Path, earlier: list[Match], expected: list[attnlens.Explanation]
+) -> None:
+    history = (match for match in earlier)
+    for ball, explanation in zip((9, 10), expected, strict=True):
+        told = attnlens.explain(sample_match_path, ball=ball, evidence=False, history=history)
+        assert told == explanation
+    assert "ratings_from_later" in flags(attnlens.explain(sample_match_path, ball=9))
+    # The other model reads the same matches again.
+    over = attnlens.next_over(sample_match_path, over=3, evidence=False, history=history)
+    alone = attnlens.Session(history=earlier).over(sample_match_path, over=3, evidence=False)
+    assert over == alone.to_dict()
+
+
+def test_a_history_that_was_read_before_is_refused(sample_match_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no match, or was read to its end before"):
+        attnlens.explain(sample_match_path, ball=9, evidence=False, history=iter(()))
+
+
+def test_a_list_that_has_changed_is_another_history(
+    sample_match_path: Path, earlier: list[Match], expected: list[attnlens.Explanation]
+) -> None:
+    growing = earlier[:1]
+    first = attnlens.explain(sample_match_path, ball=9, evidence=False, history=growing)
+    growing += earlier[1:]
+    second = attnlens.explain(sample_match_path, ball=9, evidence=False, history=growing)
+    assert first != second == expected[0]
+
+
+def test_each_day_has_its_ratings_in_whatever_order_matches_come(earlier: list[Match]) -> None:
+    asked = [simulate_match(seed) for seed in (21, 22)]
+    session = attnlens.Session(history=earlier)
+    told = [session.explain(match, ball=9, evidence=False) for match in (*asked, *asked[::-1])]
+    anew = [
+        attnlens.Session(history=earlier).explain(match, ball=9, evidence=False) for match in asked
+    ]
+    assert told == [*anew, *anew[::-1]]
+
+
+def test_people_are_named_for_the_ball_not_yet_bowled_only(sample_match_path: Path) -> None:
+    with pytest.raises(InputError, match="for the ball not yet bowled"):
+        attnlens.explain(sample_match_path, ball=9, evidence=False, bowler="A Nother")
+
+
+def test_only_the_session_puts_the_flow_together() -> None:
+    beside = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        if place == "cricket/session.py" or place.startswith(OWN_FLOW):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "attnlens.cricket."
+            ):
+                found = FLOW.intersection(alias.name for alias in node.names)
+                beside += [f"{place}: {name} of {node.module}" for name in sorted(found)]
+    # The page of an answer and the front door's list have the same name as what answers.
+    assert beside == ["__init__.py: what_if of attnlens.cricket.session"]
