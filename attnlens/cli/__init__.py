@@ -17,7 +17,7 @@ DONE, INTERRUPTED = 0, 130
 
 COMMANDS = (
     "explain", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train", "ratings",
-    "evaluate", "faithfulness", "heads", "planted", "simulate", "text", "corpus", "similar", "view",
+    "evaluate", "faithfulness", "heads", "planted", "simulate", "text", "corpus", "view",
     "models", "dashboard", "schema", "completion",
 )  # fmt: skip
 """The modules of `attnlens.cli` that add commands, in the order in which help lists them."""
