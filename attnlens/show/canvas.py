@@ -204,7 +204,7 @@ class Renderer(Protocol[Told]):
         """The page.
 
         Args:
-            width: columns of the terminal; no line is wider, but for pages that need more.
+            width: columns of the terminal; no line is wider, but for tables that need more.
             color: whether to write colours; without, no escape is written.
             unicode: ``False`` writes ASCII only.
         """

@@ -54,7 +54,7 @@ def add_table(
     head_style: str = "quiet",
     below: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Rows under their heads; what is too wide even with the least columns is cut at the edge.
+    """Rows under their heads; they pass the page's edge rather than lose what stands in them.
 
     Args:
         indent: columns before the first.
@@ -76,7 +76,7 @@ def add_table(
     def add(row: Sequence[Line], style: str) -> None:
         cells = (_cell(page, columns[at], row[at], widths[at], style) for at in kept)
         spans = [span for cell in cells for span in cell]
-        page.add((" " * indent, ""), *spans[1:])  # no gap before the first
+        page.lines.append([(" " * indent, ""), *spans[1:]])  # no gap before the first
 
     if any(column.head for column in columns):
         add([_line((column.head, head_style)) for column in columns], "")
