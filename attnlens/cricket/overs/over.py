@@ -308,7 +308,7 @@ def single_effects(model: OverModel, batch: OverBatch, given: Tensor) -> Floats:
     """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
-    for some in torch.cat([torch.zeros_like(hidden[:1]), hidden]).split(AT_ONCE):
+    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), AT_ONCE):
         told = (one.expand(len(some), *one.shape[1:]) for one in (batch.context, given))
         with torch.no_grad():
             logits = model(batch.history.expand(len(some), -1, -1), some, *told)
