@@ -191,23 +191,16 @@ def unseen_sites(
         for site, shape in listener.missed.items()
         if listener.is_wanted(site) and not _spoken_for(site, listener, known)
     }
-    elsewhere = {
-        site: "ran in another thread; a block is for the thread it is in: "
-        "open it where the model is called"
-        for site in sorted(listener.elsewhere)
-        if site not in seen and listener.is_wanted(site)
+    unseen |= {
+        site: f"a softmax of shape {shape}, which nothing says is attention laid out (batch, head, "
+        f"query, key); if it is attention, give adapters={_adapter_of(missed)} to have it as it "
+        "is, or pass the weights through an AttentionProbe; if not, leave it out with "
+        f"{leave_out}="
+        for site, shape in missed.items()
     }
-    return (
-        elsewhere
-        | unseen
-        | {
-            site: f"a softmax of shape {shape}, which nothing says is attention laid out (batch, head, "
-            f"query, key); if it is attention, give adapters={_adapter_of(missed)} to have it as it "
-            "is, or pass the weights through an AttentionProbe; if not, leave it out with "
-            f"{leave_out}="
-            for site, shape in missed.items()
-        }
-    )
+    told = "ran in another thread; a block is for the thread it is in: open it where the model is "
+    elsewhere = filter(listener.is_wanted, sorted(listener.elsewhere))
+    return unseen | {site: f"{told}called" for site in elsewhere if site not in seen}
 
 
 def doubtful(listener: Listener) -> str:
