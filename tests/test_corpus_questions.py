@@ -1,4 +1,4 @@
-"""SQL over a corpus that can only read it; its report; situations like a ball."""
+"""SQL over a corpus that can only read it; its report."""
 
 from __future__ import annotations
 
@@ -24,14 +24,9 @@ from needed import skip_without
 
 from attnlens.analysis.scores import ratio_interval, wilson
 from attnlens.cricket.corpus.explain import explain_corpus
-from attnlens.cricket.corpus.folder import Corpus
 from attnlens.cricket.corpus.questions import query
 from attnlens.cricket.corpus.report import Least, report_data
-from attnlens.cricket.corpus.similar import similar
-from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.trained import load_predictor
 from attnlens.cricket.pages.corpus_page import render_corpus
-from attnlens.cricket.readers import read_match
 from attnlens.show.safe import cell
 
 skip_without("duckdb")
@@ -143,7 +138,6 @@ def test_a_corpus_without_a_ball_and_a_damaged_one_are_one_line(
         if folder != "none":
             asked += [
                 ["corpus", "query", folder, "select * from balls"],
-                ["similar", str(sample / "match.csv"), "--ball", "9", "--corpus", folder],
             ]
         for words in asked:
             answer = attnlens_here(*words)
@@ -331,86 +325,3 @@ def test_a_means_interval_is_the_usual_one_where_each_match_has_one_ball() -> No
     # Four equal balls a match say no more than one.
     assert ratio_interval(4 * values, np.full(400, 4.0)) == pytest.approx((value, low, high))
     assert np.isnan(ratio_interval(values[:1], np.ones(1))[1])
-
-
-def test_similar_situations_are_the_nearest_by_the_documented_distance(
-    source: Path, corpus: Path
-) -> None:
-    balls = rows(corpus, "balls").reset_index(drop=True)
-    match_id = sorted(balls["match_id"].astype(str).unique())[3]
-    match = read_match(f"{source}::{match_id}.json")
-    told = similar(
-        match, BallReference(2, 60), load_predictor(), Corpus(corpus), count=30
-    ).to_dict()
-    mine = balls[(balls["match_id"] == match_id) & (balls["innings"] == 2)]
-    asked = mine[mine["index"] == 60].iloc[0]
-    others = balls[(balls["match_id"] != match_id) & balls["runs_required"].notna()]
-    others = others[~others["super_over"]]
-
-    def hellinger(names: list[str]) -> Any:
-        gap = np.sqrt(others[names].to_numpy(float)) - np.sqrt(asked[names].to_numpy(float))
-        return np.sqrt((gap**2).sum(axis=1) / 2)
-
-    fusion = [name for name in balls if name.startswith("fusion_")]
-    scales = ("micro", "short", "medium", "long")
-    relations = [
-        n.removesuffix("_uniform").removeprefix("micro_")
-        for n in balls
-        if re.fullmatch("micro_.*_uniform", n)
-    ]
-
-    def looked(row: Any) -> Any:
-        gates = row[[f"fusion_{scale}" for scale in scales]].to_numpy(float)
-        parts = []
-        for relation in relations:
-            shares = row[[f"{scale}_{relation}" for scale in scales]].to_numpy(float)
-            parts.append((gates * np.nan_to_num(shares)).sum(axis=-1) / gates.sum(axis=-1))
-        return np.stack(parts, axis=-1)
-
-    squares = (
-        ((others["balls_left"] - asked["balls_left"]) / 12) ** 2
-        + (others["wickets"] - asked["wickets"]) ** 2
-        + ((others["runs_required"] - asked["runs_required"]) / 12) ** 2
-        + ((np.log1p(others["batter_balls"]) - math.log1p(asked["batter_balls"])) / 0.7) ** 2
-        + (hellinger([f"p_{outcome}" for outcome in OUTCOMES]) / 0.05) ** 2
-        + (hellinger(fusion) / 0.05) ** 2
-        + (np.linalg.norm(looked(others) - looked(asked), axis=1) / 0.1) ** 2
-    )
-    far = np.sqrt(squares).sort_values(kind="stable")
-    assert told["situations"] == 30
-    assert told["nearest_distance"] == pytest.approx(far.iloc[0], abs=1e-4)
-    assert told["farthest_distance"] == pytest.approx(far.iloc[29], abs=1e-4)
-    nearest = others.loc[far.index[:30]]
-    for row in told["outcomes"]:
-        assert row["count"] == (nearest["actual"] == row["outcome"]).sum()
-        assert row["expected_there"] == pytest.approx(
-            nearest[f"p_{row['outcome']}"].mean(), abs=1e-5
-        )
-        assert row["expected"] == pytest.approx(asked[f"p_{row['outcome']}"], abs=1e-5)
-    first = told["nearest"][0]
-    after = balls[(balls["match_id"] == first["match_id"]) & (balls["innings"] == first["innings"])]
-    after = after[after["index"] >= first["index"]].sort_values("index")
-    assert first["then"] == after["actual"].head(6).tolist()
-    assert first["match_id"] == nearest.iloc[0]["match_id"]
-
-
-def test_similar_on_the_command_line(
-    attnlens_here: Here, corpus: Path, sample_match_path: Path
-) -> None:
-    page = attnlens_here.good("similar", sample_match_path, "--ball", 47, "--corpus", corpus)
-    assert page.startswith("innings 1, delivery 47 of 128 | label 7.2 |")
-    assert "200 balls most like it" in page
-    assert max(map(len, page.splitlines())) <= 100
-    lines = sample_match_path.read_text("utf-8").splitlines(keepends=True)
-    Path("cut.csv").write_text("".join(lines[:60]), "utf-8")
-    words = ("similar", "cut.csv", "--corpus", corpus, "--json", "--situations", 20)
-    told = json.loads(attnlens_here.good(*words, "--ball", "next"))
-    assert told["ball"]["index"] == 60
-    assert sum(row["count"] for row in told["outcomes"]) == 20
-    other = attnlens_here(
-        "similar", sample_match_path, "--ball", 9, "--corpus", corpus, "--model", "measured"
-    )
-    assert (other.status, other.err.count("\n")) == (2, 1)
-    assert "was made with other weights (bundled) than measured" in other.err
-    missing = attnlens_here("similar", sample_match_path, "--ball", 9, "--corpus", "none")
-    assert (missing.status, "holds no corpus" in missing.err) == (2, True)

@@ -74,7 +74,7 @@ def test_a_checkpoint_that_cannot_be_used(
     tensors, facts = dict(checkpoint.tensors), json.loads(json.dumps(checkpoint.about))
     change(tensors, facts)
     write_checkpoint("x.safetensors", tensors, facts)
-    answer = attnlens_here("ratings", "--player", "anybody", "--model", "x.safetensors")
+    answer = attnlens_here("ratings", "matches", "--out", "new", "--model", "x.safetensors")
     assert answer.status == 2
     assert answer.err.startswith(f"attnlens: x.safetensors: {told}")
     assert answer.err.count("\n") == 1
@@ -83,7 +83,7 @@ def test_a_checkpoint_that_cannot_be_used(
 
 def test_a_pipe_is_not_waited_for(attnlens_here: Here) -> None:
     os.mkfifo("pipe")
-    answer = attnlens_here("ratings", "--player", "anybody", "--model", "pipe")
+    answer = attnlens_here("ratings", "matches", "--out", "new", "--model", "pipe")
     assert answer.status == 2
     assert answer.err.startswith("attnlens: pipe: is a device or a pipe, not a checkpoint; give ")
 
