@@ -6,8 +6,6 @@ from typing import Final
 
 from dash import dcc, html
 
-from attnlens.errors import InputError
-
 from .functions import Data
 from .parts import Page, marked
 
@@ -15,22 +13,13 @@ MOST_LIFT: Final = 4.0
 """Where a bar ends; what is beyond is told in figures."""
 
 
-def checked(data: Data) -> Data:
-    """The document, if it is one.
-
-    Raises:
-        InputError: it was not written by ``attnlens heads --json``.
-    """
+def is_measured(data: Data) -> bool:
+    """Whether a document is one of heads, that a page can be made of."""
     try:
-        for scale in data["scales"]:
-            for head in scale["heads"]:
-                _head(head)
-        _others(data)
+        heads_page(data)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-        raise InputError(
-            "is not a document of heads", remedy="write one with `attnlens heads SRC --json`"
-        ) from None
-    return data
+        return False
+    return True
 
 
 def heads_page(data: Data) -> Page:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from attnlens.cli.options import listed
 from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
-from attnlens.cli.pictures import check_picture
 from attnlens.cli.sources import held_out_of
 from attnlens.errors import InputError
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from attnlens.show.canvas import Renderer
 
 D = TypeVar("D", bound="Document")
+
+PICTURES: Final = (".svg", ".png", ".pdf")
 
 
 def check_sample(options: argparse.Namespace, *numbers: str) -> None:
@@ -54,7 +57,21 @@ def check_files(options: argparse.Namespace, *more: str, inputs: tuple[str, ...]
         inputs=(options.model, *inputs),
     )
     if options.plot is not None:
-        check_picture(options.plot)
+        suffix = _suffix(options.plot)
+        if suffix not in PICTURES:
+            raise InputError(
+                f"cannot draw {suffix or 'a file without a suffix'}",
+                path=options.plot,
+                remedy=f"end it in {', '.join(PICTURES)}",
+            )
+        if find_spec("matplotlib") is None:
+            raise InputError(
+                "--plot needs matplotlib, which is not installed", remedy="pip install matplotlib"
+            )
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
 
 
 def judged(
@@ -96,7 +113,7 @@ def give(
 
     if draw is not None and options.plot is not None:
         with written_beside(options.plot) as part:
-            draw(document, part, check_picture(options.plot))
+            draw(document, part, _suffix(options.plot)[1:])
     if options.format == "json":
         data = to_json(document)
         emit_json(data if digits is None else rounded_all(data, digits), options.out)

@@ -6,9 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from attnlens.cli.documents import check_files, give, judged
-from attnlens.cli.messages import say
 from attnlens.cli.options import add_days, add_formats, add_out, whole
-from attnlens.cli.output import progress
+from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 

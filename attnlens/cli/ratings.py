@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from attnlens.cli.messages import say
 from attnlens.cli.options import add_formats
-from attnlens.cli.output import check_outputs, emit, emit_json, progress, report_skipped
+from attnlens.cli.output import check_outputs, emit, emit_json, progress, report_skipped, say
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attnlens.cli.messages import say
 from attnlens.cli.options import listed
-from attnlens.cli.output import progress
+from attnlens.cli.output import progress, say
 
 if TYPE_CHECKING:
     from pathlib import Path
