@@ -265,8 +265,6 @@ def test_a_settings_file_that_does_not_fit(
         (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
         (("explain", "SAMPLE", "--ball", "47"), "explain", "template", "'precious'"),
         (("narrate", "SAMPLE", "--llm-model", "m"), "narrate", "base_url", "'http://else/v1'"),
-        (("corpus", "explain", "SAMPLE", "--out", "c"), "corpus", "restart", "true"),
-        (("corpus", "explain", "SAMPLE", "--out", "c"), "", "restart", "true"),
         (("dashboard", "--port", "0"), "dashboard", "host", "'0.0.0.0'"),
         (("dashboard", "--port", "0"), "", "corpus", "'elsewhere'"),
         (("over", "SAMPLE"), "", "heads", "'model'"),
@@ -302,7 +300,7 @@ def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
     named = {name for name, option in options if option.metavar in places}
     assert named & LOCAL == {"model", "overs_model", "history"}
     free = {name for name, option in options if option.metavar is None and not option.choices}
-    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public", "restart"}
+    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public"}
 
 
 @pytest.mark.parametrize(
