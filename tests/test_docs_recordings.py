@@ -29,7 +29,7 @@ def test_every_example_runs(
 ) -> None:
     names: dict[str, Any] = {}
     examples = blocks("python")
-    assert len(examples) >= 6
+    assert len(examples) >= 5
     for line, code in examples:
         # Errors then name the line of the document.
         exec(compile("\n" * line + code, str(DOCUMENT), "exec"), names)
@@ -47,4 +47,4 @@ def test_every_example_runs(
 def test_every_function_is_told_of() -> None:
     told = set(re.findall(r"[a-z_]+", DOCUMENT.read_text(encoding="utf-8")))
     functions = {name for name in analysis.__all__ if name.islower()}
-    assert functions - told == {"aligned"}
+    assert functions <= told

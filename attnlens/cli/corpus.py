@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlens.cli.messages import say
 from attnlens.cli.options import add_formats, add_out, listed, whole
-from attnlens.cli.output import check_outputs, emit, progress, utf8_stdout
+from attnlens.cli.output import check_outputs, emit, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.words import count
 
