@@ -6,9 +6,9 @@ regression and the trees get everything that the predictor knows, and every runn
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -179,38 +179,29 @@ def _spread(table: FeatureTable) -> Floats32:
     return np.concatenate(parts, axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSettings:
-    """How the trees grow, chosen on the validation matches."""
+Growth: TypeAlias = Mapping[str, float]
+"""Parameters of LightGBM, by its names for them."""
 
-    learning_rate: float = 0.06
-    leaves: int = 23
-    columns: float = 0.3
-    balls: float = 0.6
-    fewest_balls: int = 300
-    shrinkage: float = 10.0
-    bins: int = 63
-    threads: int = 1
+GROWTH: Final[Growth] = {
+    "learning_rate": 0.06,
+    "num_leaves": 23,
+    "feature_fraction": 0.3,
+    "bagging_fraction": 0.6,
+    "bagging_freq": 1,
+    "min_data_in_leaf": 300,
+    "lambda_l2": 10.0,
+    "max_bin": 63,
+    "num_threads": 1,
+}
+"""How the trees grow, chosen on the validation matches."""
 
-    def parameters(self, seed: int) -> dict[str, str | float]:
-        """LightGBM's names."""
-        return {
-            "objective": "multiclass",
-            "num_class": len(OUTCOMES),
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.leaves,
-            "feature_fraction": self.columns,
-            "bagging_fraction": self.balls,
-            "bagging_freq": 1,
-            "min_data_in_leaf": self.fewest_balls,
-            "lambda_l2": self.shrinkage,
-            "max_bin": self.bins,
-            "num_threads": self.threads,
-            "deterministic": True,
-            "force_col_wise": True,
-            "verbose": -1,
-            "seed": seed,
-        }
+REPEATABLE: Final = {
+    "objective": "multiclass",
+    "num_class": len(OUTCOMES),
+    "deterministic": True,
+    "force_col_wise": True,
+    "verbose": -1,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +223,7 @@ class BoostedTrees:
         check: FeatureTable | None = None,
         *,
         rounds: int | None = None,
-        settings: TreeSettings | None = None,
+        growth: Growth = GROWTH,
         seed: int = 5,
         report: Report = lambda _: None,
     ) -> BoostedTrees:
@@ -249,9 +240,14 @@ class BoostedTrees:
         except (ImportError, OSError):  # a library it needs from the system may be missing
             raise BaselineError("lightgbm is not installed") from None
         _several_outcomes(table)
-        parameters = (settings or TreeSettings()).parameters(seed)
+        parameters = {**REPEATABLE, **growth, "seed": seed}
         data = lightgbm.Dataset(table.values, table.outcome, params=parameters)
-        callbacks = [_telling(report)]
+
+        def tell(state: Any) -> None:
+            if (state.iteration + 1) % 5 == 0:
+                report(f"boosted trees: round {state.iteration + 1}")
+
+        callbacks: list[Any] = [tell]
         watched = []
         if check is not None and rounds is None:
             watched = [lightgbm.Dataset(check.values, check.outcome, reference=data)]
@@ -264,41 +260,6 @@ class BoostedTrees:
         told = self.model.predict(table.values, num_iteration=self.rounds, num_threads=1)
         result: Doubles = told / told.sum(1, keepdims=True)
         return result
-
-
-def _telling(report: Report) -> Callable[[Any], None]:
-    def tell(state: Any) -> None:
-        if (state.iteration + 1) % 5 == 0:
-            report(f"boosted trees: round {state.iteration + 1}")
-
-    return tell
-
-
-def out_of_fold(
-    table: FeatureTable,
-    *,
-    rounds: int,
-    folds: int = 3,
-    settings: TreeSettings | None = None,
-    seed: int = 5,
-    report: Report = lambda _: None,
-) -> Doubles:
-    """What trees say of balls whose match they were not fitted on, ``(balls, 11)``."""
-    matches = np.unique(table.match)
-    if len(matches) < 2:
-        raise BaselineError("there are fewer than two training matches")
-    fold_of = np.random.default_rng(seed).permutation(len(matches)) % folds
-    fold = fold_of[np.searchsorted(matches, table.match)]
-    result = np.empty((len(table), len(OUTCOMES)))
-    for number in range(folds):
-        held = fold == number
-        if not held.any():  # fewer matches than folds
-            continue
-        trees = BoostedTrees.fit(
-            table.rows(~held), rounds=rounds, settings=settings, seed=seed, report=report
-        )
-        result[held] = trees.probabilities(table.rows(held))
-    return result
 
 
 def _several_outcomes(table: FeatureTable) -> None:
