@@ -18,7 +18,6 @@ from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.ratings import Ratings, softmax
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.ball_table import Ledger
 from attnlens.cricket.training.baselines import (
     GROWTH,
     TABLE_SMOOTHING,
@@ -29,7 +28,7 @@ from attnlens.cricket.training.baselines import (
     StateTable,
 )
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.features import FeatureTable, feature_table
+from attnlens.cricket.training.features import FeatureTable, Ledger, feature_table
 
 HISTORY = [simulated(seed) for seed in range(10)]
 BASE = fit_base(HISTORY[:4], seed=1)

@@ -16,12 +16,12 @@ from small_predictors import arrays_of, simulated, small_predictor
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.training import teachers
+from attnlens.cricket.training import baselines
+from attnlens.cricket.training.baselines import TEACHER, out_of_fold, teach
 from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
-from attnlens.cricket.training.teachers import TEACHER, out_of_fold, teach
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
@@ -92,7 +92,7 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
 
 def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr(teachers, "ROUNDS", 4)
+    monkeypatch.setattr(baselines, "ROUNDS", 4)
     matches = [simulated(seed) for seed in range(10)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())[:16]
     lines: list[str] = []

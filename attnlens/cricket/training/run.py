@@ -26,13 +26,13 @@ from attnlens.cricket.overs.trained import TrainedOvers, save_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import sides
+from attnlens.cricket.training.baselines import TREES, check_teacher, teach
 from attnlens.cricket.training.course import Course, Fitted, Pace, check_state, follow
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
 from attnlens.cricket.training.overs import SMALL, OverRecipe, lessons_of, token_runs
 from attnlens.cricket.training.processes import Processes
 from attnlens.cricket.training.settings import OVERS, PREDICTOR, Kind, Setting
-from attnlens.cricket.training.teachers import TREES, check_teacher, teach
 from attnlens.errors import InputError
 
 Report = Callable[[str], None]
