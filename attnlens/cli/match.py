@@ -72,8 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _data(match: Match) -> dict[str, Any]:
-    from attnlens.cricket.match.results import result_sentence
-    from attnlens.cricket.match.scorecard import match_data
+    from attnlens.cricket.match.scorecard import match_data, result_sentence
 
     return {**match_data(match), "result": result_sentence(match)}
 

@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 from attnlens.cricket.corpus.sides import ClaimRow, HeadRows, MatchFacts, PastRow, Side
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.heads import SCALES, SHARES
 from attnlens.cricket.model.predictor import FUSED
 

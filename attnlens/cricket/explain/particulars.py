@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from attnlens.cricket.explain.types import BallFacts, MatchFacts, Model
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
-from attnlens.cricket.match.particulars import match_particulars
 from attnlens.cricket.match.quota import quota_of
-from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.tensors import free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow
