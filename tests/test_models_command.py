@@ -129,7 +129,7 @@ def test_a_checkpoint_is_described_as_what_it_is(attnlens_here: Here) -> None:
         (("trace", "tiny", "9" * 5000), "is out of range"),
         (("trace", "attention", "1,2;3"), "row 1 has 2 numbers, not 4"),
         (("trace", "attention", "x,1,2,3"), "row 1 ('x,1,2,3') is no row of numbers"),
-        (("trace", "attention", "nan,1,2,3"), "row 1 holds what is no number of use"),
+        (("trace", "attention", "nan,1,2,3"), "row 1 ('nan,1,2,3') is no row of numbers"),
         (("trace", "attention", "100000000000"), "rows cannot be drawn"),
         (("trace", "temporal", MATCH), "which ball is not said"),
         (("trace", "temporal", MATCH, "--ball", "999"), "there is no delivery 999"),
