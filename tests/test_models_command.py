@@ -11,7 +11,7 @@ from command_line import REPOSITORY, Here, run_process
 from attnlens.cli.models import described
 from attnlens.cricket.catalogue import MODELS
 from attnlens.models.tiny import TinyTransformer, save_tiny
-from attnlens.show.description import render_description
+from attnlens.show.models import render_description
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
 
@@ -45,7 +45,6 @@ def test_every_model_is_described_in_every_form(name: str, attnlens_here: Here) 
     assert latex == ""
     written = (attnlens_here.folder / "a.tex").read_text(encoding="utf-8")
     assert written.startswith("\\documentclass")
-    assert len(text.splitlines()) < 300
 
 
 def test_a_trace_in_every_form(attnlens_here: Here) -> None:

@@ -249,7 +249,7 @@ def _inside() -> Inside:
     from attnlens.cricket.model.window import one_thread
     from attnlens.dashboard.functions import Inside
     from attnlens.models.catalogue import Loaded
-    from attnlens.show import description
+    from attnlens.show import models
 
     entries = {entry.name: entry for entry in catalogue()}
 
@@ -274,9 +274,9 @@ def _inside() -> Inside:
         },
         trace=trace,
         texts={
-            "equations.md": text(description.render_description_markdown),
-            "equations.tex": text(description.render_description_latex),
-            "equations.txt": text(description.render_description),
+            "equations.md": text(models.render_description_markdown),
+            "equations.tex": text(models.render_description_latex),
+            "equations.txt": text(models.render_description),
         },
     )
 
