@@ -48,7 +48,6 @@ def add_to(commands: Commands) -> None:
         "with --quick none)",
     )
     parser.add_argument("--per-ball", metavar="FILE", help="a row per past ball, as .csv")
-    parser.add_argument("--plot", metavar="FILE", help="a picture too: .svg, .png or .pdf")
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=run)
@@ -58,7 +57,6 @@ def run(options: argparse.Namespace) -> int:
     check_sample(options, "wide")
     check_files(options, "per_ball")
     from attnlens.cricket.pages.faithfulness_table import render_faithfulness
-    from attnlens.cricket.pages.plots import save_faithfulness
     from attnlens.cricket.session import Session
     from attnlens.cricket.study.faithfulness import Faithfulness, measure
     from attnlens.files import written_beside
@@ -89,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         return found.document(held)
 
     document = judged(options, predictor, measured)
-    return give(document, options, render_faithfulness, save_faithfulness)
+    return give(document, options, render_faithfulness)
 
 
 def _methods(options: argparse.Namespace) -> tuple[str, ...]:

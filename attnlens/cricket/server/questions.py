@@ -143,20 +143,14 @@ class Questions:
     def heads(self, source: str, balls: int = 100, allow_in_sample: bool = False) -> Json:
         """What every head does on balls of a match, a zip or a folder, and its earned name."""
         _between("balls", balls, 1, MOST_BALLS)
-        from attnlens.cricket.model.window import one_thread
         from attnlens.cricket.study.head_report import head_report
-        from attnlens.cricket.study.heads import HeadStudy
         from attnlens.cricket.study.held_out import held_out
 
         sources = self.folders.sources_of(source)
-        with self._lock, one_thread():
+        with self._lock:
             predictor = self.session.predictor
             held = held_out(predictor, sources, allow_in_sample=allow_in_sample, skipped=[])
-            innings = list(held.innings())
-            study = HeadStudy(predictor.model, innings, balls=balls, seed=5)
-            if not len(study.sample):
-                raise InputError("there is no ball with 36 before it", remedy="give more matches")
-            report = head_report(study)
+            report = head_report(held, balls=balls)
         return {
             "model": predictor.name,
             "balls": report.balls,
