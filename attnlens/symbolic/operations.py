@@ -65,6 +65,10 @@ def hidden_softmax(logits: Floats, hidden: Flags) -> Floats:
     return np.where(hidden, 0.0, softmax(np.where(hidden, -np.inf, logits), -1))
 
 
+def where(mask: Flags, yes: Array | float, no: Array) -> Array:
+    return np.where(mask, yes, no)
+
+
 def gelu(x: Floats, approximate: str) -> Floats:
     if approximate == "tanh":
         inner = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
@@ -211,14 +215,14 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "norm": Operation(partial(norm, centred=True), "LN"),
     "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
     "masked": Operation(
-        lambda x, mask, value: np.where(mask, value, x),
+        lambda x, mask, value: where(mask, value, x),
         "[{0}; {2} where {1}]",
         _TWO,
         latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
         meaning="[v; c where M]: v, with c where M is true",
     ),
     "where": Operation(
-        lambda mask, yes, no: np.where(mask, yes, no),
+        where,
         "[{1} where {0} else {2}]",
         (ANY, ANY, ANY),
         latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
