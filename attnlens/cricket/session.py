@@ -21,7 +21,7 @@ from attnlens.cricket.match.naming import BallReference, find_ball, innings_numb
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.history import File, History, Report, silent
-from attnlens.cricket.whatif.question import LAST, WICKET, Question
+from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.types import WhatIf
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -224,14 +224,10 @@ class Session:
         batter: str | None = None,
         target: int | None = None,
         changes: Changes | None = None,
-        wicket_last_ball: bool = False,
-        unseen: bool = False,
     ) -> WhatIf:
         """What the model would have expected of a ball, had something been different: `what_if`."""
-        balls = [(str(name), str(outcome)) for name, outcome in (changes or {}).items()]
-        if wicket_last_ball:
-            balls.append((LAST, WICKET))
-        question = Question(bowler, batter, target, tuple(balls), unseen)
+        balls = tuple((str(name), str(outcome)) for name, outcome in (changes or {}).items())
+        question = Question(bowler, batter, target, balls)
         return self.ask(match, question, ball=ball, innings=innings)
 
     def ask(
@@ -379,8 +375,6 @@ def what_if(
     batter: str | None = None,
     target: int | None = None,
     changes: Changes | None = None,
-    wicket_last_ball: bool = False,
-    unseen: bool = False,
     model: File | None = None,
     history: Iterable[Match] | None = None,
 ) -> WhatIf:
@@ -395,8 +389,6 @@ def what_if(
         target: what is chased.
         changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
             ``"last"`` is the ball before the one asked about.
-        wicket_last_ball: the same as ``changes={"last": "W"}``.
-        unseen: take a name that nobody has as a player without a record.
 
     Raises:
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used; one
@@ -410,8 +402,6 @@ def what_if(
         batter=batter,
         target=target,
         changes=changes,
-        wicket_last_ball=wicket_last_ball,
-        unseen=unseen,
     )
 
 
