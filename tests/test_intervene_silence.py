@@ -80,7 +80,7 @@ def test_a_model_is_needed() -> None:
     [
         ({"hide": 5}, "Calls: key 5 is out of range; there are 5 (0 to 4, or -1 for the last)"),
         ({"hide": [0, -6]}, "Calls: key -6 is out of range"),
-        ({"hide": slice(7, 9)}, "Calls: key=slice(7, 9, None) chooses no key; there are 5"),
+        ({"hide": slice(7, 9)}, "Calls: key: slice(7, 9, None) chooses none; there are 5"),
         ({"hide": 0, "heads": 3}, "Calls: head 3 is out of range; there are 3"),
         ({"hide": 0, "queries": 9}, "Calls: query 9 is out of range; there are 5"),
         ({"hide": 0, "rows": [0, 2]}, "Calls: batch row 2 is out of range; there are 2"),

@@ -62,9 +62,9 @@ def test_a_model_is_needed() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rows": 5}, r"Calls: row 5 is out of range; there are 5 queries \(0 to 4, or -1"),
+        ({"rows": 5}, r"Calls: row 5 is out of range; there are 5 \(0 to 4, or -1"),
         ({"rows": [0, -6]}, r"Calls: row -6 is out of range"),
-        ({"rows": slice(9, 12)}, r"Calls: rows=slice\(9, 12, None\) chooses none of the 5 queries"),
+        ({"rows": slice(9, 12)}, r"Calls: row: slice\(9, 12, None\) chooses none; there are 5"),
         ({"top_k": 6}, r"Calls: top_k=6, and there are 5 keys; give at most 5, or leave top_k"),
     ],
 )

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from attnlens.errors import InterventionError
 from attnlens.recorder.choice import Which, sites_meant
-from attnlens.recorder.edges import AXES, TENSORS, Edges, Positions, grid, positions
+from attnlens.recorder.edges import AXES, TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
+from attnlens.recording.axes import Positions, positions
 
 Array = Tensor | np.ndarray[Any, Any]
 Hidden = Positions | Array | Edges | Sequence[Edges]
@@ -191,7 +192,7 @@ def _edges_of(what: Any, scope: Edges) -> list[Edges]:
     many = [what] if isinstance(what, Edges) else what
     listed = isinstance(many, Sequence) and not isinstance(many, str | bytes)
     if not (listed and any(isinstance(one, Edges) for one in many)):
-        return [dataclasses.replace(scope, key=positions("hide", what))]
+        return [dataclasses.replace(scope, key=positions("hide", what, InterventionError))]
     if not all(isinstance(one, Edges) for one in many):
         raise InterventionError("hide= mixes Edges with positions; give Edges throughout")
     if scope != Edges():

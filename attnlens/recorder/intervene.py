@@ -24,7 +24,7 @@ from attnlens.recorder.completeness import (
     some_of,
     unseen_sites,
 )
-from attnlens.recorder.edges import Edges, Positions
+from attnlens.recorder.edges import Edges
 from attnlens.recorder.edits import (
     Array,
     Change,
@@ -40,6 +40,7 @@ from attnlens.recorder.interception import AttentionCall, Listener
 from attnlens.recorder.patches import intercepting
 from attnlens.recorder.sites import Hook
 from attnlens.recorder.written import watch_softmaxes
+from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
 
 
