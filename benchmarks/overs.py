@@ -1,11 +1,11 @@
-"""What an over costs beside one pass of the encoder, and how often its attention holds up.
+"""What an over costs beside one pass of the encoder, and what its attention is worth.
 
     python benchmarks/overs.py
     python benchmarks/overs.py SRC --from 2024-10-24 --overs 200
 
 Without SRC the costs alone, on the sample match. With matches, also: overs drawn at random from
-those that were played in the days asked for, each tested as `attnlens over` tests it. Figures of
-the forecasts themselves are `attnlens evaluate SRC --model cricket`'s.
+those that were played in the days asked for: whether attention ranks past balls as what hiding
+each alone does. Figures of the forecasts themselves are over_forecasts.py's.
 
 Costs are medians of interleaved runs on one thread, processor time. The encoder's pass is over a
 whole history of 128 balls.
@@ -17,7 +17,6 @@ import argparse
 import datetime
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from attnlens.analysis.faithfulness import spearman
 from attnlens.analysis.scores import Bootstrap, group_numbers
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.timeline import Timeline
@@ -115,33 +115,25 @@ def chosen(
 
 
 def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
-    """How often what attention says survives its test, over many overs."""
+    """Whether a token's attention ranks past balls as their effects do, over many overs."""
     matches = list(read_matches(options.source, on_error="skip"))
     asked = chosen(matches, options.first, options.last, options.overs, options.seed)
     past = Timeline(trained, matches)
-    verdicts: dict[str, list[Counter[str]]] = {"model": [], "head": []}
     rows: dict[str, list[float]] = {"attention": [], "recency": [], "largest": []}
     ids: list[str] = []
     for match, innings, over in asked:
         dated = past.predictor_for(match)
-        data = next_over(find_over(match, over, innings), dated, history=True).to_dict()
-        told = data["agreement"]
-        if told is None or told["spearman"]["attention"] is None:
+        cross = next_over(find_over(match, over, innings), dated, history=True).cross_attention
+        weights = np.array(cross.weights)[:, cross.padded :]
+        effects = np.array(cross.effects_nats)
+        ranked = [n for n in range(len(weights)) if np.ptp(weights[n]) and np.ptp(effects[n])]
+        if weights.shape[1] < 3 or not ranked:
             continue
         ids.append(match.match_id)
-        for name in ("attention", "recency"):
-            rows[name].append(told["spearman"][name])
-        rows["largest"].append(
-            max(row["largest_single_ball_effect_nats"] for row in told["by_token"])
-        )
-        for place, found in verdicts.items():
-            found.append(
-                Counter(
-                    claim["verdict"] or "picture only"
-                    for claim in data["evidence"]
-                    if claim["removed_from"] == place
-                )
-            )
+        recency = np.arange(weights.shape[1], dtype=float)
+        rows["attention"].append(np.mean([spearman(weights[n], effects[n]) for n in ranked]))
+        rows["recency"].append(np.mean([spearman(recency, effects[n]) for n in ranked]))
+        rows["largest"].append(effects.max())
     bootstrap = Bootstrap(group_numbers(ids), seed=options.seed)
     print(f"\n{len(ids)} overs of {len(set(ids))} matches, {options.first} to {options.last}")
     gap = np.array(rows["attention"]) - np.array(rows["recency"])
@@ -153,16 +145,6 @@ def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
     }
     for name, values in names.items():
         print(f"{name:50} {values.mean():.4f} {_interval(bootstrap, values)}")
-    for place, found in verdicts.items():
-        total = sum(found, Counter())
-        claims = np.array([sum(one.values()) for one in found])
-        print(f"claims hidden from the {place}: {claims.sum():,}")
-        for verdict, number in total.most_common():
-            share = np.array([one[verdict] / sum(one.values()) for one in found])
-            print(
-                f"  {verdict:30} {number / claims.sum():6.1%}; by over "
-                f"{share.mean():.3f} {_interval(bootstrap, share)}"
-            )
 
 
 def _interval(bootstrap: Bootstrap, values: np.ndarray) -> str:

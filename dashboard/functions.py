@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -30,19 +30,19 @@ class Inside:
     texts: Mapping[str, Callable[[str], str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """How a match stands that is being followed.
+class Followed(Protocol):
+    """A match that is being followed.
 
     Attributes:
-        match: the match where it has changed since it was last asked, or ``None``.
         as_of: when its last good state was read, in seconds since 1970.
         trouble: why the file is not in that state any more, in one line; ``None`` where it is.
     """
 
-    match: Match | None
     as_of: float
     trouble: str | None
+
+    def newer(self) -> Match | None:
+        """The match where it has changed since it was last asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,13 @@ import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from attnlens.errors import InputError
 
-from .functions import Data, Functions, Looked
+from .functions import Data, Followed, Functions
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -41,20 +40,16 @@ class Shown(Generic[Value]):
         key: its name in the address.
         about: the match's plain data, or the recording's name.
         sample: whether it is the one that is there where none was given.
-        look: how the match stands now; ``None`` where it is not being followed.
+        followed: tells how the match stands now; ``None`` where it is not being followed.
         version: how often it has changed.
-        as_of: when it was read, in seconds since 1970, where it is being followed.
-        trouble: why its file is not as it was then, where it is not.
     """
 
     key: str
     value: Value
     about: Data
     sample: bool = False
-    look: Callable[[], Looked] | None = None
+    followed: Followed | None = None
     version: int = 0
-    as_of: float | None = None
-    trouble: str | None = None
 
 
 def safe_name(text: str) -> str:
@@ -144,26 +139,22 @@ class Matches(Library["Match"]):
         return match, self._functions.match(match)
 
     def give(
-        self, match: Match, *, sample: bool = False, look: Callable[[], Looked] | None = None
+        self, match: Match, *, sample: bool = False, followed: Followed | None = None
     ) -> Shown[Match]:
         """A match from the command line."""
         about = self._functions.match(match)
-        return self._give(about["match_id"], Shown("", match, about, sample, look))
+        return self._give(about["match_id"], Shown("", match, about, sample, followed))
 
     def refreshed(self, key: str) -> Shown[Match] | None:
         """What has that key, as it stands now where it is being followed."""
-        shown = self.get(key)
-        if shown is None or shown.look is None:
-            return shown
-        look = shown.look
         with self._following:
-            shown, found = self._given[key], look()
-            shown = replace(shown, as_of=found.as_of, trouble=found.trouble)
-            if found.match is not None:
-                about = self._functions.match(found.match)
-                shown = replace(shown, value=found.match, about=about, version=shown.version + 1)
-            self._given[key] = shown
-        return shown
+            shown = self.get(key)
+            match = None if shown is None or shown.followed is None else shown.followed.newer()
+            if shown is not None and match is not None:
+                about = self._functions.match(match)
+                shown = replace(shown, value=match, about=about, version=shown.version + 1)
+                self._given[key] = shown
+            return shown
 
 
 class Recordings(Library[str]):

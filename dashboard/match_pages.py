@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 from dash import dcc, html
 
+from attnlens.show.safe import on_one_line
+
 from .library import Matches, Shown
 from .parts import Page, drop, marked, panel, store
-from .security import plain
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -40,7 +41,7 @@ def _match_card(shown: Shown[Match]) -> html.Li:
             [
                 html.Span(
                     ("A sample to begin with: an invented match. " if shown.sample else "")
-                    + " · ".join(plain(fact) for fact in facts if fact),
+                    + " · ".join(on_one_line(fact) for fact in facts if fact),
                     className="quiet",
                 ),
                 html.Span(scores, className="lines"),
@@ -87,7 +88,7 @@ def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str
         html.Section(
             id="score", className="score", **marked(aria_label="Score", data_shown="match")
         ),
-        html.P(id="live", className="quiet", role="status") if shown.look is not None else None,
+        html.P(id="live", className="quiet", role="status") if shown.followed is not None else None,
         panel(
             "timeline",
             "The innings",
@@ -163,7 +164,7 @@ def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str
                 "models": list(models),
                 "about": shown.about,
                 "texts": list(texts),
-                "live": shown.look is not None,
+                "live": shown.followed is not None,
                 "version": shown.version,
             },
         ),

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, request
 
+from attnlens.show.safe import cell, on_one_line
+
 from .functions import Data, Functions
 from .library import Matches, Shown
 from .replies import GONE, KINDS, answered, download, problem, sent
-from .security import from_our_page, plain
+from .security import from_our_page
 from .work import Answers
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def add_match_routes(
                 ("innings", shown.key, shown.version, innings, model),
                 lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
             ),
-            lasting=shown.look is None,
+            lasting=shown.followed is None,
         )
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
@@ -67,7 +69,7 @@ def add_match_routes(
     def explanation(shown: Shown[Match], innings: int, ball: int) -> Response:
         ahead = "ahead" in request.args
         packed = explained(shown, innings, ball, model_asked(), ahead)
-        return sent(packed, lasting=shown.look is None)
+        return sent(packed, lasting=shown.followed is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
     @matched
@@ -78,7 +80,7 @@ def add_match_routes(
                 ("effects", shown.key, shown.version, innings, ball, model),
                 lambda: functions.effects(shown.value, innings, ball, model),
             ),
-            lasting=shown.look is None,
+            lasting=shown.followed is None,
         )
 
     @server.get("/live/<key>.json")
@@ -87,11 +89,12 @@ def add_match_routes(
         shown = matches.refreshed(key)
         if shown is None:
             return problem(f"the match {key} {GONE}", 404)
+        followed = shown.followed
         told = {
             "version": shown.version,
             "about": shown.about,
-            "as_of": shown.as_of,
-            "trouble": None if shown.trouble is None else plain(shown.trouble),
+            "as_of": followed and followed.as_of,
+            "trouble": followed and followed.trouble and on_one_line(followed.trouble),
         }
         said = json.dumps(told, ensure_ascii=False)
         response = Response(said, mimetype="application/json")
@@ -142,10 +145,5 @@ def _csv(data: Data) -> str:
     columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention", "effect_nats"]
     writer.writerow(columns)
     for row in data["history"]:
-        writer.writerow([_unarmed(row[name]) for name in columns])
+        writer.writerow([cell(row[name]) for name in columns])
     return out.getvalue()
-
-
-def _unarmed(value: object) -> object:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

@@ -12,8 +12,8 @@ from typing import Any, Final
 from flask import Response, request
 
 from attnlens.errors import AttnlensError
+from attnlens.show.safe import on_one_line
 
-from .security import plain
 from .work import BusyError
 
 GONE: Final = "is not here (any more): it has to be opened or uploaded again"
@@ -29,7 +29,7 @@ KINDS: Final = {
 
 def problem(text: str, status: int) -> Response:
     """What is wrong, as JSON."""
-    said = json.dumps({"error": plain(text)}, ensure_ascii=False)
+    said = json.dumps({"error": on_one_line(text)}, ensure_ascii=False)
     return Response(said, status, mimetype="application/json")
 
 

@@ -67,8 +67,3 @@ def _name_of(asked: Request) -> str:
 def from_our_page(asked: Request) -> bool:
     """Whether a question comes from a page of ours."""
     return asked.headers.get(ASKED) == "1"
-
-
-def plain(value: object) -> str:
-    """Text on one line, without characters that would turn the reading direction."""
-    return "".join(c if c.isprintable() else "�" for c in " ".join(str(value).split()))

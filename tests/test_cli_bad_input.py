@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import Here, run_process
+from command_line import Here
 from safetensors.torch import save_file
 
 from attnlens.cli import build_parser
@@ -35,71 +35,34 @@ def complaint(here: Here, *arguments: str | Path) -> str:
     return answer.err.removeprefix("attnlens: ").rstrip("\n")
 
 
-def truncated_csv(sample: Path) -> bytes:
-    return sample.read_bytes()[:9000] + b"\n"
+JSON_CUT = b'{"meta": {"data_version": "1.1.0"}, "info": {"teams": ["A", "B"]}, "innings": [{"te'
+NO_MATCHES = [
+    ("empty.csv", b"", "empty"),
+    ("cut.csv", lambda sample: sample.read_bytes()[:9000] + b"\n", "cut.csv:"),
+    ("cut.json", JSON_CUT, "JSON"),
+    ("image.csv", PNG, "image"),
+    ("page.json", b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>\n", "HTML"),
+    ("prices.csv", b"date,open,close\n2024-01-02,1.5,1.75\n", "'date,open,close'"),
+    ("array.json", b'[{"batter": "A", "bowler": "B"}]\n', "array.json:"),
+    ("package.json", b'{"name": "left-pad", "version": "1.3.0"}\n', "package.json:"),
+    ("spoilt.csv", lambda sample: sample.with_name("malformed.csv").read_bytes(), "spoilt.csv:61:"),
+]
 
 
-def truncated_json(_: Path) -> bytes:
-    return b'{"meta": {"data_version": "1.1.0"}, "info": {"teams": ["A", "B"]}, "innings": [{"te'
-
-
-def png(_: Path) -> bytes:
-    return PNG
-
-
-def html(_: Path) -> bytes:
-    return b"<!DOCTYPE html>\n<html><body><h1>404 Not Found</h1></body></html>\n"
-
-
-def other_csv(_: Path) -> bytes:
-    return b"date,open,close\n2024-01-02,1.5,1.75\n2024-01-03,1.75,1.5\n"
-
-
-def json_array(_: Path) -> bytes:
-    return b'[{"batter": "A", "bowler": "B"}]\n'
-
-
-def json_of_another_kind(_: Path) -> bytes:
-    return b'{"name": "left-pad", "version": "1.3.0"}\n'
-
-
-def nothing(_: Path) -> bytes:
-    return b""
-
-
-def spoilt(sample: Path) -> bytes:
-    return sample.with_name("malformed.csv").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("empty.csv", nothing, "empty"),
-        ("empty.json", nothing, "empty"),
-        ("cut.csv", truncated_csv, "cut.csv:"),
-        ("cut.json", truncated_json, "JSON"),
-        ("image.csv", png, "image"),
-        ("page.json", html, "HTML"),
-        ("prices.csv", other_csv, "'date,open,close'"),
-        ("array.json", json_array, "array.json:"),
-        ("package.json", json_of_another_kind, "package.json:"),
-        ("spoilt.csv", spoilt, "spoilt.csv:61:"),
-    ],
-)
-@pytest.mark.parametrize("command", ["explain", "predict"])
+@pytest.mark.parametrize(("name", "content", "told"), NO_MATCHES)
 def test_a_file_that_is_no_match(
     attnlens_here: Here,
     sample_match_path: Path,
-    command: str,
     name: str,
-    content: Callable[[Path], bytes],
+    content: bytes | Callable[[Path], bytes],
     told: str,
 ) -> None:
-    Path(name).write_bytes(content(sample_match_path))
-    more = ["--ball", "47"] if command == "explain" else ["--out", "balls.csv"]
-    line = complaint(attnlens_here, command, name, *more)
-    assert line.startswith(name)
-    assert told.lower() in line.lower()
+    written = content if isinstance(content, bytes) else content(sample_match_path)
+    Path(name).write_bytes(written)
+    for words in (["explain", name, "--ball", "47"], ["predict", name, "--out", "balls.csv"]):
+        line = complaint(attnlens_here, *words)
+        assert line.startswith(name)
+        assert told.lower() in line.lower()
 
 
 def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
@@ -114,13 +77,9 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
     [
         (["--ball", "129"], "there is no delivery 129: innings 1 has 128 deliveries (119 legal)"),
         (["--ball", "0"], "there is no delivery 0: innings 1 has 128 deliveries"),
-        (["--ball", "-129"], "there is no delivery -129"),
         (["--ball", "47.5.1"], "ball '47.5.1' is not understood; write 47, -1, last"),
-        (["--ball", "forty"], "ball 'forty' is not understood"),
         (["--ball", ""], "ball '' is not understood"),
-        (["--ball", "25.1"], "there is no label 25.1"),
         (["--ball", "legal:121"], "there is no legal ball 121"),
-        (["--ball", "47", "--innings", "3"], "there is no innings 3; the match has innings 1 ("),
         (["--all", "--innings", "3"], "there is no innings 3; the match has innings 1 ("),
         (["--ball", "1:47", "--innings", "2"], "names innings 1, and innings is 2"),
         ([], "say which ball; give --ball 47"),
@@ -131,7 +90,6 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
         ),
         (["--all", "--format", "summary"], "--all writes whole explanations as JSON lines"),
         (["--ball", "47", "--colour"], "unrecognized arguments: --colour; see `attnlens --help`"),
-        (["--ball", "47", "--innings", "one"], "argument --innings: invalid int value: 'one'"),
         (["--ball", "47", "--scale", "huge"], "invalid choice: 'huge'"),
         (["--ball"], "argument --ball: expected one argument; see `attnlens explain --help`"),
         (["--ball", "47", "--batter", "X"], "--batter and --bowler are for the ball not yet"),
@@ -189,17 +147,14 @@ def test_a_model_that_cannot_be_used(attnlens_here: Here, sample_match_path: Pat
     }
 
 
-@pytest.mark.parametrize("command", ["explain", "predict", "schema"])
-def test_a_place_that_cannot_be_written(
-    attnlens_here: Here, sample_match_path: Path, command: str
-) -> None:
+def test_a_place_that_cannot_be_written(attnlens_here: Here, sample_match_path: Path) -> None:
     Path("folder.csv").mkdir()
-    subject = {"explain": [sample_match_path, "--ball", "47"], "predict": [sample_match_path]}
     for out, told in (
         ("nowhere/a.csv", "nowhere/a.csv: its folder does not exist; make the folder first"),
         ("folder.csv", "folder.csv: is a directory; give a file to write"),
     ):
-        assert complaint(attnlens_here, command, *subject.get(command, []), "--out", out) == told
+        for words in (["explain", sample_match_path, "--ball", "47"], ["schema"]):
+            assert complaint(attnlens_here, *words, "--out", out) == told
 
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="no /dev/null on this system")
@@ -218,16 +173,11 @@ def test_a_link_stays_a_link(attnlens_here: Here) -> None:
     assert Path("real/schema.json").read_text(encoding="utf-8") == attnlens_here.good("schema")
 
 
-@pytest.mark.parametrize("name", ["balls.xlsx", "balls", "balls.json"])
-def test_predict_writes_csv_and_parquet_only(
-    attnlens_here: Here, sample_match_path: Path, name: str
+def test_predict_simulate_and_train_refuse_what_they_cannot_do(
+    attnlens_here: Here, sample_match_path: Path
 ) -> None:
-    line = complaint(attnlens_here, "predict", sample_match_path, "--out", name)
-    assert line.startswith(f"{name}: cannot write ")
-    assert line.endswith("; end it in .csv or .parquet")
-
-
-def test_simulate_and_train_refuse_what_they_cannot_do(attnlens_here: Here) -> None:
+    line = complaint(attnlens_here, "predict", sample_match_path, "--out", "balls.xlsx")
+    assert line == "balls.xlsx: cannot write .xlsx; end it in .csv or .parquet"
     assert complaint(attnlens_here, "simulate", "--out", "match.txt").startswith("match.txt: ")
     assert "-1" in complaint(attnlens_here, "simulate", "--seed=-1", "--out", "match.csv")
     assert "nowhere" in complaint(attnlens_here, "simulate", "--out", "nowhere/match.csv")
@@ -239,15 +189,12 @@ def test_simulate_and_train_refuse_what_they_cannot_do(attnlens_here: Here) -> N
     ("content", "told"),
     [
         ("model = \n", "attnlens.toml: is not TOML ("),
-        ("modle = 'x'\n", "attnlens.toml: 'modle' is no setting; known: "),
         ("[explain]\nmodle = 'x'\n", "attnlens.toml: in [explain] 'modle' is no setting; known: "),
         ("[explan]\nmodel = 'x'\n", "attnlens.toml: 'explan' is no setting; known: "),
         ("scale = 'huge'\n", "attnlens.toml: 'huge' does not fit --scale; use micro, short"),
         ("innings = 'one'\n", "attnlens.toml: 'one' does not fit --innings; give a number"),
-        ("no-evidence = 3\n", "attnlens.toml: 'no-evidence' is no setting; known: "),
-        ("[scale]\nx = 1\n", "attnlens.toml: --scale cannot be a table or a list; "),
-        ("no_evidence = 3\n", "attnlens.toml: 3 is no answer to --no-evidence; say true or false"),
-        ("model = ['a', 'b']\n", "attnlens.toml: --model cannot be a table or a list; "),
+        ("no_evidence = 3\n", "attnlens.toml: 3 does not fit --no-evidence; say true or false"),
+        ("model = ['a', 'b']\n", "attnlens.toml: ['a', 'b'] does not fit --model; give one value"),
     ],
 )
 def test_a_settings_file_that_does_not_fit(
@@ -261,14 +208,8 @@ def test_a_settings_file_that_does_not_fit(
     ("words", "table", "key", "value"),
     [
         (("explain", "SAMPLE", "--ball", "47"), "explain", "out", "'precious'"),
-        (("explain", "SAMPLE", "--ball", "47"), "", "out", "'precious'"),
         (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
-        (("explain", "SAMPLE", "--ball", "47"), "explain", "template", "'precious'"),
-        (("narrate", "SAMPLE", "--llm-model", "m"), "narrate", "base_url", "'http://else/v1'"),
-        (("corpus", "explain", "SAMPLE", "--out", "c"), "corpus", "restart", "true"),
-        (("corpus", "explain", "SAMPLE", "--out", "c"), "", "restart", "true"),
-        (("dashboard", "--port", "0"), "dashboard", "host", "'0.0.0.0'"),
-        (("dashboard", "--port", "0"), "", "corpus", "'elsewhere'"),
+        (("dashboard", "--port", "0"), "", "host", "'0.0.0.0'"),
         (("over", "SAMPLE"), "", "heads", "'model'"),
     ],
 )
@@ -302,45 +243,21 @@ def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
     named = {name for name, option in options if option.metavar in places}
     assert named & LOCAL == {"model", "overs_model", "history"}
     free = {name for name, option in options if option.metavar is None and not option.choices}
-    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public", "restart"}
+    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public"}
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "told"),
-    [
-        ("SCALE", "huge", "ATTNLENS_SCALE: 'huge' does not fit --scale; use micro, short"),
+def test_a_variable_that_does_not_fit(attnlens_here: Here, sample_match_path: Path) -> None:
+    for name, value, told in (
         ("FORMAT", "pdf", "ATTNLENS_FORMAT: 'pdf' does not fit --format; use text, json"),
-        ("INNINGS", "one", "ATTNLENS_INNINGS: 'one' does not fit --innings; give a number"),
-        ("NO_EVIDENCE", "maybe", "ATTNLENS_NO_EVIDENCE: 'maybe' is no answer to --no-evidence; "),
+        ("NO_EVIDENCE", "maybe", "ATTNLENS_NO_EVIDENCE: 'maybe' does not fit --no-evidence; say"),
         ("MODEL", "nowhere.safetensors", "nowhere.safetensors: no such checkpoint; "),
-    ],
-)
-def test_a_variable_that_does_not_fit(
-    attnlens_here: Here, sample_match_path: Path, variable: str, value: str, told: str
-) -> None:
-    attnlens_here.patch.setenv(f"ATTNLENS_{variable}", value)
-    assert complaint(attnlens_here, "explain", sample_match_path, "--ball", "47").startswith(told)
+    ):
+        with attnlens_here.patch.context() as patch:
+            patch.setenv(f"ATTNLENS_{name}", value)
+            line = complaint(attnlens_here, "explain", sample_match_path, "--ball", "47")
+            assert line.startswith(told)
 
 
 def test_control_characters_in_a_name_reach_no_terminal(attnlens_here: Here) -> None:
     line = complaint(attnlens_here, "explain", "\x1b[31mred\n\rname.csv", "--ball", "47")
     assert line.isprintable()
-
-
-def test_a_process_complains_the_same_way(tmp_path: Path) -> None:
-    answer = run_process(tmp_path, "explain", "nowhere.csv", "--ball", "47")
-    assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith("attnlens: nowhere.csv: ")
-    assert answer.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_unknown_players_are_answered_and_flagged(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence", "--json")
-    data = json.loads(attnlens_here.good(*asked))
-    flags = {flag["flag"]: flag["text"] for flag in data["flags"]}
-    assert {"unseen_batter", "unseen_bowler"} <= set(flags)
-    assert data["ball"]["batter"] in flags["unseen_batter"]
-    assert data["ball"]["bowler"] in flags["unseen_bowler"]

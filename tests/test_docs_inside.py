@@ -1,4 +1,4 @@
-"""docs/inside-a-transformer.md: what the page shows is what its commands and examples print."""
+"""Pages on the reference models: what they show is what their commands and examples print."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import REPOSITORY, Here, clean_environment
 from numerics import same_but_for_last_digits
 
-DOCUMENT = REPOSITORY / "docs" / "inside-a-transformer.md"
+from attnlens.text import TextModel
+from attnlens.text.training import Figures
+
+DOCS = REPOSITORY / "docs"
+INSIDE, TEXT = DOCS / "inside-a-transformer.md", DOCS / "text.md"
 BLOCK = re.compile(r"^```(sh|text|python)\n(.*?)^```$", re.M | re.S)
-SLOW = ("python -m attnlens.models.tiny_training",)
-"""Commands of a minute; what the first of them makes is tested in test_tiny.py."""
+SLOW = "attnlens text train"
+"""A command of a minute, which is tested elsewhere."""
+
+NOT_PRINTED = "held-out pairs: "
 
 
-def blocks() -> list[tuple[str, str]]:
-    return BLOCK.findall(DOCUMENT.read_text(encoding="utf-8"))
+def blocks(document: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(document.read_text(encoding="utf-8"))
 
 
 def steady(text: str) -> str:
@@ -27,15 +34,16 @@ def steady(text: str) -> str:
     return re.sub(r"largest difference [\d.e+-]+\d", "largest difference", text)
 
 
+@pytest.mark.parametrize(("document", "least"), [(INSIDE, 8), (TEXT, 2)])
 def test_every_block_of_output_is_what_its_command_prints(
-    attnlens_here: Here, capsys: pytest.CaptureFixture[str]
+    document: Path, least: int, attnlens_here: Here, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names: dict[str, Any] = {}
     printed, compared = "", 0
-    for kind, text in blocks():
+    for kind, text in blocks(document):
         if kind == "python":
             capsys.readouterr()
-            exec(compile(text, str(DOCUMENT), "exec"), names)
+            exec(compile(text, str(document), "exec"), names)
             printed = capsys.readouterr().out
         elif kind == "sh":
             (command,) = text.splitlines()
@@ -51,16 +59,24 @@ def test_every_block_of_output_is_what_its_command_prints(
                 )  # fmt: skip
                 assert (done.returncode, first) == (0, "python"), done.stderr
                 printed = done.stdout
-        else:
+        elif NOT_PRINTED not in text:
             same_but_for_last_digits(steady(printed), steady(text))
             compared += 1
-    assert compared >= 8
+    assert compared >= least
+
+
+def test_the_figures_of_the_text_model_are_those_that_it_keeps() -> None:
+    kept = TextModel.load().about["figures"]
+    told = {"held_out": "held-out pairs"}
+    told["new_combinations"] = "held-out pairs of combinations never trained on"
+    page = TEXT.read_text(encoding="utf-8")
+    for name, words in told.items():
+        assert Figures(**kept[name]).told(words) in page
 
 
 def test_the_figures_in_the_words_are_those_of_the_outputs() -> None:
-    page = DOCUMENT.read_text(encoding="utf-8")
-    words = BLOCK.sub("", page)
-    table = next(text for kind, text in blocks() if kind == "text" and "partners" in text)
+    words = BLOCK.sub("", INSIDE.read_text(encoding="utf-8"))
+    table = next(text for kind, text in blocks(INSIDE) if kind == "text" and "partners" in text)
     rows = {line.split()[0]: line.split() for line in table.splitlines() if "%" in line}
     one, none = rows["one"], rows["none"]
     assert f"{float(one[2].rstrip('%')):.0f}% of the attention on average" in words

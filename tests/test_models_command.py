@@ -11,7 +11,7 @@ from command_line import REPOSITORY, Here, run_process
 from attnlens.cli.models import described
 from attnlens.cricket.catalogue import MODELS
 from attnlens.models.tiny import TinyTransformer, save_tiny
-from attnlens.show.description import render_description
+from attnlens.show.models import render_description
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
 
@@ -45,7 +45,6 @@ def test_every_model_is_described_in_every_form(name: str, attnlens_here: Here) 
     assert latex == ""
     written = (attnlens_here.folder / "a.tex").read_text(encoding="utf-8")
     assert written.startswith("\\documentclass")
-    assert len(text.splitlines()) < 300
 
 
 def test_a_trace_in_every_form(attnlens_here: Here) -> None:
@@ -58,10 +57,6 @@ def test_a_trace_in_every_form(attnlens_here: Here) -> None:
     assert told["steps"][-1]["values"] == [6, 3, 5, 5, 4]
     assert told["labels"]["token"] == ["3", "6", "4", "4", "5"]
     assert told["retraced"]["largest_difference"] < 1e-4
-    assert attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--html", "a.html") == ""
-    assert "<svg" in (attnlens_here.folder / "a.html").read_text(encoding="utf-8")
-    both = attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--html", "b.html", "--json")
-    assert json.loads(both) == told
 
 
 def test_attention_of_rows_and_of_a_number_of_them(attnlens_here: Here) -> None:
@@ -133,12 +128,11 @@ def test_a_checkpoint_is_described_as_what_it_is(attnlens_here: Here) -> None:
         (("trace", "tiny", "9" * 5000), "is out of range"),
         (("trace", "attention", "1,2;3"), "row 1 has 2 numbers, not 4"),
         (("trace", "attention", "x,1,2,3"), "row 1 ('x,1,2,3') is no row of numbers"),
-        (("trace", "attention", "nan,1,2,3"), "row 1 holds what is no number of use"),
+        (("trace", "attention", "nan,1,2,3"), "row 1 ('nan,1,2,3') is no row of numbers"),
         (("trace", "attention", "100000000000"), "rows cannot be drawn"),
         (("trace", "temporal", MATCH), "which ball is not said"),
         (("trace", "temporal", MATCH, "--ball", "999"), "there is no delivery 999"),
-        (("trace", "tiny", "3,1,4,1,5", "--html", "no/a.html"), "its folder does not exist"),
-        (("trace", "tiny", "3,1,4,1,5", "--html", "a", "--out", "a"), "is the file of"),
+        (("trace", "tiny", "3,1,4,1,5", "--out", "no/a"), "its folder does not exist"),
     ],
 )
 def test_bad_input_is_one_line(

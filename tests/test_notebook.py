@@ -92,12 +92,10 @@ def test_the_tests_of_an_explanation_are_counted_in_its_line(sample_match_path: 
     )
 
 
-def test_a_description_is_mathematics_and_a_trace_its_page() -> None:
+def test_a_description_is_mathematics_and_a_trace_its_text() -> None:
     layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
     description = attnlens.describe(layer, torch.ones(1, 2, 8))
     assert repr(description) == str(description)
     assert description._repr_markdown_().count("$$") == 2 * len(description.equations)
     traced = attnlens.trace(layer, torch.ones(1, 2, 8))
     assert repr(traced) == str(traced)
-    page = html.unescape(traced._repr_html_())
-    assert page.count("<section") >= len(traced.steps)

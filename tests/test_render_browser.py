@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,28 +102,16 @@ def test_print_shows_heat_maps_whole(opened: Any) -> None:
     assert not page.locator("details").first.is_visible()
 
 
-def test_pages_of_the_reference_models_fit_a_phone(
-    chromium: Any, attnlens_here: Here, sample_match_path: Path
-) -> None:
+def test_the_page_of_a_recording_fits_a_phone(chromium: Any, attnlens_here: Here) -> None:
     sentence = "<b>Farrokhpur</b> again, Okonjara slashes it past point, four."
-    attnlens_here.good("trace", "cricket", sample_match_path, "--over", "3", "--html", "trace.html")
     said = ("text", "explain", "seq2seq", sentence, "--no-evidence")
-    attnlens_here.good(*said, "--html", "text.html", "--record", "r.safetensors")
+    attnlens_here.good(*said, "--record", "r.safetensors")
     attnlens_here.good("view", "r.safetensors", "--out", "view.html")
     for width in (390, 1200):
         page = chromium.new_context(viewport={"width": width, "height": 900}).new_page()
         complaints: list[str] = []
         page.on("pageerror", lambda error, told=complaints: told.append(str(error)))
-        for name in ("trace", "text", "view"):
-            page.goto((attnlens_here.folder / f"{name}.html").as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
-        page.goto((attnlens_here.folder / "trace.html").as_uri())
-        boxes = page.evaluate(
-            "[...document.querySelectorAll('nav li')].map(e => e.getBoundingClientRect().left)"
-        )
-        columns = sorted(set(map(round, boxes)))
-        widths = page.evaluate("document.querySelector('nav li').getBoundingClientRect().width")
-        # The numbers of a list stand left of it, and have two digits.
-        assert all(b - a - widths > 30 for a, b in pairwise(columns))
+        page.goto((attnlens_here.folder / "view.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert complaints == []
         page.context.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html.parser
 import json
 import re
 from pathlib import Path
@@ -15,9 +14,8 @@ from text_cases import toy_model, toy_rows, write_csv
 
 import attnlens
 from attnlens.text import TextModel, explain_text
-from attnlens.text.evaluation import evaluate
-from attnlens.text.pairs import read_pairs
-from attnlens.text.training import TextRecipe, TextSizes
+from attnlens.text.pairs import Rule, read_pairs
+from attnlens.text.training import TextRecipe, TextSizes, figures
 
 SAMPLE = REPOSITORY / "sample_data" / "commentary.csv"
 SENTENCE = (
@@ -67,20 +65,21 @@ def test_training_says_how_far_it_is_and_what_came_of_it(
 
 def test_the_bundled_model_knows_its_held_out_sentences() -> None:
     model = TextModel.load()
-    data = dataclasses.asdict(evaluate(model, read_pairs(SAMPLE)))
-    for name in ("held_out", "new_combinations"):
-        for part, value in model.about["figures"][name].items():
-            assert data[name][part] == pytest.approx(value, abs=0.005), (name, part)
-    assert data["held_out"]["pairs"] > 400
-    assert data["held_out"]["exact"] > 0.96
-    assert data["new_combinations"]["pairs"] > 200
-    assert data["new_combinations"]["exact"] > 0.9
+    kept = model.about["rule"]
+    rule = Rule(kept["share"], kept["leading"], frozenset(kept["combinations"]))
+    _, *asked = rule.split(read_pairs(SAMPLE).pairs)
+    least = {"held_out": (400, 0.96), "new_combinations": (200, 0.9)}
     weights = REPOSITORY / "attnlens" / "models" / "weights"
-    assert (weights / "seq2seq.safetensors").stat().st_size < 1_000_000
     card = (weights / "README.md").read_text(encoding="utf-8")
+    for (name, (count, share)), pairs in zip(least.items(), asked, strict=True):
+        found, told = figures(model, pairs), model.about["figures"][name]
+        assert len(pairs) == told["pairs"] > count
+        assert found.exact == pytest.approx(told["exact"], abs=0.005)
+        assert found.tokens == pytest.approx(told["tokens"], abs=0.005)
+        assert (found.exact or 0) > share
+        assert f"{found.exact:.1%}" in card
+    assert (weights / "seq2seq.safetensors").stat().st_size < 1_000_000
     assert model.sha256 in card
-    assert f"{data['held_out']['exact']:.1%}" in card
-    assert f"{data['new_combinations']['exact']:.1%}" in card
 
 
 def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
@@ -91,9 +90,7 @@ def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
     assert told.pop("out") == "seq2seq.safetensors"
     assert told == {"leading": str(about["rule"]["leading"])}
     assert about["recipe"] == dataclasses.asdict(TextRecipe())
-    chosen = {name: about["sizes"][name] for name in dataclasses.asdict(TextSizes())}
-    longest = {"source_length": 51, "target_length": 7}
-    assert chosen == {**dataclasses.asdict(TextSizes()), **longest}
+    assert dataclasses.asdict(TextSizes()).items() <= about["sizes"].items()
     assert about["data"]["sha256"] == read_pairs(SAMPLE).sha256
 
 
@@ -101,16 +98,15 @@ def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
 
 
 def test_an_explanation_reads_from_top_to_bottom(attnlens_here: Here) -> None:
-    out = attnlens_here.good("text", "explain", "seq2seq", SENTENCE, "--positions")
+    out = attnlens_here.good("text", "explain", "seq2seq", SENTENCE)
     assert re.search(r"^output +farrokhpur okonjara 2 point cut$", out, re.M)
     for token in ("farrokhpur", "okonjara", "2", "point", "cut"):
         assert re.search(rf"^  {token} +>?[\d.]+% ", out, re.M), token
     assert out.count("hidden from cross-attention ") >= 5
     assert out.count("replaced by <unk> ") >= 5
     assert re.search(r"✓ supported|– not better than chance", out)
-    assert "positions: what is added to each word" in out
     assert "\x1b" not in out
-    for width in (60, 80, 100, 128):
+    for width in (60, 100):
         attnlens_here.patch.setenv("COLUMNS", str(width))
         lines = attnlens_here.good("text", "explain", "seq2seq", SENTENCE).splitlines()
         assert max(map(len, lines)) <= width
@@ -121,8 +117,6 @@ def test_json_is_what_python_gives(attnlens_here: Here, toy: Path) -> None:
     text = toy_rows()[3][0]
     told = json.loads(attnlens_here.good("text", "explain", toy, text, "--json"))
     assert told == explain_text(TextModel.load(toy), text).to_dict()
-    attnlens_here.good("text", "explain", toy, text, "--format", "json", "--out", "a.json")
-    assert json.loads((attnlens_here.folder / "a.json").read_text("utf-8")) == told
 
 
 def test_unknown_words_are_said(attnlens_here: Here, toy: Path) -> None:
@@ -132,48 +126,6 @@ def test_unknown_words_are_said(attnlens_here: Here, toy: Path) -> None:
     assert "! 'googly' is not in the vocabulary: read as <unk>" in out
     assert "\x1b" not in out
     assert "hidden from" not in out
-
-
-class Balanced(html.parser.HTMLParser):
-    """Every element that is opened is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self.tags.append(tag)
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_a_page_needs_nothing_else(attnlens_here: Here, toy: Path) -> None:
-    text = 'take the red box, not the <script>alert(1)</script> & "quoted" one'
-    attnlens_here.good("text", "explain", toy, text, "--html", "a.html")
-    page = (attnlens_here.folder / "a.html").read_text(encoding="utf-8")
-    reader = Balanced()
-    reader.feed(page)
-    assert reader.open == []
-    assert not {"script", "link", "img", "iframe"} & set(reader.tags)
-    assert not re.search(r"https?://|url\(|@import", page)
-    assert "default-src &#39;none&#39;" in page
-    data = explain_text(TextModel.load(toy), text)
-    words, tokens = len(data.input.tokens), len(data.output.tokens)
-    waves = words * TextModel.load(toy).network.sizes.width
-    legend = 9
-    assert reader.tags.count("rect") == words * tokens + waves + legend
-    assert attnlens_here.good("text", "explain", toy, text, "--format", "html").strip() == (
-        page.strip()
-    )
 
 
 def test_what_was_recorded_opens_in_view(attnlens_here: Here, toy: Path) -> None:
@@ -189,40 +141,6 @@ def test_what_was_recorded_opens_in_view(attnlens_here: Here, toy: Path) -> None
     assert "take" in out
 
 
-# Evaluating
-
-
-def test_evaluation_is_of_held_out_pairs(attnlens_here: Here, toy: Path) -> None:
-    path = write_csv(attnlens_here.folder / "toy.csv", toy_rows(200))
-    told = json.loads(attnlens_here.good("text", "evaluate", toy, path, "--check", "2", "--json"))
-    assert told == json.loads(
-        json.dumps(dataclasses.asdict(evaluate(TextModel.load(toy), read_pairs(path), checked=2)))
-    )
-    out = attnlens_here.good("text", "evaluate", toy, path)
-    assert f"{told['held_out']['pairs']} held-out pairs: {told['held_out']['exact']:.1%}" in out
-    train, _, _ = TextModel.load(toy).rule.split(read_pairs(path).pairs)
-    seen = [(" ".join(pair.source), " ".join(pair.target)) for pair in train[:20]]
-    answer = attnlens_here("text", "evaluate", toy, write_csv(path.with_name("seen.csv"), seen))
-    assert answer.status == 1
-    assert answer.out == "held-out pairs: none\n" + (
-        "held-out pairs of combinations never trained on: none\n"
-    )
-
-
-def test_settings_reach_the_commands_of_text(attnlens_here: Here, toy: Path) -> None:
-    path = write_csv(attnlens_here.folder / "toy.csv", toy_rows(60))
-    settings = attnlens_here.folder / "attnlens.toml"
-    settings.write_text('[text]\nseparator = ";"\n', encoding="utf-8")
-    answer = attnlens_here("text", "evaluate", toy, path)
-    assert "has one column where a pair needs two; commas may stand between them" in answer.err
-    attnlens_here.patch.setenv("ATTNLENS_SEPARATOR", ",")
-    assert attnlens_here("text", "evaluate", toy, path).status == 0
-    settings.write_text("[text]\nseprator = 2\n", encoding="utf-8")
-    answer = attnlens_here("text", "evaluate", toy, path)
-    assert answer.status == 2
-    assert "in [text] 'seprator' is no setting" in answer.err
-
-
 # Bad input
 
 
@@ -233,18 +151,14 @@ def test_settings_reach_the_commands_of_text(attnlens_here: Here, toy: Path) -> 
         (["explain", "seq2seq", "ball " * 99], "the sentence has 99 tokens, and seq2seq reads"),
         (["explain", "nothing", "a"], "nothing: no such checkpoint; give a file that `attnlens t"),
         (["explain", "bad.csv", "a"], "bad.csv: is not a safetensors checkpoint; give a file"),
-        (["explain", "seq2seq", "a", "--json", "--positions"], "--positions is a picture"),
-        (["explain", "seq2seq", "a", "--out", "x/y"], "x/y: its folder does not exist"),
-        (["explain", "seq2seq", "a", "--html", "p", "--record", "p"], "p: is the file of --html"),
+        (["explain", "seq2seq", "a", "--out", "p", "--record", "p"], "p: is the file of --out"),
         (["train", "bad.csv", "--out", "m"], "bad.csv:1: has one column where a pair needs two"),
-        (["train", "none.csv", "--out", "m"], "none.csv: no such file"),
         (["train", "few.csv", "--out", "m"], "few.csv: leaves 1 pairs to train on"),
         (["train", "few.csv", "--out", "few.csv"], "few.csv: is read by this command too"),
         (["train", "few.csv", "--out", "m", "--columns", "a"], "--columns 'a' is not two names"),
         (["train", "few.csv", "--out", "m", "--epochs", "0"], "argument --epochs: '0' is not a"),
         (["train", "few.csv", "--out", "m", "--separator", ";;"], "argument --separator: ';;' is"),
-        (["evaluate", "seq2seq", "bad.csv"], "bad.csv:1: has one column"),
-        ([], "say what to do with text; give train, explain"),
+        ([], "say what to do with text; give train or explain"),
     ],
 )
 def test_bad_input_is_one_line(attnlens_here: Here, words: list[str], said: str) -> None:

@@ -5,43 +5,26 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from attnlens._version import VERSION
-from attnlens.cli.messages import complain
+from attnlens.cli.output import complain
 from attnlens.cli.parser import Parser
 from attnlens.errors import AttnlensError
 
 DONE, INTERRUPTED = 0, 130
 
 
+COMMANDS = (
+    "explain", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train", "ratings",
+    "evaluate", "faithfulness", "heads", "planted", "simulate", "text", "corpus", "view",
+    "models", "dashboard", "schema", "completion",
+)  # fmt: skip
+"""The modules of `attnlens.cli` that add commands, in the order in which help lists them."""
+
+
 def build_parser() -> Parser:
     """The whole command line."""
-    from attnlens.cli import (
-        check,
-        completion,
-        corpus,
-        dashboard,
-        evaluate,
-        explain,
-        faithfulness,
-        heads,
-        match,
-        mcp,
-        models,
-        narrate,
-        over,
-        planted,
-        predict,
-        ratings,
-        schema,
-        similar,
-        simulate,
-        text,
-        train,
-        view,
-        whatif,
-    )
-
     parser = Parser(
         prog="attnlens",
         description="Explain sequence models through their attention, "
@@ -49,32 +32,8 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"attnlens {VERSION}")
     commands = parser.command_group("command")
-    for module in (
-        explain,
-        predict,
-        match,
-        whatif,
-        over,
-        narrate,
-        check,
-        mcp,
-        train,
-        ratings,
-        evaluate,
-        faithfulness,
-        heads,
-        planted,
-        simulate,
-        text,
-        corpus,
-        similar,
-        view,
-        models,
-        dashboard,
-        schema,
-        completion,
-    ):
-        module.add_to(commands)
+    for name in COMMANDS:
+        import_module(f"attnlens.cli.{name}").add_to(commands)
     parser.set_defaults(whole=parser)
     return parser
 

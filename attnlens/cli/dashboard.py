@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_model_options
-from attnlens.cli.output import progress
+from attnlens.cli.options import add_model_options, whole
+from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.match.match import Match
-    from attnlens.dashboard.functions import Data, Functions, Inside, Looked, Summed
+    from attnlens.dashboard.functions import Data, Functions, Inside, Summed
     from attnlens.dashboard.library import Matches, Recordings
     from attnlens.symbolic.description import Description
 
 MOST_MATCHES = 200
+MOST_BYTES = 50_000_000
+"""Of a document of heads."""
 SAMPLE_SEED = 7
 
 
@@ -40,7 +40,9 @@ def add_to(commands: Commands) -> None:
         help="match files, folders or zips, and recordings saved as .safetensors",
     )
     parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine only")
-    parser.add_argument("--port", type=_port, default=8050, metavar="N", help="default 8050")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=8050, metavar="N", help="default 8050; 0: any free"
+    )
     parser.add_argument("--no-browser", action="store_true", help="open no browser")
     parser.add_argument(
         "--follow",
@@ -58,17 +60,11 @@ def add_to(commands: Commands) -> None:
     parser.set_defaults(run=run)
 
 
-def _port(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else -1
-    if not 0 <= value <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give 0 to 65535 (0: any free one)")
-    return value
-
-
 def run(options: argparse.Namespace) -> int:
     try:
         from attnlens.dashboard.app import create_app
         from attnlens.dashboard.library import Matches, Recordings
+        from attnlens.dashboard.match_pages import match_link
         from attnlens.dashboard.security import is_loopback
         from attnlens.dashboard.serve import listen
     except ModuleNotFoundError as error:
@@ -84,21 +80,21 @@ def run(options: argparse.Namespace) -> int:
     app = create_app(functions, matches, recordings, host=options.host, public=options.public)
     server = listen(app, options.host, options.port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{name}:{server.port}/"
+    address = f"http://{name}:{server.port}"
     progress("")
     if not is_loopback(options.host):
-        print(
-            f"attnlens: WARNING: {options.host} can be reached from other machines; whoever "
-            "reaches this port sees every match that is open"
-            + ("" if options.public else ", and may upload (--public forbids that)"),
-            file=sys.stderr,
+        more = "" if options.public else ", and may upload (--public forbids that)"
+        say(
+            f"WARNING: {options.host} can be reached from other machines; whoever reaches this "
+            f"port sees every match that is open{more}"
         )
-    print(address, flush=True)
-    print("attnlens: serving; Ctrl-C ends it", file=sys.stderr, flush=True)
+    print(f"{address}/", flush=True)
+    say("serving; Ctrl-C ends it")
     if not options.no_browser:
         import webbrowser
 
-        webbrowser.open(_first(address, matches))
+        given = matches.given
+        webbrowser.open(address + (match_link(given[0]) if len(given) == 1 else "/"))
     try:
         server.serve_forever()
     finally:
@@ -106,74 +102,42 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _first(address: str, matches: Matches) -> str:
-    """The page to begin with: the match, where there is one."""
-    from attnlens.dashboard.match_pages import match_link
-
-    given = matches.given
-    return address.rstrip("/") + match_link(given[0]) if len(given) == 1 else address
-
-
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
-    """What was given, or a sample."""
+    """What was given, or an invented match, the same every time."""
     from attnlens.cricket.readers import read_match, read_matches
+    from attnlens.cricket.readers.following import Followed
+    from attnlens.cricket.simulator.simulate import simulate_match
 
-    count = 0
     for path in options.files:
-        if os.fspath(path).lower().endswith(".safetensors"):
-            progress(f"reading {path}")
+        progress(f"reading {path}")
+        if path.lower().endswith(".safetensors"):
             recordings.give(path)
             continue
-        skipped: list[Any] = []
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
         if options.follow and alone:
             match = read_match(path, growing=True)
-            matches.give(match, look=_look(path, match))
-            count += 1
+            matches.give(match, followed=Followed(path, match))
             continue
+        skipped: list[Any] = []
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
-            if count == MOST_MATCHES:
-                print(
-                    f"attnlens: {path}: only the first {MOST_MATCHES} matches are opened",
-                    file=sys.stderr,
-                )
+            if len(matches.given) == MOST_MATCHES:
+                say(f"{path}: only the first {MOST_MATCHES} matches are opened")
                 return
             matches.give(match)
-            count += 1
-            progress(f"reading {path}: {count} matches")
+            progress(f"reading {path}: {len(matches.given)} matches")
         if skipped:
-            print(f"attnlens: {path}: {len(skipped)} could not be read", file=sys.stderr)
-    if options.follow and not any(shown.look for shown in matches.given):
+            say(f"{path}: {len(skipped)} could not be read")
+    if options.follow and not any(shown.followed for shown in matches.given):
         raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
     if not options.files:
-        matches.give(_sample(), sample=True)
-
-
-def _look(path: str, match: Match) -> Callable[[], Looked]:
-    """What tells how the match of a file stands that somebody is still writing."""
-    from attnlens.cricket.readers.following import Followed
-    from attnlens.dashboard.functions import Looked
-
-    followed = Followed(path, match)
-
-    def look() -> Looked:
-        return Looked(followed.newer(), followed.as_of, followed.trouble)
-
-    return look
-
-
-def _sample() -> Match:
-    """An invented match, the same every time."""
-    from attnlens.cricket.simulator.simulate import simulate_match
-
-    return simulate_match(SAMPLE_SEED)
+        matches.give(simulate_match(SAMPLE_SEED), sample=True)
 
 
 def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import shown_match
+    from attnlens.cricket.explain.showing import head_effects, shown_innings, shown_match
     from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -196,10 +160,12 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_match,
         match=shown_match,
-        innings=lambda match, innings, model: session(model).innings(match, innings),
+        innings=lambda match, innings, model: shown_innings(
+            match, innings, session(model).dated(match)
+        ),
         explain=explain,
-        effects=lambda match, innings, ball, model: session(model).head_effects(
-            match, ball=ball, innings=innings
+        effects=lambda match, innings, ball, model: head_effects(
+            match, innings, ball, session(model).dated(match)
         ),
         what_if=what_if,
         texts=_texts(),
@@ -213,6 +179,8 @@ def _functions(options: argparse.Namespace) -> Functions:
 
 def _corpus(folder: str) -> Summed:
     """A corpus, read when somebody looks."""
+    from pathlib import Path
+
     from attnlens.cricket.corpus.folder import Corpus
     from attnlens.cricket.corpus.questions import surprising_balls
     from attnlens.cricket.corpus.report import report_data
@@ -227,8 +195,9 @@ def _corpus(folder: str) -> Summed:
         try:
             return make()
         except InputError as error:
-            name = os.path.basename(os.path.abspath(folder))
-            raise InputError(error.problem, path=name, remedy=error.remedy) from None
+            raise InputError(
+                error.problem, path=os.path.basename(os.path.abspath(folder)), remedy=error.remedy
+            ) from None
 
     return Summed(
         finished=lambda: len(corpus.finished()),
@@ -249,7 +218,7 @@ def _inside() -> Inside:
     from attnlens.cricket.model.window import one_thread
     from attnlens.dashboard.functions import Inside
     from attnlens.models.catalogue import Loaded
-    from attnlens.show import description
+    from attnlens.show import models
 
     entries = {entry.name: entry for entry in catalogue()}
 
@@ -274,9 +243,9 @@ def _inside() -> Inside:
         },
         trace=trace,
         texts={
-            "equations.md": text(description.render_description_markdown),
-            "equations.tex": text(description.render_description_latex),
-            "equations.txt": text(description.render_description),
+            "equations.md": text(models.render_description_markdown),
+            "equations.tex": text(models.render_description_latex),
+            "equations.txt": text(models.render_description),
         },
     )
 
@@ -285,19 +254,18 @@ def _heads(path: str) -> Data:
     """The document of ``attnlens heads --json``."""
     import json
 
-    from attnlens.dashboard.heads_page import checked
+    from attnlens.dashboard.heads_page import is_measured
+    from attnlens.files import read_whole
 
+    remedy = "write one with `attnlens heads SRC --json`"
+    content = read_whole(path, MOST_BYTES, kind="document of heads", remedy=remedy)
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=path) from None
-    except ValueError:
-        data = None
-    try:
-        return checked(data)
-    except InputError as error:
-        raise InputError(error.problem, path=path, remedy=error.remedy) from None
+        data: Data = json.loads(content)
+    except (ValueError, RecursionError):
+        data = {}
+    if not is_measured(data):
+        raise InputError("is not a document of heads", path=path, remedy=remedy)
+    return data
 
 
 def _texts() -> dict[str, Callable[[Data], str]]:

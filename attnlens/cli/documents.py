@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attnlens.cli.options import listed
 from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
-from attnlens.cli.pictures import check_picture
 from attnlens.cli.sources import held_out_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.model.timeline import T
+    from attnlens.cricket.model.trained import TrainedPredictor
     from attnlens.cricket.study.figures import Document
-    from attnlens.cricket.study.held_out import HeldOutFor
+    from attnlens.cricket.study.held_out import HeldOut
     from attnlens.show.canvas import Renderer
 
 D = TypeVar("D", bound="Document")
@@ -38,65 +35,42 @@ def check_sample(options: argparse.Namespace, *numbers: str) -> None:
             raise InputError(f"--{name} {value} is negative", remedy="give 0 or more")
 
 
-def check_files(options: argparse.Namespace, *more: str, inputs: tuple[str, ...] = ()) -> None:
-    """Whether ``--out``, ``--plot`` and ``more`` can be written, and are nothing that is read.
-
-    Args:
-        inputs: checkpoints that are read beside ``--model``.
+def check_files(options: argparse.Namespace, *more: str) -> None:
+    """Whether ``--out`` and ``more`` can be written, and are nothing that is read.
 
     Raises:
-        InputError: a file cannot be written, or a picture cannot be drawn.
+        InputError: a file cannot be written.
     """
-    names = ("out", "plot", *more)
     check_outputs(
-        {f"--{name.replace('_', '-')}": getattr(options, name) for name in names},
+        {f"--{name.replace('_', '-')}": getattr(options, name) for name in ("out", *more)},
         sources=(*options.sources, *listed(options.history)),
-        inputs=(options.model, *inputs),
+        inputs=(options.model,),
     )
-    if options.plot is not None:
-        check_picture(options.plot)
 
 
-def judged(
-    options: argparse.Namespace, model: T, work: Callable[[HeldOutFor[T]], D], *, aloud: bool = True
-) -> D:
-    """What ``work`` makes of the matches that a model may be judged on.
-
-    Args:
-        aloud: whether files that were passed over are told on stderr.
-    """
+def judged(options: argparse.Namespace, model: TrainedPredictor, work: Callable[[HeldOut], D]) -> D:
+    """What ``work`` makes of the matches that a model may be judged on."""
     skipped: list[MatchFileError] = []
     try:
         document = work(held_out_of(options, model, skipped))
     finally:
         progress("")
-    if aloud:
-        report_skipped(f"skipped {len(skipped)} files", skipped)
+    report_skipped(f"skipped {len(skipped)} files", skipped)
     return document
 
 
 def give(
-    document: D,
-    options: argparse.Namespace,
-    render: Renderer[D],
-    draw: Callable[[D, Path, str], None] | None = None,
-    *,
-    digits: int | None = None,
+    document: D, options: argparse.Namespace, render: Renderer[D], *, digits: int | None = None
 ) -> int:
-    """Write a document as JSON or as a page, and a picture of it where ``--plot`` asks for one.
+    """Write a document as JSON or as a page.
 
     Args:
         render: the page, by width, colour and signs.
-        draw: to a path in a format such as ``svg``.
         digits: decimals of JSON's figures; all where not given.
     """
     from attnlens.cricket.study.figures import to_json
-    from attnlens.files import written_beside
     from attnlens.show.numbers import rounded_all
 
-    if draw is not None and options.plot is not None:
-        with written_beside(options.plot) as part:
-            draw(document, part, check_picture(options.plot))
     if options.format == "json":
         data = to_json(document)
         emit_json(data if digits is None else rounded_all(data, digits), options.out)

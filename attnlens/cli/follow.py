@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
-from attnlens.cli.messages import say
-from attnlens.cli.output import check_outputs, utf8_stdout
+from attnlens.cli.output import check_outputs, say, utf8_stdout
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_out
 from attnlens.cli.output import check_outputs, emit, emit_json, page, utf8_stdout
@@ -67,7 +67,6 @@ def add_to(commands: Commands) -> None:
         words = f"temporal: who {does} (only with --ball next)"
         trace.add_argument(f"--{who}", metavar="NAME", help=words)
     add_formats(trace)
-    trace.add_argument("--html", metavar="FILE", help="write a page of small heat maps")
     add_out(trace)
     # Rows of numbers may begin with a minus, and are no option.
     trace._negative_number_matcher = re.compile(r"-[0-9.]")
@@ -119,7 +118,7 @@ def run_describe(options: argparse.Namespace) -> int:
     if options.format == "json":
         emit_json(told.to_dict(), options.out)
         return 0
-    from attnlens.show import description as forms
+    from attnlens.show import models as forms
 
     if options.format == "text":
         unicode = page(options.out)["unicode"]
@@ -134,17 +133,10 @@ def run_describe(options: argparse.Namespace) -> int:
 
 
 def run_trace(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out, "--html": options.html})
+    check_outputs({"--out": options.out})
     entry, loaded = _loaded(options.model)
     asked = {name: getattr(options, name) for name in entry.options}
     told = traced(entry, loaded, options.input, **asked)
-    if options.html is not None:
-        from attnlens.files import write_text
-        from attnlens.show.trace_html import render_trace_html
-
-        write_text(options.html, render_trace_html(told) + "\n")
-        if options.format == "text" and options.out is None:
-            return 0
     if options.format == "json":
         emit_json(told.to_dict(), options.out)
         return 0
@@ -164,10 +156,11 @@ def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
 
 def described(entry: ReferenceModel, loaded: Loaded) -> Description:
     """The description of a model."""
+    from attnlens.models import one_thread
     from attnlens.symbolic import describe
 
     reading = entry.reading(loaded)
-    with _one_thread():
+    with one_thread():
         return describe(
             loaded.module,
             *reading.inputs,
@@ -189,10 +182,11 @@ def traced(
     Raises:
         InputError: the text is no input of this model.
     """
+    from attnlens.models import one_thread
     from attnlens.symbolic import trace
 
     reading = entry.reading(loaded, text, **asked)
-    with _one_thread():
+    with one_thread():
         return trace(
             loaded.module,
             *reading.inputs,
@@ -203,9 +197,3 @@ def traced(
             axes=reading.axes,
             batched=reading.batched,
         )
-
-
-def _one_thread() -> Any:
-    from attnlens.cricket.model.window import one_thread
-
-    return one_thread()

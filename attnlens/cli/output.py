@@ -1,4 +1,4 @@
-"""Where a command's output goes: what may be written over, how it is drawn, and what is told."""
+"""Where a command's output goes: what may be written over, how it is drawn, and what is said."""
 
 from __future__ import annotations
 
@@ -6,18 +6,30 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from attnlens.cli.messages import one_line, say
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
 
 PLAIN_WIDTH = 100
-ANOTHER_FILE = "write to another file"
-TWO_FILES = "give each a file of its own"
+BAD = 2
+
+
+def say(text: str, before: str = "") -> None:
+    """One line on stderr for whoever runs the command, whatever is in the text."""
+    from attnlens.show.safe import on_one_line
+
+    print(f"{before}attnlens: {on_one_line(text)}", file=sys.stderr)
+
+
+def complain(text: str) -> int:
+    """One line on stderr, over whatever progress stands there; the exit status of bad input."""
+    say(text, "\r\x1b[2K" if sys.stderr.isatty() else "")
+    return BAD
 
 
 def emit(text: str, out: str | None) -> None:
@@ -88,7 +100,9 @@ def can_draw() -> bool:
 def progress(text: str) -> None:
     """A passing line on stderr, on a terminal only; an empty text clears it."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[2K{one_line(text)}", end="", file=sys.stderr, flush=True)
+        from attnlens.show.safe import on_one_line
+
+        print(f"\r\x1b[2K{on_one_line(text)}", end="", file=sys.stderr, flush=True)
 
 
 def since_now() -> Callable[[str], None]:
@@ -104,8 +118,8 @@ def since_now() -> Callable[[str], None]:
 def check_outputs(
     outputs: Mapping[str, str | None],
     *,
-    sources: Iterable[str | None] = (),
-    inputs: Iterable[str | None] = (),
+    sources: Collection[str | None] = (),
+    inputs: Collection[str | None] = (),
 ) -> None:
     """Whether what a command writes can be written, and is nothing that it reads.
 
@@ -124,34 +138,36 @@ def check_outputs(
     given = {option: path for option, path in outputs.items() if path is not None}
     for path in given.values():
         check_writable(path)
-    for option, path in given.items():
-        twin = next((name for name in given if name != option and _same(given[name], path)), None)
-        if twin is not None:
-            raise InputError(f"is the file of {option} and of {twin}", path=path, remedy=TWO_FILES)
-    read = [path for path in inputs if path is not None]
+    for one, other in combinations(given, 2):
+        if _same(given[one], given[other]):
+            raise InputError(
+                f"is the file of {one} and of {other}",
+                path=given[one],
+                remedy="give each a file of its own",
+            )
     for path in given.values():
-        if any(_same(path, one) or _inside(path, one) for one in read):
-            raise InputError("is read by this command too", path=path, remedy=ANOTHER_FILE)
-    if given:
-        _check_sources(list(given.values()), [path for path in sources if path is not None])
+        problem = None
+        if any(_same(path, one) or _inside(path, one) for one in inputs if one is not None):
+            problem = "is read by this command too"
+        elif any(_is_match_of(source, path) for source in sources if source is not None):
+            problem = "is one of the matches read"
+        if problem is not None:
+            raise InputError(problem, path=path, remedy="write to another file")
 
 
-def _check_sources(outputs: Sequence[str], sources: Sequence[str]) -> None:
-    """Whether no output takes the place of a match that is read."""
+def _is_match_of(source: str, path: str) -> bool:
+    """Whether ``path`` is a match that is read from ``source``, or tells of one."""
     from attnlens.cricket.readers import INFO, tells_of_matches
     from attnlens.cricket.readers.files import source_of
 
-    for source in sources:
-        place = str(source_of(source).path)
-        for path in outputs:
-            # What else lies in a folder of matches, such as an answer of yesterday, may go.
-            beside = f"{os.path.splitext(place)[0]}{INFO}"
-            if (
-                _same(path, place)
-                or (os.path.exists(path) and _same(path, beside))
-                or (_inside(path, place) and tells_of_matches(path))
-            ):
-                raise InputError("is one of the matches read", path=path, remedy=ANOTHER_FILE)
+    place = str(source_of(source).path)
+    beside = f"{os.path.splitext(place)[0]}{INFO}"
+    # What else lies in a folder of matches, such as an answer of yesterday, may go.
+    return (
+        _same(path, place)
+        or (os.path.exists(path) and _same(path, beside))
+        or (_inside(path, place) and tells_of_matches(path))
+    )
 
 
 def _same(one: str, other: str) -> bool:

@@ -19,7 +19,7 @@ def add_to(commands: Commands) -> None:
         "over",
         help="the next over, token by token, with what it looked at",
         description="What the encoder-decoder expects of an over from the balls before it, which "
-        "past balls each token looked at, and whether hiding those does more than hiding others.",
+        "past balls each token looked at, and what hiding each of those does.",
     )
     add_match(parser)
     parser.add_argument(
@@ -47,14 +47,16 @@ def add_to(commands: Commands) -> None:
         "--top-k", type=int, metavar="K", help="draw among the K likeliest tokens only"
     )
     parser.add_argument(
-        "--samples", type=int, metavar="N", help="draw N overs too: their runs and wickets"
+        "--samples",
+        type=int,
+        default=0,
+        metavar="N",
+        help="draw N overs too: their runs and wickets",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"
     )
-    parser.add_argument(
-        "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
-    )
+    parser.add_argument("--no-evidence", action="store_true", help="do not hide past balls: faster")
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=run)
@@ -63,12 +65,6 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.over is None:
         raise InputError("say which over", remedy="give --over 12, --over last or --over next")
-    if options.samples is not None and options.samples < 1:
-        raise InputError(
-            f"--samples {options.samples} is too few", remedy="give a number from 1, such as 1000"
-        )
-    if not 0 <= options.seed < 2**32:
-        raise InputError(f"--seed {options.seed} is none", remedy="give a number from 0 to 2^32-1")
     check_outputs(
         {"--out": options.out},
         sources=(options.match, options.history),
@@ -95,7 +91,7 @@ def _answer(options: argparse.Namespace) -> NextOver:
             match,
             over=options.over,
             innings=options.innings,
-            samples=options.samples or 0,
+            samples=options.samples,
             temperature=options.temperature,
             top_k=options.top_k,
             seed=options.seed,

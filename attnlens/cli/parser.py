@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Any, NoReturn, Protocol
 
 
@@ -19,17 +18,18 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         taken: what `add_argument` returned, in order; ``--help`` is not among them.
+        commands: the commands below, by name; empty where it is one itself.
     """
 
     def __init__(self, **settings: Any) -> None:
         self.taken: list[argparse.Action] = []
-        self._below: argparse.Action | None = None
+        self.commands: dict[str, Parser] = {}
         # An abbreviation that works today would break when a longer option comes.
         super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line on stderr and status 2."""
-        from attnlens.cli.messages import complain
+        from attnlens.cli.output import complain
 
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
@@ -45,14 +45,8 @@ class Parser(argparse.ArgumentParser):
         group = self.add_subparsers(
             title="commands", metavar="COMMAND", dest=dest, required=required
         )
-        self._below = group
+        self.commands = group.choices  # by name; it grows
         return group
-
-    @property
-    def commands(self) -> Mapping[str, Parser]:
-        """The commands below, by name; empty where it is one itself."""
-        choices = self._below.choices if self._below else None
-        return choices if isinstance(choices, Mapping) else {}
 
     @property
     def options(self) -> dict[str, argparse.Action]:

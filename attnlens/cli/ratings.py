@@ -1,22 +1,19 @@
-"""``attnlens ratings``: a checkpoint's ratings brought up to date, or shown."""
+"""``attnlens ratings``: a checkpoint's ratings brought up to date."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from attnlens.cli.messages import say
-from attnlens.cli.options import add_formats, date
-from attnlens.cli.output import check_outputs, emit, emit_json, page, progress, report_skipped
+from attnlens.cli.options import add_formats
+from attnlens.cli.output import check_outputs, emit, emit_json, progress, report_skipped, say
 from attnlens.cli.parser import Commands
-from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     import datetime
 
     from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.model.timeline import Added
-    from attnlens.cricket.model.trained import TrainedPredictor
 
 DONE, NOTHING_NEWER = 0, 1
 
@@ -27,31 +24,21 @@ def add_to(commands: Commands) -> None:
         help="bring player and venue ratings up to date without retraining",
         description="Write a copy of the checkpoint whose ratings have learnt every match of SRC "
         "that is later than they are, date by date; the network's weights stay as they are. "
-        "Exit status 1 where there is nothing newer. With --player, show what the checkpoint "
-        "knows of a player instead.",
+        "Exit status 1 where there is nothing newer.",
     )
-    parser.add_argument("sources", metavar="SRC", nargs="*", help="match files, folders or zips")
-    parser.add_argument("--out", metavar="FILE", help="the checkpoint to write")
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
     parser.add_argument(
         "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
-    )
-    parser.add_argument("--until", type=date, metavar="DATE", help="learn no match after this day")
-    parser.add_argument(
-        "--player", metavar="NAME", help="show what the checkpoint knows of this player"
     )
     add_formats(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.player is not None:
-        return _show(options)
-    if not options.sources:
-        raise InputError(
-            "no matches to learn from", remedy="give SRC and --out FILE, or --player NAME"
-        )
-    if options.out is None:
-        raise InputError("no checkpoint to write", remedy="give --out FILE")
+    from dataclasses import asdict
+
+    from attnlens.cricket.answers import file_digest
     from attnlens.cricket.model.timeline import brought_up_to_date
     from attnlens.cricket.model.trained import save_predictor
     from attnlens.cricket.readers.history import matches_to_learn
@@ -62,87 +49,51 @@ def run(options: argparse.Namespace) -> int:
     predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
     given = matches_to_learn(options.sources, skipped, progress, "{} matches read")
-    now, added = brought_up_to_date(predictor, given, until=options.until)
+    now, added = brought_up_to_date(predictor, given)
     if added.matches:
         save_predictor(options.out, now)
     report_skipped(f"skipped {len(skipped)} files", skipped)
-    if added.other:
-        kinds = ", ".join(f"{number} {kind}" for kind, number in added.other.items())
+    kinds = ", ".join(f"{number} {kind}" for kind, number in added.other_kinds.items())
+    unlike, until = sum(added.other_kinds.values()), now.ratings.until
+    if unlike:
         say(
-            f"{sum(added.other.values())} of the {added.matches} matches learnt are of "
+            f"{unlike} of the {added.matches} matches learnt are of "
             f"a kind the model was not trained on ({kinds})"
         )
     if options.format == "json":
-        _emit_data(now, added, options.out)
+        emit_json(
+            asdict(added)
+            | {
+                "dates": [None if day is None else day.isoformat() for day in added.dates],
+                "of_another_kind": unlike,
+                "ratings_until": None if until is None else until.isoformat(),
+                "sha256": file_digest(options.out) if added.matches else None,
+            },
+            None,
+        )
     else:
-        emit(_sentence(predictor, now, added, options.out), None)
+        emit(_sentence(predictor.ratings.until, until, added, options.out), None)
     return DONE if added.matches else NOTHING_NEWER
 
 
-def _emit_data(now: TrainedPredictor, added: Added, out: str) -> None:
-    """What was learnt, as JSON, with the hash of the checkpoint where one was written."""
-    from attnlens.cricket.answers import file_digest
-
-    def day(date: datetime.date | None) -> str | None:
-        return None if date is None else date.isoformat()
-
-    emit_json(
-        {
-            "matches": added.matches,
-            "dates": [day(added.first), day(added.last)],
-            "days": added.days,
-            "players": added.players,
-            "new_players": added.new_players,
-            "venues": added.venues,
-            "new_venues": added.new_venues,
-            "already_known": added.known,
-            "after_until": added.after,
-            "undated": added.undated,
-            "of_another_kind": sum(added.other.values()),
-            "other_kinds": added.other,
-            "ratings_until": day(now.ratings.until),
-            "sha256": file_digest(out) if added.matches else None,
-        },
-        None,
-    )
-
-
-def _sentence(predictor: TrainedPredictor, now: TrainedPredictor, added: Added, out: str) -> str:
+def _sentence(
+    before: datetime.date | None, until: datetime.date | None, added: Added, out: str
+) -> str:
+    """What was learnt, in words, and what was not."""
     from attnlens.words import count
 
-    def matches(number: int) -> str:
-        return count(number, "match", "matches")
-
     passed = {
-        "up to then teach nothing new": added.known,
-        "after --until left out": added.after,
+        "up to then teach nothing new": added.already_known,
         "without a date left out": added.undated,
     }
-    aside = "".join(f"; {matches(number)} {why}" for why, number in passed.items() if number)
-    before = predictor.ratings.until
+    aside = "".join(
+        f"; {count(number, 'match', 'matches')} {why}" for why, number in passed.items() if number
+    )
     if not added.matches:
         return f"nothing newer than {before}: no file written{aside}"
     return (
-        f"wrote {out}: ratings until {now.ratings.until} (were {before}), "
-        f"{matches(added.matches)} learnt, "
+        f"wrote {out}: ratings until {until} (were {before}), "
+        f"{count(added.matches, 'match', 'matches')} learnt, "
         f"{count(added.players, 'player')} ({added.new_players} new), "
         f"{count(added.venues, 'venue')} ({added.new_venues} new){aside}"
     )
-
-
-def _show(options: argparse.Namespace) -> int:
-    """What the checkpoint knows of one player."""
-    if options.sources or options.out is not None:
-        raise InputError("--player only shows", remedy="leave SRC and --out out")
-    from dataclasses import asdict
-
-    from attnlens.cricket.model.people import player_known
-    from attnlens.cricket.pages.player import render_player
-    from attnlens.cricket.session import Session
-
-    player = player_known(Session(options.model).predictor, options.player)
-    if options.format == "json":
-        emit_json(asdict(player), None)
-    else:
-        emit(render_player(player, **page(None)), None)
-    return DONE

@@ -21,7 +21,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlens.cli.messages import say
+from attnlens.cli.output import say
 from attnlens.cli.parser import Parser, is_flag
 from attnlens.errors import InputError
 
@@ -30,16 +30,17 @@ Settings = dict[str, Any]
 
 FILE = "attnlens.toml"
 PREFIX = "ATTNLENS_"
+YES, NO = ("1", "true", "yes"), ("0", "false", "no")
 LOCAL = frozenset(
     """
-    all ball balls baselines batch batter bootstrap bowler call change check claims columns
+    all ball balls baselines batch batter bootstrap bowler call check claims columns
     d_ff decoder_layers device dropout encoder_layers epochs evidence follow format
-    from head head_balls hidden_dim history idle innings kind leading learning_rate least
+    from head head_balls hidden_dim history idle innings kind leading learning_rate
     least_count matches matches_per_part messages methods model no_browser no_cache no_evidence
     on_error order outcome over overs_model own_history plant player positions query quick rules
-    samples scale seed separator set site situations source_length strength strict target
-    target_length temperature threads top top_k train_until unseen until validate_until
-    wicket_last_ball wide width word_dropout workers
+    samples scale seed separator set site source_length strength strict
+    target_length temperature threads top top_k train_until until validate_until
+    wide width word_dropout workers
     """.split()  # noqa: SIM905
 )
 """Settings that a file in the current folder may hold: figures, choices, names of players, and
@@ -99,17 +100,14 @@ def _check_names(file: Settings, commands: Mapping[str, Parser]) -> None:
         else:
             names, fits, place = [name], anywhere, ""
         for one in names:
-            if one in fits & LOCAL:
+            if one in LOCAL & fits:
                 continue
+            problem = f"{place}{one!r} is no setting"
+            remedy = f"known: {', '.join(sorted(LOCAL & fits))}"
             if one in fits:
                 problem = f"{place}{one!r} may not be set by a file in the current folder"
-                variable, option = PREFIX + one.upper(), f"--{one.replace('_', '-')}"
-                raise InputError(problem, path=FILE, remedy=f"give {option}, or set {variable}")
-            raise InputError(
-                f"{place}{one!r} is no setting",
-                path=FILE,
-                remedy=f"known: {', '.join(sorted(fits & LOCAL))}",
-            )
+                remedy = f"give --{one.replace('_', '-')}, or set {PREFIX}{one.upper()}"
+            raise InputError(problem, path=FILE, remedy=remedy)
 
 
 def _file() -> Settings:
@@ -125,26 +123,26 @@ def _file() -> Settings:
 
 
 def _value(action: argparse.Action, value: Any, place: str) -> Any:
-    option = action.option_strings[-1]
+    """A setting as its option would have it."""
+
+    def unfit(remedy: str) -> InputError:
+        problem = f"{value!r} does not fit {action.option_strings[-1]}"
+        return InputError(problem, path=place, remedy=remedy)
+
     if isinstance(value, dict | list):
-        raise InputError(
-            f"{option} cannot be a table or a list", path=place, remedy="give one value"
-        )
+        raise unfit("give one value, no table or list")
     if is_flag(action):
-        truth = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
         text = str(value).lower()
-        if text not in truth:
-            raise InputError(
-                f"{value!r} is no answer to {option}", path=place, remedy="say true or false"
-            )
-        return truth[text] if action.const else not truth[text]
+        if text not in (*YES, *NO):
+            raise unfit("say true or false")
+        return action.const if text in YES else not action.const
     convert = action.type if callable(action.type) else str
     try:
         result = convert(str(value))
-    except (ValueError, argparse.ArgumentTypeError) as error:
-        remedy = str(error) if isinstance(error, argparse.ArgumentTypeError) else "give a number"
-        raise InputError(f"{value!r} does not fit {option}", path=place, remedy=remedy) from None
+    except argparse.ArgumentTypeError as error:
+        raise unfit(str(error)) from None
+    except ValueError:
+        raise unfit("give a number") from None
     if action.choices is not None and result not in action.choices:
-        known = ", ".join(map(str, action.choices))
-        raise InputError(f"{value!r} does not fit {option}", path=place, remedy=f"use {known}")
+        raise unfit(f"use {', '.join(map(str, action.choices))}")
     return result

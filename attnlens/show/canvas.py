@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from attnlens.show.safe import clean_all
 
@@ -48,60 +48,25 @@ STYLES: Mapping[str, str] = {
 class Glyphs:
     """The signs of a page; ``shades`` from next to nothing to the most."""
 
-    eighths: str
-    full: str
-    lost: str
-    shades: str
-    separator: str
-    rule: str
-    arrow: str
-    ellipsis: str
-    marker: str
-    happened: str
-    dot: str
-    supported: str
-    chance: str
-    contradicted: str
-    picture: str
-    minus: str
+    eighths: str = "▏▎▍▌▋▊▉"
+    full: str = "█"
+    lost: str = "░"
+    shades: str = "▁▂▃▄▅▆▇█"
+    separator: str = "│"
+    arrow: str = "→"
+    ellipsis: str = "…"
+    marker: str = "◂"
+    happened: str = "●"
+    dot: str = "·"
+    supported: str = "✓"
+    chance: str = "–"
+    contradicted: str = "✗"
+    picture: str = "○"
+    minus: str = "−"
 
 
-UNICODE = Glyphs(
-    eighths="▏▎▍▌▋▊▉",
-    full="█",
-    lost="░",
-    shades="▁▂▃▄▅▆▇█",
-    separator="│",
-    rule="─",
-    arrow="→",
-    ellipsis="…",
-    marker="◂",
-    happened="●",
-    dot="·",
-    supported="✓",
-    chance="–",
-    contradicted="✗",
-    picture="○",
-    minus="−",
-)
-ASCII = Glyphs(
-    eighths="",
-    full="#",
-    lost=".",
-    shades="_.:-=+*#",
-    separator="|",
-    rule="-",
-    arrow="->",
-    ellipsis="...",
-    marker="<",
-    happened="*",
-    dot=".",
-    supported="+",
-    chance="~",
-    contradicted="x",
-    picture="o",
-    minus="-",
-)
+UNICODE: Final = Glyphs()
+ASCII: Final = Glyphs(*("", "#", ".", "_.:-=+*#", "|", "->", "...", *"<*.+~xo-"))
 
 
 def display_width(text: str) -> int:
@@ -148,13 +113,11 @@ def fit(line: Line, width: int, ellipsis: str) -> Line:
     if width_of(line) <= width:
         return line
     kept: Line = []
-    room = width
     for text, style in line:
+        room = width - width_of(kept)
         if display_width(text) > room - (0 if text.isspace() else display_width(ellipsis)):
-            kept.append((cut(text + " " * width, room, ellipsis), style))
-            break
+            return [*kept, (cut(text + " " * width, room, ellipsis), style)]
         kept.append((text, style))
-        room -= display_width(text)
     return kept
 
 
@@ -241,7 +204,7 @@ class Renderer(Protocol[Told]):
         """The page.
 
         Args:
-            width: columns of the terminal; no line is wider, but for pages that need more.
+            width: columns of the terminal; no line is wider, but for tables that need more.
             color: whether to write colours; without, no escape is written.
             unicode: ``False`` writes ASCII only.
         """

@@ -73,17 +73,8 @@ def clean(text: str, *, ascii_only: bool = False) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    kept = "".join(map(_cleaned, _SEQUENCES.sub("", text)))
+    kept = seen(_SEQUENCES.sub("", text))
     return to_ascii(kept) if ascii_only else kept
-
-
-@lru_cache(maxsize=4096)
-def _cleaned(character: str) -> str:
-    """The character, a space for any kind of space, nothing for one that is only obeyed."""
-    category = unicodedata.category(character)
-    if category in _SPACES or character in "\t\n\r\v\f":
-        return " "
-    return "" if category in _UNSEEN else character
 
 
 def to_ascii(text: str) -> str:
@@ -133,20 +124,16 @@ def visible_all(value: Any, longest: int | None = None) -> Any:
     return each_text(value, lambda text: visible(text, longest))
 
 
-def printable(text: str) -> str:
-    """The text with ``\\ufffd`` for every sign that is not printed, line ends too."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-
-
 def on_one_line(text: str) -> str:
-    """`printable`, with every run of spaces and line ends as one space."""
-    return printable(" ".join(text.split()))
+    """Text with runs of spaces and line ends as one space, ``\\ufffd`` for what is not printed."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
 
 
 # ---- forms of text that read some signs as their own
 
 _FORMULA: Final = tuple("=+-@\t\r")
 """What begins a formula in one spreadsheet or another."""
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def cell(value: Any) -> Any:
@@ -158,20 +145,12 @@ def cell(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
-    shown = "".join("\ufffd" if _is_control(sign) else sign for sign in value)
-    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
-
-
-def _is_control(sign: str) -> bool:
-    return unicodedata.category(sign) == "Cc" and sign not in "\t\n\r"
-
-
-def _is_number(text: str) -> bool:
+    shown = _CONTROLS.sub("\ufffd", value)
     try:
-        float(text)
+        float(shown)
     except ValueError:
-        return False
-    return True
+        return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return shown
 
 
 _MARKDOWN: Final = re.compile(r"[\\`*_{}\[\]|~$^]")

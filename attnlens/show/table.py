@@ -20,7 +20,7 @@ class Column:
     """One column of a table.
 
     Attributes:
-        head: what stands above it, and beside its cells where rows are told in words.
+        head: what stands above it.
         right: whether cells stand to the right, as figures do.
         style: of cells that bring none.
         most: columns of the terminal it takes at most; longer cells are cut.
@@ -54,7 +54,7 @@ def add_table(
     head_style: str = "quiet",
     below: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Rows under their heads; where even the least columns are too wide, each row in words.
+    """Rows under their heads; they pass the page's edge rather than lose what stands in them.
 
     Args:
         indent: columns before the first.
@@ -71,18 +71,12 @@ def add_table(
         if not columns[spare].spare:
             break
         kept.remove(spare)
-    excess = _total(columns, widths, kept, indent) - page.width
-    excess -= _shrunk(columns, widths, kept, excess)
-    if excess > 0:
-        for number, row in enumerate(lines):
-            _add_in_words(page, columns, row, kept, indent)
-            below(number)
-        return
+    _shrink(columns, widths, kept, _total(columns, widths, kept, indent) - page.width)
 
     def add(row: Sequence[Line], style: str) -> None:
         cells = (_cell(page, columns[at], row[at], widths[at], style) for at in kept)
         spans = [span for cell in cells for span in cell]
-        page.add((" " * indent, ""), *spans[1:])  # no gap before the first
+        page.lines.append([(" " * indent, ""), *spans[1:]])  # no gap before the first
 
     if any(column.head for column in columns):
         add([_line((column.head, head_style)) for column in columns], "")
@@ -118,16 +112,12 @@ def _slack(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int]
     return sum(max(0, widths[at] - LEAST_WORDS) for at in kept if columns[at].shrinks)
 
 
-def _shrunk(columns: Sequence[Column], widths: list[int], kept: Sequence[int], excess: int) -> int:
-    """Takes columns from the widest that shrink; how many."""
-    taken = 0
-    while taken < excess:
+def _shrink(columns: Sequence[Column], widths: list[int], kept: Sequence[int], excess: int) -> None:
+    """Takes columns from the widest that shrink."""
+    for _ in range(excess):
         able = [at for at in kept if columns[at].shrinks and widths[at] > LEAST_WORDS]
-        if not able:
-            break
-        widths[max(able, key=lambda at: widths[at])] -= 1
-        taken += 1
-    return taken
+        if able:
+            widths[max(able, key=lambda at: widths[at])] -= 1
 
 
 def _cell(page: Page, column: Column, cell: Line, width: int, row_style: str) -> Line:
@@ -137,17 +127,3 @@ def _cell(page: Page, column: Column, cell: Line, width: int, row_style: str) ->
     if column.right:
         return [gap, (" " * (width - width_of(shown)), ""), *shown]
     return [gap, *pad_line(shown, width)]
-
-
-def _add_in_words(
-    page: Page, columns: Sequence[Column], row: Sequence[Line], kept: Sequence[int], indent: int
-) -> None:
-    """A row as its first cell, and below it the others with what they are."""
-    page.flow([row[kept[0]]], indent=indent, gap=1)
-    told = [at for at in kept[1:] if any(text.strip() for text, _ in row[at])]
-    items: list[Line] = []
-    for at in told:
-        comma = "," if at != told[-1] else ""
-        head = f"{columns[at].head} " if columns[at].head else ""
-        items.append([(head, "quiet"), *row[at], (comma, "quiet")])
-    page.flow(items, indent=indent + 4, gap=1)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
 from attnlens.show.numbers import fine_percent
 from attnlens.show.shades import add_row, legend, shade
 from attnlens.show.table import Column, Words, add_table
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.text.checks import TokenClaim
-    from attnlens.text.explain import MostTelling, TextExplanation
+    from attnlens.text.explain import TextExplanation
 
 NARROWEST: Final = 60
 WIDEST: Final = 128
@@ -41,39 +39,24 @@ CAVEAT: Final = (
 
 
 @terminal_page(least=NARROWEST, most=WIDEST)
-def render_text(
-    page: Page, shown: TextExplanation, *, positions: Sequence[Sequence[float]] | None = None
-) -> None:
-    """An answer, as `attnlens.text.explain_text` tells it.
-
-    Args:
-        positions: the waves of the input's places ``(word, d)``, to be drawn too.
-    """
+def render_text(page: Page, shown: TextExplanation) -> None:
+    """An answer, as `attnlens.text.explain_text` tells it."""
     _heading(page, shown)
     _tokens(page, shown)
     if shown.evidence:
         _evidence(page, shown)
     _picture(page, shown)
-    if positions is not None:
-        _positions(page, shown.input.tokens, positions)
     page.paragraph(CAVEAT, "quiet")
-
-
-def notes(data: TextExplanation) -> list[str]:
-    """What to keep in mind about an answer."""
-    unknown = data.input.unknown
-    told = [f"{word!r} is not in the vocabulary: read as <unk>" for word in unknown]
-    if not data.output.complete:
-        told.append("the longest answer that the model can give ended without <eos>")
-    return told
 
 
 def _heading(page: Page, data: TextExplanation) -> None:
     read, written = " ".join(data.input.tokens), data.output.text or "(nothing)"
     for name, words in (("input", read), ("output", written)):
         page.paragraph(words, "title", indent=9, lead=name)
-    for note in notes(data):
-        page.flag(note)
+    for word in data.input.unknown:
+        page.flag(f"{word!r} is not in the vocabulary: read as <unk>")
+    if not data.output.complete:
+        page.flag("the longest answer that the model can give ended without <eos>")
     page.blank()
 
 
@@ -95,7 +78,6 @@ def _tokens(page: Page, data: TextExplanation) -> None:
 
 def _evidence(page: Page, data: TextExplanation) -> None:
     page.paragraph("did they come from the words they looked at?", "heading")
-    telling = {(one.token, one.removed_from): one for one in data.most_telling}
     for number, token in enumerate(data.output.tokens):
         claims = [claim for claim in data.evidence if claim.token == number]
         if not claims:
@@ -109,15 +91,6 @@ def _evidence(page: Page, data: TextExplanation) -> None:
         )
         for claim in claims:
             _claim(page, claim)
-            _telling(page, claim, telling[number, claim.removed_from])
-    page.blank()
-    for one in data.overall:
-        if one.claims:
-            page.paragraph(
-                f"{SHORT_WAYS[one.removed_from]}: {one.supported} of {one.claims} claims "
-                f"supported; in {one.strongest} of {one.claims} no other words do as much "
-                f"(by chance {one.strongest_by_chance:.2f}, p {one.p:.2g})"
-            )
     page.blank()
 
 
@@ -146,28 +119,11 @@ def _claim(page: Page, claim: TokenClaim) -> None:
         page.paragraph(reason, "quiet", indent=8)
 
 
-def _telling(page: Page, claim: TokenClaim, telling: MostTelling) -> None:
-    """The word that does more than all that a claim names, if one does."""
-    if telling.position in claim.removed or claim.verdict == "supported":
-        return
-    if telling.without < claim.without:
-        page.paragraph(
-            f"one word that does more: {telling.word} "
-            f"({page.glyphs.arrow} {fine_percent(telling.without)})",
-            "quiet",
-            indent=8,
-        )
-
-
-def _side(words: Sequence[str]) -> int:
-    return max(8, min(NAME, max(map(display_width, words))))
-
-
 def _picture(page: Page, data: TextExplanation) -> None:
     """Words down, tokens across, in blocks of as many tokens as go side by side."""
     glyphs = page.glyphs
     words, tokens = data.input.tokens, data.output.tokens
-    side = _side(words) + 3
+    side = max(8, min(NAME, max(map(display_width, words)))) + 3
     column = max(CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
     beside = max(1, (page.width - side) // column)
     most = max(weight for token in tokens for weight in token.cross_attention)
@@ -189,17 +145,3 @@ def _cell(weight: float, most: float, page: Page, column: int) -> Span:
         return " " * column, ""
     sign, style = shade(weight, most, page.glyphs)
     return f"{sign}{100 * weight:3.0f}%".ljust(column), style
-
-
-def _positions(page: Page, words: Sequence[str], positions: Sequence[Sequence[float]]) -> None:
-    """Places down, waves across: sine and cosine of each, from the shortest to the longest."""
-    side = _side(words) + 6
-    page.paragraph(
-        "positions: what is added to each word so that its place is known; "
-        f"{count(len(positions[0]), 'number')} from -1 (low) to 1 (high), fast waves on the left",
-        "heading",
-    )
-    for place, (word, row) in enumerate(zip(words, positions, strict=True)):
-        cells = [shade((value + 1) ** 2, 4, page.glyphs) for value in row[: page.width - side]]
-        add_row(page, (f"  {place:2} {word}", ""), side, [cells])
-    page.blank()

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -37,8 +39,7 @@ from attnlens.claims.verdicts import (
     p_value,
     too_few,
 )
-from attnlens.models.seq2seq import UNK, Memory, Seq2Seq
-from attnlens.models.transformer import BlockCache
+from attnlens.models.seq2seq import UNK, Seq2Seq
 from attnlens.recorder import intervene
 
 Set = tuple[int, ...]
@@ -79,39 +80,23 @@ class Ablations:
 
     def without(self, way: str, sets: Sequence[Set]) -> Floats:
         """The probability of each token of the answer, ``(set, token)``."""
-        found = [
-            self._some(way, sets[start : start + _AT_ONCE])
-            for start in range(0, len(sets), _AT_ONCE)
-        ]
-        return np.concatenate(found)
+        starts = range(0, len(sets), _AT_ONCE)
+        return np.concatenate([self._some(way, sets[at : at + _AT_ONCE]) for at in starts])
 
     @torch.no_grad()
     def _some(self, way: str, sets: Sequence[Set]) -> Floats:
         gone = torch.zeros(len(sets), self.source.shape[1], dtype=torch.bool)
         for row, one in zip(gone, sets, strict=True):
             row[list(one)] = True
-        begun = self.answer[:, :-1].expand(len(sets), -1)
+        source, answer = (one.expand(len(sets), -1) for one in (self.source, self.answer))
+        hidden = intervene(self.network, hide={"decoder.*.cross_attention": gone})
         if way == "model":
-            logits = self.network(self.source.expand(len(sets), -1).masked_fill(gone, UNK), begun)
-        else:
-            memory = _copies(self.network.remember(self.source), len(sets))
-            with intervene(self.network, hide={"decoder.*.cross_attention": gone}):
-                logits = self.network.continued(begun, memory)
-        chosen = self.answer[:, 1:].expand(len(sets), -1)[..., None]
-        shares = logits.double().softmax(-1).gather(-1, chosen)[..., 0]
+            source = source.masked_fill(gone, UNK)
+        with hidden if way == "cross-attention" else nullcontext():
+            logits = self.network(source, answer[:, :-1])
+        shares = logits.double().softmax(-1).gather(-1, answer[:, 1:, None])[..., 0]
         result: Floats = shares.clamp(_SURE, 1 - _SURE).numpy()
         return result
-
-
-def _copies(memory: Memory, count: int) -> Memory:
-    """One input, many times."""
-    blocks = [
-        BlockCache(
-            block.cross_keys.expand(count, -1, -1, -1), block.cross_values.expand(count, -1, -1, -1)
-        )
-        for block in memory.blocks
-    ]
-    return Memory(memory.hidden.expand(count, -1, -1, -1), blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,25 +133,6 @@ class TokenClaim:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Checked:
-    """One way of taking words away from an answer.
-
-    Attributes:
-        singles: each token's probability without each word, ``(word, token)``.
-        claims: one per token.
-        strongest: of the tokens with a claim, how many claim the set that does most of all.
-        by_chance: how many would if they claimed words at random.
-        p: the chance of so many or more.
-    """
-
-    singles: Floats
-    claims: list[TokenClaim]
-    strongest: int
-    by_chance: float
-    p: float | None
-
-
 def check(
     ablations: Ablations,
     way: str,
@@ -175,7 +141,7 @@ def check(
     answer: Sequence[str],
     *,
     seed: int = 0,
-) -> Checked:
+) -> list[TokenClaim]:
     """Test what every token looked at.
 
     Args:
@@ -185,66 +151,58 @@ def check(
         answer: the tokens that make claims; those that the model wrote after them do not.
         seed: of the sets drawn where there are too many to take all.
     """
-    alone = ablations.without(way, [(), *((word,) for word in range(len(words)))])
-    full, singles = alone[0], alone[1:]
-    removed = [claimed(attention[token]) for token in range(len(answer))]
-    sets, found = _taken_away(ablations, way, singles, removed, seed)
+    removed = [claimed(row) for row in attention[: len(answer)]]
+    pools, found = _taken_away(ablations, way, removed, len(words), seed)
+    full = found[()]
     claims, compared = [], {}
     for token, one in enumerate(removed):
-        others = [other for other in sets[len(one)] if other != one]
-        without, weight = found[one][token], float(attention[token, list(one)].sum())
         named = tuple(words[place] for place in one)
-        claim = TokenClaim(
-            claim=f"{answer[token]!r} came from {', '.join(named)}",
-            words=named,
-            token=token,
-            removed=one,
-            removed_from=way,
-            weight=weight,
-            probability=float(full[token]),
-            without=float(without),
-            points=float(100 * (without - full[token])),
-            effect_nats=float(_effect(full[token], without)),
-            controls=0,
-            p=None,
-            q=None,
-            verdict=None,
-            reason=too_few("words"),
-        )
-        if len(others) + 1 >= _LEAST_SETS and weight / len(one) < LEAST_LIFT / len(words):
-            claim = replace(claim, reason=EVEN)
-        elif len(others) + 1 >= _LEAST_SETS:
-            compared[token] = _effect(
-                full[token], np.array([found[other][token] for other in others])
+        weight = float(attention[token, list(one)].sum())
+        others = [other for other in pools[len(one)] if other != one]
+        reason = _untestable(others, weight / len(one) * len(words))
+        if reason is None:
+            probabilities = np.array([found[other][token] for other in others])
+            compared[token] = _effect(full[token], probabilities)
+        without = found[one][token]
+        claims.append(
+            TokenClaim(
+                claim=f"{answer[token]!r} came from {', '.join(named)}",
+                words=named,
+                token=token,
+                removed=one,
+                removed_from=way,
+                weight=weight,
+                probability=float(full[token]),
+                without=float(without),
+                points=float(100 * (without - full[token])),
+                effect_nats=float(_effect(full[token], without)),
+                controls=len(compared.get(token, ())),
+                p=None,
+                q=None,
+                verdict=None,
+                reason=reason,
             )
-        claims.append(claim)
-    chances = [1 / (len(nats) + 1) for nats in compared.values()]
-    strongest = sum(
-        bool((nats < claims[token].effect_nats).all()) for token, nats in compared.items()
-    )
-    return Checked(
-        singles=singles,
-        claims=_judged(claims, compared),
-        strongest=strongest,
-        by_chance=sum(chances),
-        p=_at_least(strongest, chances) if chances else None,
-    )
+        )
+    return _judged(claims, compared)
 
 
 def _taken_away(
-    ablations: Ablations, way: str, singles: Floats, removed: Sequence[Set], seed: int
+    ablations: Ablations, way: str, removed: Sequence[Set], words: int, seed: int
 ) -> tuple[dict[int, list[Set]], dict[Set, Floats]]:
-    """Sets to compare with by their size, and each token's probability without each of them."""
-    found: dict[Set, Floats] = {(word,): row for word, row in enumerate(singles)}
-    sets: dict[int, list[Set]] = {}
-    for size in sorted({len(one) for one in removed}):
-        pool = pool_for(range(size), range(len(singles)))
-        sets[size] = draw(pool, np.random.default_rng([seed, size]))
-        asked = dict.fromkeys([*sets[size], *(one for one in removed if len(one) == size)])
-        new = [one for one in asked if one not in found]
-        if new:
-            found |= zip(new, ablations.without(way, new), strict=True)
-    return sets, found
+    """Sets to compare with by their size, and each token's probability without any of them."""
+    pools = {
+        size: draw(pool_for(range(size), range(words)), np.random.default_rng([seed, size]))
+        for size in sorted(set(map(len, removed)))
+    }
+    asked = list(dict.fromkeys([(), *chain.from_iterable(pools.values()), *removed]))
+    return pools, dict(zip(asked, ablations.without(way, asked), strict=True))
+
+
+def _untestable(others: Sequence[Set], lift: float) -> str | None:
+    """Why a claim cannot be tested; ``lift``: its words' weight beside even attention."""
+    if len(others) + 1 < _LEAST_SETS:
+        return too_few("words")
+    return EVEN if lift < LEAST_LIFT else None
 
 
 def _effect(full: float, without: float | Floats) -> Floats:
@@ -262,24 +220,9 @@ def _judged(claims: list[TokenClaim], compared: Mapping[int, Floats]) -> list[To
     q_values = benjamini_hochberg(p_values)
     judged = list(claims)
     for (token, nats), p, q in zip(compared.items(), p_values, q_values, strict=True):
-        claim = claims[token]
-        effect, points = claim.effect_nats, claim.points
+        effect, points = claims[token].effect_nats, claims[token].points
         told = judge(effect, np.array([points]), nats, q, against=points > 0, items="words")
         surely = told.reason == CHANCE and bool((nats < effect).all())
-        judged[token] = replace(
-            claim,
-            controls=len(nats),
-            p=p,
-            q=q,
-            verdict=told.verdict,
-            reason=MAY_BE_CHANCE if surely else told.reason,
-        )
+        reason = MAY_BE_CHANCE if surely else told.reason
+        judged[token] = replace(claims[token], p=p, q=q, verdict=told.verdict, reason=reason)
     return judged
-
-
-def _at_least(count: int, chances: Sequence[float]) -> float:
-    """The probability of ``count`` successes or more in independent trials."""
-    of = np.ones(1)
-    for chance in chances:
-        of = np.convolve(of, [1 - chance, chance])
-    return float(min(1.0, of[count:].sum()))

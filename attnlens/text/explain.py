@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from attnlens.arrays import Floats
 from attnlens.files import Json
+from attnlens.models import one_thread
 from attnlens.models.seq2seq import BOS, EOS, SPECIAL
 from attnlens.recorder import record
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.text.checks import WAYS, Ablations, Checked, TokenClaim, check
+from attnlens.show.numbers import rounded_all
+from attnlens.text.checks import WAYS, Ablations, TokenClaim, check
 from attnlens.text.tokens import joined
-from attnlens.text.trained import Sentence, TextModel, one_thread
+from attnlens.text.trained import Sentence, TextModel
 
 RUNNERS_UP: Final = 3
-_DECIMALS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,50 +70,21 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Overall:
-    """One way of taking words away, over all claims; see `attnlens.text.checks.Checked`."""
-
-    removed_from: str
-    claims: int
-    supported: int
-    strongest: int
-    strongest_by_chance: float
-    p: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class MostTelling:
-    """The word without which a token of the answer is least likely."""
-
-    token: int
-    removed_from: str
-    word: str
-    position: int
-    without: float
-
-
-@dataclass(frozen=True, slots=True)
 class TextExplanation:
     """An answer, and which words it came from.
 
     Attributes:
-        evidence, overall, most_telling: one way of `WAYS` after the other; empty where nothing
-            was tested.
+        evidence: the claims by one way of `WAYS` after the other; empty where nothing was tested.
     """
 
     model: Explained
     input: Read
     output: Answer
     evidence: tuple[TokenClaim, ...] = ()
-    overall: tuple[Overall, ...] = ()
-    most_telling: tuple[MostTelling, ...] = ()
 
     def to_dict(self) -> Json:
         """As plain data, numbers to six decimals."""
-        data: Json = _rounded(asdict(self))
-        for one, whole in zip(data["overall"], self.overall, strict=True):
-            # Of many tokens it may be far below what six decimals show.
-            one["p"] = None if whole.p is None else float(f"{whole.p:.3g}")
+        data: Json = rounded_all(asdict(self))
         return data
 
 
@@ -181,73 +153,28 @@ def _explained(model: TextModel, sentence: Sentence, evidence: bool, seed: int) 
     written = [model.target.words[number] for number in answer[0, 1:].tolist()]
     complete = written[-1] == SPECIAL[EOS]
     tokens = written[:-1] if complete else written
-    ways: list[tuple[str, Checked]] = []
-    if evidence and tokens:
-        ablations = Ablations(model.network, model.numbers([sentence.tokens]), answer)
-        ways = [
-            (way, check(ablations, way, attention, sentence.tokens, tokens, seed=seed))
-            for way in WAYS
-        ]
+    ablations = Ablations(model.network, model.numbers([sentence.tokens]), answer)
+    claims = [
+        claim
+        for way in (WAYS if evidence and tokens else ())
+        for claim in check(ablations, way, attention, sentence.tokens, tokens, seed=seed)
+    ]
     sizes = model.network.sizes
+    told = [
+        _token(model, token, shares[place], attention[place]) for place, token in enumerate(written)
+    ]
     return TextExplanation(
         Explained(model.name, model.sha256, model.parameters, sizes.width, sizes.base),
         Read(sentence.text, sentence.tokens, sentence.unknown, sizes.source_length),
-        Answer(
-            joined(tokens),
-            complete,
-            tuple(
-                _token(model, token, shares[place], attention[place])
-                for place, token in enumerate(written)
-            ),
-        ),
-        evidence=tuple(claim for _, checked in ways for claim in checked.claims),
-        overall=tuple(_overall(way, checked) for way, checked in ways),
-        most_telling=tuple(
-            _most_telling(way, checked, token, sentence)
-            for way, checked in ways
-            for token in range(len(tokens))
-        ),
+        Answer(joined(tokens), complete, tuple(told)),
+        tuple(claims),
     )
 
 
 def _token(model: TextModel, token: str, shares: Tensor, attention: Floats) -> Token:
     """One place of the answer, of the probabilities ``(vocabulary,)`` and weights ``(word,)``."""
-    order = [model.target.words[number] for number in shares.argsort(descending=True).tolist()]
-
-    def probability(word: str) -> float:
-        return float(shares[model.target.number(word)])
-
-    others = [word for word in order if word != token][:RUNNERS_UP]
-    return Token(
-        token,
-        probability(token),
-        tuple(Likely(word, probability(word)) for word in others),
-        tuple(attention.tolist()),
-    )
-
-
-def _overall(way: str, checked: Checked) -> Overall:
-    tested = [claim for claim in checked.claims if claim.p is not None]
-    return Overall(
-        way,
-        len(tested),
-        sum(claim.verdict == "supported" for claim in tested),
-        checked.strongest,
-        checked.by_chance,
-        checked.p,
-    )
-
-
-def _most_telling(way: str, checked: Checked, token: int, sentence: Sentence) -> MostTelling:
-    column = checked.singles[:, token]
-    least = int(column.argmin())
-    return MostTelling(token, way, sentence.tokens[least], least, float(column[least]))
-
-
-def _rounded(value: Any) -> Any:
-    """Plain data with every number to six decimals."""
-    if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(one) for one in value]
-    return round(value, _DECIMALS) if isinstance(value, float) else value
+    order = shares.argsort(descending=True).tolist()
+    likely = [Likely(model.target.words[number], float(shares[number])) for number in order]
+    others = [one for one in likely if one.token != token]
+    probability = float(shares[model.target.number(token)])
+    return Token(token, probability, tuple(others[:RUNNERS_UP]), tuple(attention.tolist()))

@@ -12,17 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from attnlens.errors import InputError
-from attnlens.files import Json, read_whole
+from attnlens.files import read_whole
 from attnlens.text.tokens import tokenise
 
 LARGEST: Final = 256 * 2**20
 LONGEST: Final = 256
 """Most tokens of a sentence: attention takes their square."""
-
-SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-
-_NEW: Final = "new combination"
-_OLD: Final = "held out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +62,12 @@ def read_pairs(
         InputError: the file, a row or a sentence cannot be used; it says which line.
     """
     data = read_whole(path, LARGEST, remedy="give a CSV file of sentence pairs")
-    digest = hashlib.sha256(data).hexdigest()
     rows = _rows(_text(data, path), separator, path)
     line, header = next(rows, (1, []))
     if not header:
         raise InputError("holds nothing", path=path, remedy="give a CSV file of sentence pairs")
     names = [name.strip() for name in header]
-    if len(names) < 2:
-        raise InputError(
-            f"has one column where a pair needs two{_other(header[0], separator)}",
-            path=path,
-            line=line,
-            remedy="give two columns, the input and the output",
-        )
-    chosen = names[:2] if columns is None else list(columns)
-    for name in chosen:
-        if names.count(name) != 1:
-            what = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
-            raise InputError(what, path=path, line=line, remedy=f"columns: {', '.join(names)}")
-    places = [names.index(name) for name in chosen]
+    chosen = _chosen(names, columns, path, line)
     pairs = []
     for line, row in rows:
         if len(row) != len(names):
@@ -95,23 +77,35 @@ def read_pairs(
                 line=line,
                 remedy="put quotes around a sentence that holds the separator",
             )
-        source, target = (tuple(tokenise(row[place])) for place in places)
+        source, target = (tuple(tokenise(row[names.index(name)])) for name in chosen)
         for name, tokens in zip(chosen, (source, target), strict=True):
-            if not tokens:
-                raise InputError(
-                    f"the {name!r} is empty", path=path, line=line, remedy="fill or remove the row"
-                )
-            if len(tokens) > LONGEST:
-                raise InputError(
-                    f"the {name!r} has {len(tokens)} tokens, more than {LONGEST}",
-                    path=path,
-                    line=line,
-                    remedy="shorten or remove it",
-                )
+            if not 0 < len(tokens) <= LONGEST:
+                problem = f"has {len(tokens)} tokens, more than {LONGEST}" if tokens else "is empty"
+                remedy = "shorten or remove the row" if tokens else "fill or remove the row"
+                raise InputError(f"the {name!r} {problem}", path=path, line=line, remedy=remedy)
         pairs.append(Pair(source, target, line))
     if not pairs:
         raise InputError("has no row below its header", path=path, remedy="add sentence pairs")
-    return Pairs(tuple(pairs), (chosen[0], chosen[1]), digest, str(path))
+    return Pairs(tuple(pairs), chosen, hashlib.sha256(data).hexdigest(), str(path))
+
+
+def _chosen(
+    names: Sequence[str], columns: Sequence[str] | None, path: str | os.PathLike[str], line: int
+) -> tuple[str, str]:
+    """The names of the two columns to read."""
+    if len(names) < 2:
+        raise InputError(
+            "has one column where a pair needs two",
+            path=path,
+            line=line,
+            remedy="give two, the input and the output, and say what stands between: --separator",
+        )
+    source, target = names[:2] if columns is None else columns
+    for name in (source, target):
+        if names.count(name) != 1:
+            what = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
+            raise InputError(what, path=path, line=line, remedy=f"columns: {', '.join(names)}")
+    return source, target
 
 
 def _text(data: bytes, path: str | os.PathLike[str]) -> str:
@@ -140,18 +134,6 @@ def _rows(
         if any(cell.strip() for cell in row):
             yield begins, row
         begins = reader.line_num + 1
-
-
-def _other(header: str, separator: str) -> str:
-    """What else seems to stand between columns."""
-    for sign, name in SEPARATORS.items():
-        if sign != separator and sign in header:
-            return f"; {name} may stand between them: --separator {_shown(sign)}"
-    return ""
-
-
-def _shown(sign: str) -> str:
-    return "tab" if sign == "\t" else repr(sign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,33 +170,18 @@ class Rule:
         kept = (one for one in chosen if all(known[token] > 1 for token in one))
         return cls(share, leading, frozenset(" ".join(one) for one in kept if one))
 
-    @classmethod
-    def from_data(cls, data: Json) -> Rule:
-        """What `to_data` gave.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is something else.
-        """
-        words = frozenset(str(one) for one in data["combinations"])
-        return cls(float(data["share"]), int(data["leading"]), words)
-
-    def to_data(self) -> Json:
-        """As plain data."""
-        combinations = sorted(self.combinations)
-        return {"share": self.share, "leading": self.leading, "combinations": combinations}
-
-    def side(self, pair: Pair) -> str:
-        """``train``, ``held out``, or ``new combination``, which is held out too."""
-        if " ".join(pair.target[self.leading :]) in self.combinations:
-            return _NEW
-        return _OLD if _point("input", pair.source) < self.share else "train"
-
     def split(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair], list[Pair]]:
         """To train on, held out, and held out with their combination, none in two of them."""
-        sides: dict[str, list[Pair]] = {"train": [], _OLD: [], _NEW: []}
+        train: list[Pair] = []
+        held_out: list[Pair] = []
+        new: list[Pair] = []
         for pair in pairs:
-            sides[self.side(pair)].append(pair)
-        return sides["train"], sides[_OLD], sides[_NEW]
+            if " ".join(pair.target[self.leading :]) in self.combinations:
+                new.append(pair)
+            else:
+                held = _point("input", pair.source) < self.share
+                (held_out if held else train).append(pair)
+        return train, held_out, new
 
 
 def _point(what: str, tokens: Sequence[str]) -> float:

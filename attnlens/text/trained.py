@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -16,26 +15,13 @@ from attnlens.errors import CheckpointError, InputError
 from attnlens.files import Json
 from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.models.seq2seq import Seq2Seq, Seq2SeqSizes, Written
-from attnlens.text.pairs import Rule
 from attnlens.text.tokens import Vocabulary, tokenise
 
 KIND: Final = "seq2seq"
 """What the checkpoint says it is, and the name of the one that comes with attnlens."""
 
 _LARGEST_SIZE: Final = 1_000_000
-_OWN: Final = frozenset({"kind", "sizes", "source_words", "target_words", "rule"})
 _REMEDY: Final = f"give a file that `attnlens text train` wrote, or the name {KIND}"
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch on one thread: sums are then added in one order, so the same comes out each time."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +45,13 @@ class TextModel:
 
     Attributes:
         source, target: the vocabularies.
-        rule: which pairs it was kept from.
-        about: what the checkpoint says of itself: data, recipe, figures.
+        about: what the checkpoint says of itself: data, rule of what was held out, recipe, figures.
         sha256: of the checkpoint's bytes; empty for a model that was never saved.
     """
 
     network: Seq2Seq
     source: Vocabulary
     target: Vocabulary
-    rule: Rule
     about: Json
     name: str = KIND
     sha256: str = ""
@@ -82,10 +66,7 @@ class TextModel:
         Raises:
             CheckpointError: there is none, or it is no checkpoint of a text model.
         """
-        name = str(model)
-        path = Path(model)
-        if name == KIND:
-            path = shipped(KIND)
+        path = shipped(KIND) if str(model) == KIND else Path(model)
         try:
             found = read_checkpoint(path, KIND)
         except CheckpointError as error:
@@ -96,7 +77,6 @@ class TextModel:
                 raise ValueError("sizes beyond reason")
             source = Vocabulary(tuple(found.about["source_words"]))
             target = Vocabulary(tuple(found.about["target_words"]))
-            rule = Rule.from_data(found.about["rule"])
             if (len(source), len(target)) != (sizes.source_words, sizes.target_words):
                 raise ValueError("vocabularies of another size")
             with torch.random.fork_rng(devices=()):
@@ -105,7 +85,7 @@ class TextModel:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             told = str(error).splitlines()[0]
             raise CheckpointError(f"is damaged ({told})", path=path, remedy=_REMEDY) from None
-        return cls(network.eval(), source, target, rule, found.about, path.stem, found.sha256)
+        return cls(network.eval(), source, target, found.about, path.stem, found.sha256)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, vocabularies and `about` to one file.
@@ -114,12 +94,11 @@ class TextModel:
             InputError: it cannot be written.
         """
         about = {
+            **self.about,
             "kind": KIND,
             "sizes": asdict(self.network.sizes),
             "source_words": list(self.source.words),
             "target_words": list(self.target.words),
-            "rule": self.rule.to_data(),
-            **{name: value for name, value in self.about.items() if name not in _OWN},
         }
         write_checkpoint(path, self.network.state_dict(), about)
 

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from attnlens.analysis.scores import wilson
 from attnlens.errors import InputError
+from attnlens.models import one_thread
 from attnlens.models.seq2seq import PAD, SPECIAL, UNK, Seq2Seq, Seq2SeqSizes
-from attnlens.text.evaluation import figures
 from attnlens.text.pairs import Pair, Pairs, Rule
 from attnlens.text.tokens import Vocabulary
-from attnlens.text.trained import TextModel, one_thread
+from attnlens.text.trained import TextModel
 
 FEWEST: Final = 10
 """Pairs to train on, at the least."""
@@ -49,11 +50,7 @@ class TextRecipe:
 
 @dataclass(frozen=True, slots=True)
 class TextSizes:
-    """Sizes that are chosen; the rest follows from the pairs.
-
-    Attributes:
-        source_length, target_length: most tokens; those of the longest pair unless given.
-    """
+    """Sizes that are chosen; the rest follows from the pairs."""
 
     width: int = 64
     heads: int = 4
@@ -61,8 +58,48 @@ class TextSizes:
     encoder_layers: int = 1
     decoder_layers: int = 1
     dropout: float = 0.1
-    source_length: int | None = None
-    target_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Whole answers right and tokens right; ``None`` where there is no pair.
+
+    Attributes:
+        exact, exact_ci: the share of whole answers right, and Wilson's 95% interval.
+        tokens: the share of tokens right.
+    """
+
+    pairs: int
+    exact: float | None = None
+    exact_ci: tuple[float, float] | None = None
+    tokens: float | None = None
+
+    def told(self, of: str) -> str:
+        """A line; ``of`` says which pairs these are."""
+        if self.exact is None or self.exact_ci is None:
+            return f"{of}: none"
+        low, high = self.exact_ci
+        share = f"{self.exact:.1%} of the answers right [{low:.1%}, {high:.1%}]"
+        return f"{self.pairs:,} {of}: {share}, {self.tokens:.1%} of the tokens"
+
+
+def figures(model: TextModel, pairs: Sequence[Pair]) -> Figures:
+    """Whole answers right and tokens right among ``pairs``.
+
+    A token is right where the answer written has it at the same place; the places are those of
+    the longer of the two answers. An expected word that the vocabulary has not is never right.
+    """
+    if not pairs:
+        return Figures(0)
+    answers = model.answers([pair.source for pair in pairs])
+    exact = hits = places = 0
+    for pair, answer in zip(pairs, answers, strict=True):
+        exact += tuple(answer) == pair.target
+        hits += sum(one == other for one, other in zip(answer, pair.target, strict=False))
+        places += max(len(answer), len(pair.target))
+    low, high = wilson(exact, len(pairs))
+    interval = round(low, 6), round(high, 6)
+    return Figures(len(pairs), round(exact / len(pairs), 6), interval, round(hits / places, 6))
 
 
 def train_text(
@@ -79,8 +116,7 @@ def train_text(
     the same weights to the last bit (on one machine and one version of torch).
 
     Raises:
-        InputError: too few pairs, sizes that do not fit each other, or a pair that is longer
-            than the sizes allow.
+        InputError: too few pairs, or sizes that do not fit each other.
     """
     recipe, sizes, rule = recipe or TextRecipe(), sizes or TextSizes(), rule or Rule.of(data.pairs)
     train, held_out, new = rule.split(data.pairs)
@@ -92,22 +128,27 @@ def train_text(
         )
     source = Vocabulary.of((pair.source for pair in train), recipe.least_count)
     target = Vocabulary.of(pair.target for pair in train)
-    whole = _sizes(sizes, len(source), len(target), data)
+    lengths = {
+        "source_length": max(len(pair.source) for pair in data.pairs),
+        "target_length": max(len(pair.target) for pair in data.pairs) + 1,  # and <eos>
+    }
     with one_thread(), torch.random.fork_rng(devices=()):
         torch.manual_seed(recipe.seed)
         try:
-            network = Seq2Seq(whole)
+            network = Seq2Seq(Seq2SeqSizes(len(source), len(target), **asdict(sizes), **lengths))
         except ValueError as error:
             problem = str(error).partition(";")[0]
             raise InputError(problem, remedy="give other --width and --heads") from None
-        _fit(network, *_tensors(train, source, target, whole), recipe, report)
-        network.eval()
-        model = TextModel(network, source, target, rule, {})
-        told = {
-            "held_out": asdict(figures(model, held_out)),
-            "new_combinations": asdict(figures(model, new)),
-        }
+        inputs = [source.source(pair.source, lengths["source_length"]) for pair in train]
+        outputs = [target.target(pair.target, lengths["target_length"]) for pair in train]
+        _fit(network, torch.tensor(inputs), torch.tensor(outputs), recipe, report)
+        model = TextModel(network.eval(), source, target, {})
+        told = {"held_out": figures(model, held_out), "new_combinations": figures(model, new)}
+    report(told["held_out"].told("held-out pairs"))
+    new_pairs = "held-out pairs of combinations never trained on"
+    report(told["new_combinations"].told(new_pairs))
     about = {
+        "rule": {**asdict(rule), "combinations": sorted(rule.combinations)},
         "data": {
             "columns": list(data.columns),
             "sha256": data.sha256,
@@ -115,41 +156,9 @@ def train_text(
             "trained_on": len(train),
         },
         "recipe": asdict(recipe),
-        "figures": told,
+        "figures": {name: asdict(one) for name, one in told.items()},
     }
     return replace(model, about=about)
-
-
-def _sizes(sizes: TextSizes, source: int, target: int, data: Pairs) -> Seq2SeqSizes:
-    chosen = asdict(sizes)
-    for name, ends, column in (
-        ("source_length", 0, data.columns[0]),
-        ("target_length", 1, data.columns[1]),  # and <eos>
-    ):
-        side = "target" if ends else "source"
-        longest = max(data.pairs, key=lambda pair: len(getattr(pair, side)))
-        tokens = len(getattr(longest, side)) + ends
-        if chosen[name] is None:
-            chosen[name] = tokens
-        elif tokens > chosen[name]:
-            raise InputError(
-                f"the {column!r} has {tokens - ends} tokens, more than fit into "
-                f"{chosen[name]}{' with <eos>' if ends else ''}",
-                path=data.path,
-                line=longest.line,
-                remedy=f"give a larger --{name.replace('_', '-')}, or remove the row",
-            )
-    return Seq2SeqSizes(source, target, **chosen)
-
-
-def _tensors(
-    pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary, sizes: Seq2SeqSizes
-) -> tuple[Tensor, Tensor]:
-    """Inputs ``(pair, source_length)`` and outputs ``(pair, target_length + 1)``, padded."""
-    return (
-        torch.tensor([source.source(pair.source, sizes.source_length) for pair in pairs]),
-        torch.tensor([target.target(pair.target, sizes.target_length) for pair in pairs]),
-    )
 
 
 def _fit(
@@ -159,6 +168,7 @@ def _fit(
     recipe: TextRecipe,
     report: Callable[[str], None],
 ) -> None:
+    """Train on inputs ``(pair, source_length)`` and outputs ``(pair, target_length + 1)``."""
     optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98))
     per_epoch = math.ceil(len(inputs) / recipe.batch)
     steps = per_epoch * recipe.epochs

@@ -1,23 +1,14 @@
-"""Who a name means, of the match or of those whom the ratings know, and what they know of one."""
+"""Who a name means, of the match or of those whom the ratings know."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from attnlens.arrays import Floats32
 from attnlens.cricket.match.match import Innings, Match, Player
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.match.quota import phase_of
-from attnlens.cricket.model.ratings import PHASES, Table, softmax
-from attnlens.cricket.model.tensors import OVER_CLASSES
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.errors import InputError
-from attnlens.show.numbers import rounded
 
 LISTED: Final = 8
 """At most this many names are listed where one was not enough."""
@@ -39,9 +30,7 @@ def people_of(match: Match) -> list[Player]:
     return [*found.values(), *(Player(name) for name in dict.fromkeys(squads) if name not in names)]
 
 
-def person_called(
-    name: str, match: Match, predictor: TrainedPredictor, option: str, *, unseen: bool = False
-) -> Player:
+def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
     """The player a name or a registry id means.
 
     Whole names come before parts of names, and people of the match before others whom the
@@ -49,7 +38,6 @@ def person_called(
 
     Args:
         option: where the name was given, for messages.
-        unseen: take a name that nobody has in full as a player without a record.
 
     Raises:
         InputError: nobody, or several, have that name.
@@ -59,10 +47,8 @@ def person_called(
     if not sought:
         raise InputError(f"{option} names nobody", remedy="give a name")
     here, rated = people_of(match), rated_players(predictor)
-    exact = _exact(sought, here) or _exact(sought, rated)
-    if unseen and not exact:
-        return Player(written)
-    called = exact or _partly(sought, here) or _partly(sought, rated)
+    called = _exact(sought, here) or _exact(sought, rated)
+    called = called or _partly(sought, here) or _partly(sought, rated)
     if called:
         return _only(called, written, option)
     names = {player.name for player in (*here, *rated)}
@@ -71,7 +57,7 @@ def person_called(
     known = f"{told} {', '.join(near)}" if near else "no known name is near"
     raise InputError(
         f"{option}: nobody in the match or the ratings is called {written!r}; {known}",
-        remedy="write the name as the match files do, or add --unseen for a player without record",
+        remedy="write the name as the match files do",
     )
 
 
@@ -137,14 +123,14 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
     Raises:
         InputError: the player belongs to the other side of this match.
     """
-    own = innings.batting_team if option == "--batter" else innings.bowling_team
+    bats = option.endswith("batter")
+    own, does = (innings.batting_team, "bat") if bats else (innings.bowling_team, "bowl")
     teams = sides_of(match, player)
     if teams and own not in teams:
-        does = "bat" if option == "--batter" else "bowl"
         raise InputError(
             f"{player} plays for {' and '.join(sorted(teams))}, and {own} {does} in innings "
             f"{innings.number}",
-            remedy=f"name another with {option}",
+            remedy="name another",
         )
 
 
@@ -160,120 +146,3 @@ def rated_players(predictor: TrainedPredictor) -> list[Player]:
     named = [Player(name, key) for name, key in ratings.aliases.items() if key in rated]
     nameless = rated - {player.key for player in named}
     return [*named, *(Player(key, key) for key in nameless)]
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """How many times as likely as with the average player an outcome is."""
-
-    outcome: str
-    times: float
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseKnown:
-    """A player's figures in a phase, beside the average player's there."""
-
-    phase: str
-    balls: int
-    outcomes: list[Times]
-
-
-@dataclass(frozen=True, slots=True)
-class RoleKnown:
-    """A player's figures in one role, over all and by phase."""
-
-    balls: int
-    outcomes: list[Times]
-    phases: list[PhaseKnown]
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerKnown:
-    """What the ratings say of a player; ``None`` for a role never met."""
-
-    player: str
-    key: str
-    striker: RoleKnown | None
-    bowler: RoleKnown | None
-    model: str
-    ratings_until: str | None
-
-
-def player_known(predictor: TrainedPredictor, name: str) -> PlayerKnown:
-    """What the ratings say of a player, as striker and as bowler, over all and by phase.
-
-    The average striker (or bowler) is weighted by balls, on an average ball and on an average
-    ball of the phase.
-
-    Args:
-        name: as in the files or as the registry's id, upper and lower case alike; a part
-            of it where only one player has that.
-
-    Raises:
-        InputError: nobody, or several, have that name.
-    """
-    rated, sought = rated_players(predictor), name.strip().casefold()
-    called = _exact(sought, rated) or (_partly(sought, rated) if sought else [])
-    if not called:
-        raise InputError(
-            f"no rated player is called {name!r}", remedy="write the name as the match files do"
-        )
-    player = _only(called, name, "--player")
-    striker, bowler = (_role(predictor, role, player.key) for role in ("striker", "bowler"))
-    until = predictor.ratings.until
-    day = None if until is None else until.isoformat()
-    return PlayerKnown(player.name, player.key, striker, bowler, predictor.name, day)
-
-
-def _role(predictor: TrainedPredictor, role: str, key: str) -> RoleKnown | None:
-    """A player in one role; ``None`` for one never met in it."""
-    tables = predictor.ratings.tables
-    whole, by_phase = tables[role], tables[f"{role}_phase"]
-    row = whole.keys.get(key, -1)
-    if row < 0 or not whole.balls[row]:
-        return None
-    players = np.array(list(whole.keys.values()), np.int64)
-    average = _mean(whole.rating[players], whole.balls[players])
-    phases = []
-    for number, phase in enumerate(PHASES):
-        mine = by_phase.keys.get(f"{key}#{number}", -1)
-        if mine < 0 or not by_phase.balls[mine]:
-            continue
-        times = _times(
-            _phase_prior(predictor.base.prior, number),
-            whole.rating[row] + by_phase.rating[mine],
-            _phase_mean(whole, by_phase, number),
-        )
-        phases.append(PhaseKnown(phase, int(by_phase.balls[mine]), times))
-    times = _times(predictor.base.everything, whole.rating[row], average)
-    return RoleKnown(int(whole.balls[row]), times, phases)
-
-
-def _mean(rating: Floats32, balls: Floats32) -> Floats32:
-    result: Floats32 = (rating * balls[:, None]).sum(0) / max(float(balls.sum()), 1.0)
-    return result
-
-
-def _phase_mean(whole: Table, by_phase: Table, phase: int) -> Floats32:
-    """The mean rating of everybody in a phase, weighted by balls there, ``(11,)``."""
-    pairs = [
-        (whole.keys[player], row)
-        for key, row in by_phase.keys.items()
-        for player, _, number in (key.rpartition("#"),)
-        if number == str(phase) and player in whole.keys
-    ]
-    people, rows = (list(column) for column in zip(*pairs, strict=True))
-    return _mean(whole.rating[people] + by_phase.rating[rows], by_phase.balls[rows])
-
-
-def _phase_prior(prior: Floats32, phase: int) -> Floats32:
-    """Log-probabilities of an average ball of a phase, both innings alike, ``(11,)``."""
-    overs = [over for over in range(OVER_CLASSES) if phase_of(over, OVER_CLASSES) == phase]
-    result: Floats32 = np.log(np.exp(prior[:, overs]).mean((0, 1)))
-    return result
-
-
-def _times(base: Floats32, rating: Floats32, average: Floats32) -> list[Times]:
-    ratio = softmax(base + rating) / softmax(base + average)
-    return [Times(outcome, rounded(value)) for outcome, value in zip(OUTCOMES, ratio, strict=True)]

@@ -14,9 +14,9 @@ Gaussian prior (an online empirical-Bayes estimate): with ``G = Σ (y - p)`` and
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,10 @@ class Table:
         self.balls[entities] += np.bincount(place, minlength=len(entities)).astype(np.float32)
 
 
+Lesson: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
+"""The arguments of `Ratings.learn` that one innings gives."""
+
+
 @dataclass
 class Ratings:
     """All tables, and the last date they have seen.
@@ -196,6 +200,12 @@ class Ratings:
             met = rows[:, column] >= 0
             if met.any():
                 self.tables[kind.name].learn(rows[met, column], surprise[met], information[met])
+
+    def learn_day(self, day: datetime.date, lessons: Sequence[Lesson]) -> None:
+        """`learn` from all innings of one date."""
+        rows, base, outcomes = zip(*lessons, strict=True)
+        self.learn(np.concatenate(rows), np.concatenate(base), np.concatenate(outcomes))
+        self.until = day
 
 
 def softmax(logits: Floats32) -> Floats32:

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import copy
 import datetime
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnlens.arrays import Floats32
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.kinds import kinds_unlike
-from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.ratings import Lesson, Ratings
 from attnlens.cricket.model.tensors import base_inputs, scoreboard
 from attnlens.cricket.model.trained import Trained, TrainedPredictor
 
 T = TypeVar("T", bound=Trained)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lesson:
-    """What the balls of one match teach, small enough to keep thousands."""
-
-    day: datetime.date
-    match_id: str
-    rows: NDArray[np.int64]
-    base: Floats32
-    outcomes: NDArray[np.int64]
 
 
 class Timeline(Generic[T]):
@@ -46,23 +34,21 @@ class Timeline(Generic[T]):
         self.predictor = predictor
         self._is_dated = history is not None
         self._names = copy.deepcopy(predictor.ratings) if self._is_dated else predictor.ratings
-        self._lessons: list[Lesson] = []
+        # Of a match only what its balls teach is kept: there may be thousands.
+        taught: dict[datetime.date, list[tuple[str, Lesson]]] = defaultdict(list)
         for match in history or ():
-            if not match.dates:
-                continue
-            for side in match.innings:
-                if not side.deliveries or side.super_over:
-                    continue
-                self._lessons.append(
-                    Lesson(
-                        max(match.dates),
-                        match.match_id,
+            for side in match.innings if match.dates else ():
+                if side.deliveries and not side.super_over:
+                    lesson = (
                         self._names.entities(match, side, create=True),
                         predictor.base.log_probabilities(base_inputs(scoreboard(match, side))),
                         np.array([OUTCOME_INDEX[b.outcome] for b in side.deliveries], np.int64),
                     )
-                )
-        self._lessons.sort(key=lambda lesson: (lesson.day, lesson.match_id))
+                    taught[max(match.dates)].append((match.match_id, lesson))
+        self._days = [
+            (day, [lesson for _, lesson in sorted(taught[day], key=lambda one: one[0])])
+            for day in sorted(taught)
+        ]
         self._now: Ratings | None = None
         self._next = 0
         self._started: str | None = None
@@ -99,31 +85,15 @@ class Timeline(Generic[T]):
                 table.precision[:] = table.kind.deviation**-2
                 table.balls[:] = 0
             ratings.until = None
-        self._next = 0
-        while (
-            ratings.until is not None
-            and self._next < len(self._lessons)
-            and self._lessons[self._next].day <= ratings.until
-        ):
-            self._next += 1
+        until = ratings.until
+        self._next = sum(until is not None and day <= until for day, _ in self._days)
         self._now, self._started = ratings, start
         return ratings
 
     def _advance(self, ratings: Ratings, day: datetime.date) -> None:
-        lessons = self._lessons
-        while self._next < len(lessons) and lessons[self._next].day < day:
-            date = lessons[self._next].day
-            end = self._next
-            while end < len(lessons) and lessons[end].day == date:
-                end += 1
-            today = lessons[self._next : end]
-            ratings.learn(
-                np.concatenate([lesson.rows for lesson in today]),
-                np.concatenate([lesson.base for lesson in today]),
-                np.concatenate([lesson.outcomes for lesson in today]),
-            )
-            ratings.until = date
-            self._next = end
+        while self._next < len(self._days) and self._days[self._next][0] < day:
+            ratings.learn_day(*self._days[self._next])
+            self._next += 1
 
 
 def _as_they_stand(ratings: Ratings) -> Ratings:
@@ -146,73 +116,53 @@ class Added:
     """What ratings have learnt.
 
     Attributes:
-        matches: learnt; ``known``: not later than the ratings were, which teach nothing;
-            ``after``: later than the day asked for; ``undated``: without a date.
-        other: learnt although unlike what the model was trained on: how many, by kind.
-        first, last: days of the first and the last match learnt.
-        days: distinct days.
+        matches: learnt; ``already_known``: not later than the ratings were, which teach
+            nothing; ``undated``: without a date.
+        other_kinds: learnt although unlike what the model was trained on: how many, by kind.
+        dates: of the first and the last match learnt; ``days``: distinct ones.
         players, venues: that the learnt balls tell of; ``new_…``: never rated before.
     """
 
     matches: int
-    known: int
-    after: int
-    undated: int
-    other: dict[str, int]
-    first: datetime.date | None
-    last: datetime.date | None
+    dates: tuple[datetime.date | None, datetime.date | None]
     days: int
     players: int
     new_players: int
     venues: int
     new_venues: int
+    already_known: int
+    undated: int
+    other_kinds: dict[str, int]
 
 
 def brought_up_to_date(
-    predictor: TrainedPredictor, matches: Iterable[Match], *, until: datetime.date | None = None
+    predictor: TrainedPredictor, matches: Iterable[Match]
 ) -> tuple[TrainedPredictor, Added]:
     """The predictor with every later match learnt, date by date; its weights are the same.
 
     Only matches that ended after the ratings' last day teach anything; one that comes twice
     counts once.
 
-    Args:
-        until: leave out matches that ended after this day.
-
     Returns:
         the predictor, its card telling what was added; and that. Where there was nothing to
         learn, the predictor as it was.
     """
     distinct = {match.match_id: match for match in matches}
-    before = predictor.ratings.until
+    before = predictor.ratings.until or datetime.date.min
     dated = [match for match in distinct.values() if match.dates]
-    learnt, known, after = [], 0, 0
-    for match in dated:
-        day = max(match.dates)
-        if before is not None and day <= before:
-            known += 1
-        elif until is not None and day > until:
-            after += 1
-        elif any(side.deliveries and not side.super_over for side in match.innings):
-            learnt.append(match)
-    learnt.sort(key=lambda match: (max(match.dates), match.match_id))
-    days = [max(match.dates) for match in learnt]
+    later = [match for match in dated if max(match.dates) > before]
+    learnt = [m for m in later if any(s.deliveries and not s.super_over for s in m.innings)]
+    days = sorted({max(match.dates) for match in learnt})
     now = Timeline(predictor, learnt).at_the_end() if learnt else predictor
-    players, new_players = _told_of(predictor, now, ("striker", "bowler"))
-    venues, new_venues = _told_of(predictor, now, ("venue",))
     added = Added(
-        matches=len(learnt),
-        known=known,
-        after=after,
+        len(learnt),
+        (days[0], days[-1]) if days else (None, None),
+        len(days),
+        *_told_of(predictor, now, ("striker", "bowler")),
+        *_told_of(predictor, now, ("venue",)),
+        already_known=len(dated) - len(later),
         undated=len(distinct) - len(dated),
-        other=kinds_unlike(learnt, predictor),
-        first=days[0] if days else None,
-        last=days[-1] if days else None,
-        days=len(set(days)),
-        players=players,
-        new_players=new_players,
-        venues=venues,
-        new_venues=new_venues,
+        other_kinds=kinds_unlike(learnt, predictor),
     )
     if not learnt:
         return predictor, added
@@ -221,8 +171,8 @@ def brought_up_to_date(
         "from": days[0].isoformat(),
         "until": days[-1].isoformat(),
         "days": added.days,
-        "new_players": new_players,
-        "new_venues": new_venues,
+        "new_players": added.new_players,
+        "new_venues": added.new_venues,
     }
     card = {
         **predictor.card,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-
-import torch
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
@@ -17,6 +13,7 @@ from attnlens.cricket.model.heads import SHARES, PastBall
 from attnlens.cricket.model.relations import RELATIONS, Batch, relate
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.models import one_thread as one_thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,18 +80,3 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
             )
         )
     return BallWindow(match, innings, innings.deliveries[position], batch, tuple(past), arrays)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep torch to one thread, and give back those it had.
-
-    A ball is small, and waking threads costs more than it saves. Sums over several threads
-    also differ in their last digits, and the same question should have the same answer.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -5,30 +5,20 @@ See `docs/over.md` for every field.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.analysis.faithfulness import spearman
+from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.claims.claims import Tested
 from attnlens.cricket.match.match import Delivery, MatchParticulars, match_particulars
 from attnlens.cricket.model.kinds import cautions, few_before
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, OverModel, decode
-from attnlens.cricket.overs.evidence import (
-    SITE,
-    Claim,
-    OneOver,
-    OverEvidence,
-    claims_of_over,
-    gather_over,
-    seed_of,
-)
 from attnlens.cricket.overs.features import OverBatch, encode_overs, over_batch
 from attnlens.cricket.overs.question import OverQuestion, Standing, standing_of
 from attnlens.cricket.overs.samples import (
@@ -50,8 +40,9 @@ SCHEMA_VERSION: Final = "1.0"
 RUNNERS_UP: Final = 3
 DIGITS: Final = 6
 NATS: Final = 9
-FELT: Final = 0.05
-"""Changes of a token's chance that are told, percentage points."""
+SITE: Final = "decoder.cross_attention"
+AT_ONCE: Final = 128
+"""Hidden balls in one pass."""
 
 MOST_SAMPLES: Final = 100_000
 
@@ -72,32 +63,38 @@ class WrittenToken(TokenChance):
 
 
 @dataclass(frozen=True, slots=True)
-class BowledBall:
+class ToldBall:
+    """A ball as a token, and who played it."""
+
+    index: int
+    label: str
+    token: str
+    batter: str
+    bowler: str
+    runs: int
+
+    @classmethod
+    def of(cls, ball: Delivery, *more: float | None) -> Self:
+        """A delivery, with what else is told of it."""
+        names = ball.batter.name, ball.bowler.name
+        return cls(ball.index, ball.label, token_of(ball), *names, ball.runs_total, *more)
+
+
+@dataclass(frozen=True, slots=True)
+class BowledBall(ToldBall):
     """A ball of the over as it was bowled, with the chance it was given.
 
     That follows what was bowled before it; ``None`` past the model's length.
     """
 
-    index: int
-    label: str
-    token: str
-    batter: str
-    bowler: str
-    runs: int
     probability: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class PastBall:
+class PastBall(ToldBall):
     """A ball before the over."""
 
-    index: int
-    label: str
     over: int
-    batter: str
-    bowler: str
-    token: str
-    runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +105,8 @@ class CrossAttention:
         labels: of every place ``(place,)``; ``padded`` of them are no ball's.
         balls: of the other places.
         weights: over all heads together ``(token, place)``; ``by_head (head, token, place)``.
-        effects_nats: what hiding each ball alone does ``(token, ball)``.
+        effects_nats: what hiding each ball alone from every attention costs a token, the score
+            and the ratings staying ``(token, ball)``; ``None`` where it was not asked.
     """
 
     tokens: list[str]
@@ -118,58 +116,6 @@ class CrossAttention:
     weights: list[list[float]]
     by_head: list[list[list[float]]]
     effects_nats: list[list[float]] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """Rank correlation with what hiding each ball does, of attention and of recency."""
-
-    attention: float | None
-    recency: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TokenRanks(Ranks):
-    """The same for one token."""
-
-    largest_single_ball_effect_nats: float
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Whether attention agrees with effects; a description, no verdict."""
-
-    spearman: Ranks
-    by_token: list[TokenRanks]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenChange:
-    """How far a token's chance moved, percentage points."""
-
-    token: str
-    points: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookRow:
-    """A claim that a token looked at some balls, and what hiding them did."""
-
-    claim: str
-    place: int
-    head: int | None
-    removed: list[int]
-    labels: list[str]
-    removed_from: str
-    share: float
-    effect_nats: float
-    changes: list[TokenChange]
-    controls: int
-    controls_median_nats: float | None
-    p: float | None
-    q: float | None
-    verdict: str | None
-    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +161,6 @@ class NextOver:
     actual: list[str]
     actual_balls: list[BowledBall]
     cross_attention: CrossAttention
-    agreement: Agreement | None
-    evidence: list[LookRow]
-    spent: Mapping[str, int]
     samples: Samples | None
     flags: list[Caution]
 
@@ -250,7 +193,7 @@ def next_over(
             drawn with its temperature and top-k.
         seed: of whatever is drawn.
         samples: overs to draw besides.
-        evidence: run the interventions; without them attention is shown, not tested.
+        evidence: hide every past ball alone; else attention is shown, not tested.
         history: whether the ratings are those of the match's date.
 
     Raises:
@@ -270,14 +213,7 @@ def next_over(
     given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
     both, weights = _read(model, batch, given)
     past = question.past[len(question.past) - weights.shape[-1] :]
-    tested = None
-    if evidence and past:
-        # The tokens that were written stand in place of those that were bowled.
-        over = replace(batch, given=given, wanted=wanted[None])
-        asked = OneOver.of(
-            model, over, arrays, 0, seed_of(match.match_id, innings.number, question.over)
-        )
-        tested = gather_over(asked, claims_of_over(weights, words, [ball.label for ball in past]))
+    effects = single_effects(model, batch, given) if evidence and past else None
     state = standing_of(question)
     drawn = None
     if samples:
@@ -304,10 +240,7 @@ def next_over(
         ],
         actual=[token_of(ball) for ball in question.balls],
         actual_balls=_actual(question, batch, both[1]),
-        cross_attention=_cross_attention(weights, words, past, model.sizes.history, tested),
-        agreement=None if tested is None else _agreement(weights, tested),
-        evidence=[] if tested is None else [_look(claim, past) for claim in tested.tested],
-        spent={} if tested is None else tested.spent,
+        cross_attention=_cross_attention(weights, words, past, model.sizes.history, effects),
         samples=None if drawn is None else samples_of(drawn, seed=seed),
         flags=[Caution(*flag) for flag in flags],
     )
@@ -365,18 +298,30 @@ def _read(model: OverModel, batch: OverBatch, given: Tensor) -> tuple[Floats, Fl
     return chances, weights
 
 
+def single_effects(model: OverModel, batch: OverBatch, given: Tensor) -> Floats:
+    """Nats that hiding each past ball alone costs each token, ``(place, ball)``.
+
+    Args:
+        batch: of one over.
+        given: what stands before each token ``(1, place)``.
+    """
+    hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
+    chances = []
+    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), AT_ONCE):
+        told = (one.expand(len(some), *one.shape[1:]) for one in (batch.context, given))
+        with torch.no_grad():
+            logits = model(batch.history.expand(len(some), -1, -1), some, *told)
+        chances.append(logits.double().softmax(-1).numpy())
+    every = np.concatenate(chances)
+    effects: Floats = divergence(every[:1], every[1:]).T
+    return effects
+
+
 def _actual(question: OverQuestion, batch: OverBatch, chances: Floats) -> list[BowledBall]:
-    tokens = batch.wanted[0].tolist()
+    """The over as it was bowled, its balls with their chances ``(place, token)``."""
+    given = [rounded(row[token]) for row, token in zip(chances, batch.wanted[0], strict=False)]
     return [
-        BowledBall(
-            ball.index,
-            ball.label,
-            token_of(ball),
-            ball.batter.name,
-            ball.bowler.name,
-            ball.runs_total,
-            rounded(chances[place, tokens[place]]) if place < len(tokens) else None,
-        )
+        BowledBall.of(ball, given[place] if place < len(given) else None)
         for place, ball in enumerate(question.balls)
     ]
 
@@ -386,7 +331,7 @@ def _cross_attention(
     words: Sequence[str],
     past: Sequence[Delivery],
     history: int,
-    tested: OverEvidence | None,
+    effects: Floats | None,
 ) -> CrossAttention:
     heads, places, balls = weights.shape
     padded = history - balls
@@ -396,74 +341,10 @@ def _cross_attention(
         tokens=list(words),
         labels=[*[None] * padded, *(ball.label for ball in past)],
         padded=padded,
-        balls=[
-            PastBall(
-                ball.index,
-                ball.label,
-                ball.over,
-                ball.batter.name,
-                ball.bowler.name,
-                token_of(ball),
-                ball.runs_total,
-            )
-            for ball in past
-        ],
+        balls=[PastBall.of(ball, ball.over) for ball in past],
         weights=np.round(whole.mean(0), DIGITS).tolist(),
         by_head=np.round(whole, DIGITS).tolist(),
-        effects_nats=None if tested is None else np.round(tested.singles, NATS).tolist(),
-    )
-
-
-def _agreement(weights: Floats, tested: OverEvidence) -> Agreement:
-    mean = weights.mean(0)
-    recency = np.arange(mean.shape[-1], dtype=float)
-    rows = [
-        TokenRanks(
-            _ranked(mean[place], effects),
-            _ranked(recency, effects),
-            rounded(effects.max(), NATS),
-        )
-        for place, effects in enumerate(tested.singles)
-    ]
-    pairs = [
-        (row.attention, row.recency)
-        for row in rows
-        if row.attention is not None and row.recency is not None
-    ]
-    means = np.mean(pairs, 0).tolist() if pairs else (None, None)
-    return Agreement(Ranks(*(None if one is None else rounded(one) for one in means)), rows)
-
-
-def _ranked(scores: Floats, effects: Floats) -> float | None:
-    """Spearman, ``None`` where one of the two is the same for all balls."""
-    if len(scores) < 3 or np.ptp(scores) == 0 or np.ptp(effects) == 0:
-        return None
-    return rounded(spearman(scores, effects))
-
-
-def _look(tested: Tested[Claim], past: Sequence[Delivery]) -> LookRow:
-    claim, controls = tested.claim, tested.controls
-    changes = [
-        TokenChange(word, rounded(points))
-        for word, points in zip(TOKENS, tested.points.tolist(), strict=True)
-        if abs(points) >= FELT
-    ]
-    return LookRow(
-        claim=claim.text,
-        place=claim.token,
-        head=claim.head,
-        removed=[past[ball].index for ball in claim.removed],
-        labels=[past[ball].label for ball in claim.removed],
-        removed_from="model" if claim.head is None else "head",
-        share=rounded(claim.share),
-        effect_nats=rounded(tested.effect, NATS),
-        changes=sorted(changes, key=lambda change: -abs(change.points)),
-        controls=len(controls),
-        controls_median_nats=rounded(np.median(controls), NATS) if len(controls) else None,
-        p=None if tested.p is None else rounded(tested.p),
-        q=None if tested.q is None else rounded(tested.q),
-        verdict=tested.judged.verdict,
-        reason=tested.judged.reason,
+        effects_nats=None if effects is None else np.round(effects, NATS).tolist(),
     )
 
 

@@ -7,7 +7,6 @@ the tokens alone do not: with the target reached, or with nobody left to bat.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,11 +19,8 @@ from attnlens.arrays import Floats, Integers
 from attnlens.cricket.match.match import Innings
 from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.overs.encoder_decoder import END, Choice, Memory, OverModel, decode
-from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal, written
+from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal
 from attnlens.show.numbers import rounded
-
-SHOWN: Final = 5
-"""How many of the likeliest overs are named."""
 
 WICKET: Final = TOKEN_INDEX["W"]
 USUAL: Final = 6
@@ -78,21 +74,16 @@ class Drawn:
     """Overs drawn, a row each.
 
     Attributes:
-        tokens: numbers ``(over, place)``, as they were drawn.
-        runs, wickets, deliveries: of each, as far as the innings went ``(over,)``.
+        runs, wickets: of each, as far as the innings went ``(over,)``.
         finished: whether it came to an end within the model's length ``(over,)``.
-        balls: of `Limits`.
     """
 
-    tokens: Integers
     runs: Integers
     wickets: Integers
-    deliveries: Integers
     finished: NDArray[np.bool_]
-    balls: int | None = None
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.runs)
 
 
 def draw_overs(
@@ -135,14 +126,8 @@ def brought(
         counted = COUNTED[tokens]
         played &= counted.cumsum(1) - counted < limits.balls
     stopped = (deliveries & ~played).any(1)
-    return Drawn(
-        tokens,
-        (runs * played).sum(1),
-        (wickets & played).sum(1),
-        played.sum(1),
-        (tokens == END).any(1) | stopped,
-        limits.balls,
-    )
+    finished = (tokens == END).any(1) | stopped
+    return Drawn((runs * played).sum(1), (wickets & played).sum(1), finished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +150,6 @@ class WicketsDrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveriesDrawn:
-    """How long the overs were."""
-
-    mean: float
-    shares: list[dict[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class TokensDrawn:
-    """An over as it was drawn, and how often it was."""
-
-    tokens: list[str]
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class Samples:
     """Overs that were drawn, as distributions of what they bring."""
 
@@ -188,33 +157,20 @@ class Samples:
     seed: int
     runs: RunsDrawn
     wickets: WicketsDrawn
-    deliveries: DeliveriesDrawn
     unfinished: float
-    likeliest: list[TokensDrawn]
 
 
 def samples_of(drawn: Drawn, *, seed: int) -> Samples:
     """Overs drawn, described."""
-    overs = (tuple(written(within(row, drawn.balls))) for row in drawn.tokens.tolist())
-    likeliest = Counter(overs).most_common(SHOWN)
     low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
+    runs, fell = drawn.runs, drawn.wickets
+    middle_and_ends = int(middle), [int(low), int(high)]
     return Samples(
         len(drawn),
         seed,
-        RunsDrawn(
-            rounded(drawn.runs.mean()),
-            int(middle),
-            [int(low), int(high)],
-            _shares(drawn.runs, "runs"),
-        ),
-        WicketsDrawn(
-            rounded(drawn.wickets.mean()),
-            rounded((drawn.wickets > 0).mean()),
-            _shares(drawn.wickets, "wickets"),
-        ),
-        DeliveriesDrawn(rounded(drawn.deliveries.mean()), _shares(drawn.deliveries, "deliveries")),
+        RunsDrawn(rounded(runs.mean()), *middle_and_ends, _shares(runs, "runs")),
+        WicketsDrawn(rounded(fell.mean()), rounded((fell > 0).mean()), _shares(fell, "wickets")),
         rounded((~drawn.finished).mean()),
-        [TokensDrawn(list(tokens), rounded(count / len(drawn))) for tokens, count in likeliest],
     )
 
 

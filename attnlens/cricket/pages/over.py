@@ -1,4 +1,4 @@
-"""The next over for a terminal: token by token, what it looked at, the check, drawn overs."""
+"""The next over for a terminal: token by token, what it looked at, drawn overs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.names import short_names
 from attnlens.show.canvas import Line, Page, bar, terminal_page
-from attnlens.show.numbers import number, percent_seen
+from attnlens.show.numbers import percent_seen
 from attnlens.show.shades import add_row, legend, shade
 from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.overs.over import CrossAttention, LookRow, NextOver
+    from attnlens.cricket.overs.over import CrossAttention, NextOver
     from attnlens.cricket.overs.samples import Samples
 
 SIDE: Final = 12
@@ -24,15 +24,10 @@ CELL: Final = 3
 TOP: Final = 6
 """Balls that are told by themselves."""
 
-MOST_RUNS: Final = 20
-VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
-    "supported": ("supported", "supported", "supported"),
-    "not better than chance": ("chance", "chance", "not better than chance"),
-    "contradicted": ("contradicted", "contradicted", "contradicted"),
-    None: ("picture", "quiet", "picture only"),
-}
-"""A verdict's sign, its style and its words."""
+LISTED: Final = 4
+"""Balls that are named for a token."""
 
+MOST_RUNS: Final = 20
 OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
 
@@ -45,7 +40,6 @@ def render_over(page: Page, shown: NextOver) -> None:
     if shown.cross_attention.balls:
         _add_map(page, shown)
         _add_balls(page, shown)
-        _add_agreement(page, shown)
     if shown.samples is not None:
         _add_samples(page, shown.samples)
     for flag in shown.flags:
@@ -53,15 +47,13 @@ def render_over(page: Page, shown: NextOver) -> None:
     page.blank()
     page.paragraph(
         "A weight says where the model looked, not that it mattered. Hiding balls takes them out "
-        "of its attention; the score and what the ratings know stay. Small q: chance seldom does "
-        "as much.",
+        "of its attention; the score and what the ratings know stay.",
         "quiet",
     )
 
 
 def _add_tokens(page: Page, data: NextOver) -> None:
-    """A row per token: its chance, the runner-up, the balls looked at, and the verdict."""
-    claims = {claim.place: claim for claim in data.evidence if claim.head is None}
+    """A row per token: its chance, the runner-up, and the balls looked at."""
     cross = data.cross_attention
     columns = [
         Column(style="quiet", least=1),
@@ -71,9 +63,6 @@ def _add_tokens(page: Page, data: NextOver) -> None:
     ]
     if cross.balls:
         columns += [Column("share"), Words("looked at", shrinks=True)]
-    if claims:
-        columns += [Column("hidden"), Column("q", style="quiet"), Words(gap=1)]
-        columns.append(Words("verdict", spare=2, gap=1))
     rows: list[list[Cell]] = []
     for place, token in enumerate(data.tokens):
         style = "quiet" if token.token == "<end>" else "name"
@@ -84,40 +73,18 @@ def _add_tokens(page: Page, data: NextOver) -> None:
             (percent_seen(token.probability), style),
             f"{other.token} {percent_seen(other.probability)}",
         ]
-        claim = claims.get(place)
-        if cross.balls:
-            row += _most(cross, place) if claim is None else _looked_at(claim)
-        if claims:
-            row += ["", "", "", ""] if claim is None else _judged(claim, page)
-        rows.append(row)
+        rows.append([*row, *(_looked_at(cross, place) if cross.balls else [])])
     add_table(page, columns, rows)
     if not cross.balls:
         page.paragraph("it looked at nothing: no ball came before", "quiet", indent=4)
 
 
-def _looked_at(claim: LookRow) -> list[Cell]:
-    return [percent_seen(claim.share), " ".join(claim.labels)]
-
-
-def _most(cross: CrossAttention, place: int) -> list[Cell]:
-    """The four balls that a token looked at most, where nothing was tested."""
+def _looked_at(cross: CrossAttention, place: int) -> list[Cell]:
+    """The balls that a token looked at most, and their share of its attention."""
     row = cross.weights[place][cross.padded :]
-    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:4]
+    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:LISTED]
     labels = " ".join(cross.balls[ball].label for ball in sorted(order))
     return [percent_seen(sum(row[ball] for ball in order)), labels]
-
-
-def _judged(claim: LookRow, page: Page) -> list[Cell]:
-    """What hiding the balls moved most, q, and the verdict."""
-    change = claim.changes[0] if claim.changes else None
-    moved = "" if change is None else f"{change.token} {change.points:+.1f}"
-    sign, style, words = VERDICTS[claim.verdict]
-    return [
-        moved.replace("-", page.glyphs.minus),
-        number(claim.q, 3),
-        (getattr(page.glyphs, sign), style),
-        (words, style),
-    ]
 
 
 def _add_actual(page: Page, data: NextOver) -> None:
@@ -194,24 +161,6 @@ def _add_balls(page: Page, data: NextOver) -> None:
     hiding = Column("hiding it alone" if effects else "", style="quiet")
     columns = [Words("looked at most", shrinks=True), Column("share"), Column("even"), hiding]
     add_table(page, columns, rows)
-    page.blank()
-
-
-def _add_agreement(page: Page, data: NextOver) -> None:
-    if data.agreement is None:
-        return
-    told = data.agreement.spearman
-    if told.attention is not None:
-        page.paragraph(
-            f"attention and the effect of hiding each ball: rank correlation "
-            f"{told.attention:.2f}, where recency alone has {told.recency:.2f} (a "
-            "description, no verdict)",
-        )
-    for alone, words in ((False, "hidden from the whole model"), (True, "hidden from one head")):
-        claims = [claim for claim in data.evidence if (claim.head is not None) == alone]
-        verdicts = Counter(VERDICTS[claim.verdict][2] for claim in claims)
-        items = ", ".join(f"{many} {name}" for name, many in verdicts.most_common())
-        page.paragraph(f"{words}, of {len(claims)} claims: {items}")
     page.blank()
 
 

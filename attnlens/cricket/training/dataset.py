@@ -130,13 +130,13 @@ def rated(
                 lessons.append((match, side, arrays))
         if known or not lessons:
             continue
-        rows = [ratings.entities(match, side, create=True) for match, side, _ in lessons]
-        ratings.learn(
-            np.concatenate(rows),
-            np.concatenate([arrays.base for _, _, arrays in lessons]),
-            np.concatenate([arrays.outcome for _, _, arrays in lessons]),
+        ratings.learn_day(
+            day,
+            [
+                (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
+                for match, side, arrays in lessons
+            ],
         )
-        ratings.until = day
         if progress:
             progress(f"ratings up to {day}")
 
