@@ -22,7 +22,7 @@ from attnlens.cricket.readers import (
 from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
 from attnlens.cricket.readers.cricsheet_csv2 import FORMAT as CSV2
 from attnlens.cricket.readers.files import MatchFile, Source, files_in, open_one, source_of
-from attnlens.cricket.readers.kaggle import LAYOUTS as KAGGLE_LAYOUTS
+from attnlens.cricket.readers.kaggle_layouts import LAYOUTS as KAGGLE_LAYOUTS
 from attnlens.cricket.readers.tables import Format, Part
 from attnlens.cricket.readers.text import looks_like, shown
 from attnlens.errors import InputError
