@@ -35,7 +35,7 @@ def place(attnlens_here: Here) -> Here:
 
 def words_of(command: str, source: str, out: str) -> list[str]:
     ball = ["--ball", "9"] if command in ("explain", "whatif") else []
-    changed = ["--change", "5=6"] if command == "whatif" else []
+    changed = ["--set", "ball:5=6"] if command == "whatif" else []
     return [command, source, *ball, *changed, "--out", out]
 
 

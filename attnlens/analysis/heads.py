@@ -246,13 +246,3 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
         yield
     finally:
         handle.remove()
-
-
-def correlation(first: Floats, second: Floats) -> float:
-    """Pearson's, over the places where both are told; NaN where nothing varies."""
-    told = ~(np.isnan(first) | np.isnan(second))
-    if told.sum() < 2:
-        return float("nan")
-    a, b = first[told] - first[told].mean(), second[told] - second[told].mean()
-    scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum() / scale) if scale > 0 else float("nan")
