@@ -16,8 +16,9 @@ import numpy as np
 from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.study.held_out import EncodedInnings
+from attnlens.cricket.training.ball_table import Doubles
 from attnlens.cricket.training.course import Course
-from attnlens.cricket.training.features import Doubles, FeatureTable, feature_table
+from attnlens.cricket.training.features import FeatureTable, feature_table
 from attnlens.errors import AttnlensError, InputError
 
 Report = Callable[[str], None]

@@ -12,6 +12,7 @@ from attnlens.cricket.model.kinds import like_training
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.study.evaluate import JudgedBalls, aligned
 from attnlens.cricket.study.held_out import HeldOut, last_day
+from attnlens.cricket.training.ball_table import Doubles
 from attnlens.cricket.training.baselines import (
     BaselineError,
     BoostedTrees,
@@ -21,7 +22,7 @@ from attnlens.cricket.training.baselines import (
     StateTable,
 )
 from attnlens.cricket.training.dataset import rate_and_encode
-from attnlens.cricket.training.features import Doubles, FeatureTable, feature_table
+from attnlens.cricket.training.features import FeatureTable, feature_table
 
 Report = Callable[[str], None]
 
