@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     data = _data(options, recording)
     progress("")
     if options.format == "json":
-        from attnlens.show.plain import render_json
+        from attnlens.files import render_json
 
         utf8_stdout()
         # A label can hold half a character, which UTF-8 cannot.

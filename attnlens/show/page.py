@@ -104,8 +104,8 @@ def _digest(text: str) -> str:
 
 
 def inert(value: object) -> Markup:
-    """JSON for a script to read, which no text in it can end early."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    """JSON for a script or a language model to read, which no text in it can end early."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)

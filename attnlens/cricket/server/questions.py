@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.pages.prompt import Prompt, prompt_of
-from attnlens.cricket.pages.prompt_data import tables_of
+from attnlens.cricket.pages.prompt import Prompt, prompt_of, tables_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.server.folders import MEMBER, Folders
 from attnlens.cricket.session import Session
