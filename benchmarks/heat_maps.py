@@ -3,7 +3,7 @@
     python benchmarks/heat_maps.py [--match MATCH] [--rounds 9]
 
 Each round runs, over every innings of the match, the model alone on innings that are already
-encoded; the recorded pass that gives every ball's heat maps of every scale, in four views; and what
+encoded; the recorded pass that gives every ball's heat maps of every scale, in two views; and what
 the dashboard sends, all of that packed. CPU of one thread; a ratio is taken within its round, the
 table gives the median and the range. Exit 1 where the median is over the budget.
 """
@@ -21,8 +21,7 @@ from pathlib import Path
 
 import torch
 
-from attnlens.cricket.explain.innings_reading import read_encoded
-from attnlens.cricket.explain.showing import shown_innings
+from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.tensors import encode_innings
 from attnlens.cricket.model.trained import load_predictor

@@ -5,7 +5,7 @@
 
 Without SRC the costs alone, on the sample match. With matches, also: overs drawn at random from
 those that were played in the days asked for: whether attention ranks past balls as what hiding
-each alone does. Figures of the forecasts themselves are `attnlens evaluate SRC --model cricket`'s.
+each alone does. Figures of the forecasts themselves are over_forecasts.py's.
 
 Costs are medians of interleaved runs on one thread, processor time. The encoder's pass is over a
 whole history of 128 balls.

@@ -20,7 +20,6 @@ PANELS: Final = (
         "stands a name it has earned. Looking is not using: the claims say when it mattered.",
     ),
     ("claims", "When claims hold", ""),
-    ("past", "Whose past balls matter", ""),
     (
         "calibration",
         "Calibration",

@@ -125,26 +125,25 @@ def _place(lift: float) -> str:
 def _others(data: Data) -> html.Section:
     """Slots and gates as one table each."""
 
-    def line(name: str, what: str, share: float | None, importance: Data) -> html.Tr:
-        cells = [what, _share(share), _points(importance["points"]), str(importance["rank"])]
+    def line(name: str, what: str, importance: Data) -> html.Tr:
+        cells = [what, _points(importance["points"]), str(importance["rank"])]
         return html.Tr([html.Th(_words(name), scope="row"), *(html.Td(cell) for cell in cells)])
 
     def table(title: str, heads: list[str], lines: list[html.Tr]) -> html.Table:
         head = html.Thead(html.Tr([html.Th(one, scope="col") for one in heads]))
         return html.Table([html.Caption(title), head, html.Tbody(lines)])
 
-    slots = [
-        line(one["slot"], one["reads"], one["bias_share"], one["importance"])
-        for one in data["slots"]
+    slots = [line(one["slot"], one["reads"], one["importance"]) for one in data["slots"]]
+    gates = [
+        line(one["source"], _share(one["weight"]), one["importance"]) for one in data["fusion"]
     ]
-    gates = [line(one["source"], "", one["weight"], one["importance"]) for one in data["fusion"]]
     return html.Section(
         [
             html.Div(html.H2("Slots inside the ball, and the gates"), className="panel-head"),
             html.Div(
                 [
-                    table("Slots", ["slot", "reads", "built in", "without it", "rank"], slots),
-                    table("Gates", ["source", "", "weight", "without it", "rank"], gates),
+                    table("Slots", ["slot", "reads", "without it", "rank"], slots),
+                    table("Gates", ["source", "weight", "without it", "rank"], gates),
                 ],
                 className="columns auto",
             ),

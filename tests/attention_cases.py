@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from attnlens.errors import InterventionError
 
 
 class Calls(nn.Module):
@@ -44,6 +48,19 @@ def reference(
     parts = np.exp(logits - np.where(np.isfinite(top), top, 0))
     total = parts.sum(-1, keepdims=True)
     return np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+
+
+def without(weights: NDArray[np.float64], hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """By hand: weights with cells at 0, and what is left of each such row made to sum to 1."""
+    left = np.where(hidden, 0.0, weights)
+    total = left.sum(-1, keepdims=True)
+    whole = np.divide(left, total, out=np.zeros_like(left), where=total > 0)
+    return np.where(np.broadcast_to(hidden, weights.shape).any(-1, keepdims=True), whole, weights)
+
+
+def told(text: str) -> Any:
+    """A block that ends with this text of an intervention that could not be."""
+    return pytest.raises(InterventionError, match=re.escape(text))
 
 
 def tensors(*shape: int, seed: int = 0, many: int = 1) -> list[Tensor]:

@@ -12,6 +12,7 @@ from attnlens.cricket.simulator.files import save_simulated
 
 MATCHES = 8
 EACH = 2
+TESTED = 4
 
 
 def season(folder: Path, matches: int = MATCHES) -> Path:

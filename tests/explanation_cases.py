@@ -11,11 +11,15 @@ import math
 import random
 from typing import Any
 
+from attnlens.cricket.explain import heatmap
+from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.model.heads import PastBall, Scale
+from attnlens.cricket.model.tensors import NODES
 from attnlens.cricket.words.narrative import with_narrative
 from attnlens.cricket.words.summary import summarize_temporal_attention
 
-OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 GROUPS = (
     "venue and teams",
     "striker's record",
@@ -28,35 +32,16 @@ GROUPS = (
     "other recent balls",
     "earlier balls",
 )
-SCALES = {"micro": (6, 2), "short": (12, 3), "medium": (36, 6), "long": (0, 2)}
-QUESTIONS = {
-    "micro": "the current over",
-    "short": "recent momentum",
-    "medium": "longer patterns and bowling changes",
-    "long": "the shape of the innings",
-    "recency": "where is the momentum now",
-    "same_bowler": "how did this bowler's earlier balls go",
-    "same_batsman": "how is this batter going",
+SCALES: dict[Scale, tuple[int, int]] = {
+    "micro": (6, 2),
+    "short": (12, 3),
+    "medium": (36, 6),
+    "long": (0, 2),
 }
 BATTERS = ("R Varela", "K Osei-Lund", "T Varela", "J Marchetti", "D Fenwick")
 BOWLERS = ("S Adeyemi", "H Lindqvist", "P Castellane", "N Brandt")
-NODES = {
-    "global": ("venue", "team_context", "match_importance"),
-    "match_state": ("score_state", "chase_state", "phase_state", "time_pressure", "wicket_buffer"),
-    "actor": (
-        "batsman_identity",
-        "batsman_state",
-        "bowler_identity",
-        "bowler_state",
-        "partnership",
-    ),
-    "dynamics": (
-        "batting_momentum",
-        "bowling_momentum",
-        "pressure_index",
-        "dot_ball_pressure",
-    ),
-}
+TOLD = ("index", "label", "over", "batter", "bowler", "outcome", "runs", "runs_batter", "boundary")
+"""What a past ball tells."""
 
 
 def shares_of(values: list[float]) -> list[float]:
@@ -112,126 +97,69 @@ def innings() -> list[dict[str, Any]]:
     return balls
 
 
-def relations(now: dict[str, Any], ball: dict[str, Any]) -> dict[str, bool]:
-    return {
-        "last_over": ball["over"] == now["over"],
+def relations(now: dict[str, Any], ball: dict[str, Any]) -> frozenset[str]:
+    holds = {
+        "same_over": ball["over"] == now["over"],
         "same_bowler": ball["bowler"] == now["bowler"],
         "same_batsman": ball["batter"] == now["batter"],
-        "boundaries": ball["boundary"],
+        "boundary": ball["boundary"],
     }
+    return frozenset(name for name, fits in holds.items() if fits)
 
 
-def heat_map(scale: str, now: dict[str, Any], past: list[dict[str, Any]]) -> dict[str, Any]:
+def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> dict[str, Any]:
     """One scale's inner heat map, its rows from a fixed rule per head."""
     size, heads = SCALES[scale]
     long = scale == "long"
     window = [ball for ball in past if ball["over"] < now["over"]] if long else past[1 - size :]
-    chance, rows, by_head = random.Random(len(past) + heads), [], {}
-    for head in range(heads):
-        pattern = ("recency", "same_bowler", "same_batsman", "free", "free", "free")[head]
+    patterns = [*("recency", "same_bowler", "same_batsman"), None, None, None][:heads]
+    chance, rows, own = random.Random(len(past) + heads), [], []
+    for head, pattern in enumerate(patterns):
         scores = [
             math.exp(
                 -0.12 * (now["index"] - ball["index"]) * (1 if head < 3 else 0.3)
-                + 1.6 * relations(now, ball).get(pattern, False)
+                + 1.6 * (pattern in relations(now, ball))
                 + (1.8 if head == 3 and ball["boundary"] else 0)
                 + chance.uniform(0, 0.8)
             )
             for ball in window
         ]
         if long:
-            overs = sorted({ball["over"] for ball in window})
             scores = [2.0 ** -(now["over"] - ball["over"]) * (1 + head) / 6 for ball in window]
         *row, alone = shares_of([*scores, 0.9 + 0.1 * head])
         rows.append(row)
-        fits = [relations(now, ball).get(pattern, True) for ball in window]
-        ranked = sorted(range(len(window)), key=lambda at: (-row[at], -window[at]["index"]))
-        listed = [at for at in ranked if fits[at]][:4]
-        name = {"same_bowler": {"bowler": now["bowler"]}}.get(pattern, {})
-        name = {"same_batsman": {"batsman": now["batter"]}}.get(pattern, name)
-        by_head[f"head_{head}_{pattern}"] = {
-            "pattern": "learned" if pattern == "free" else pattern,
-            "question": QUESTIONS.get(pattern, "free to learn its own"),
-            **name,
-            "top_balls": [window[at]["index"] for at in listed],
-            "weights": [row[at] for at in listed],
-            "outcomes": [window[at]["outcome"] for at in listed],
-            "labels": [window[at]["label"] for at in listed],
-            "effects": [round(row[at] * 0.004, 9) for at in listed],
-            **(
-                {
-                    "top_overs": overs[::-1][:4],
-                    "top_over_weights": [
-                        round(sum(r for r, b in zip(row, window, strict=True) if b["over"] == o), 6)
-                        for o in overs[::-1][:4]
-                    ],
-                }
-                if long
-                else {}
-            ),
-            "top_any": [window[at]["index"] for at in ranked[:4]],
-            "top_any_weights": [row[at] for at in ranked[:4]],
-            "self_attention": alone,
-            "past_attention": round(1 - alone, 6) if window else 0.0,
-            "row": row,
-            "earned": {0: "recency", 2: "same_batsman", 3: "boundary"}.get(head, "unspecialised"),
-            "note": "all were boundaries"
-            if listed and all(window[at]["boundary"] for at in listed)
-            else None,
-            "bias_share": round(0.2 + 0.1 * head, 6) if head < 3 else None,
-        }
-    mean = shares_of([sum(column) for column in zip(*rows, strict=True)]) if window else []
-    aggregate = dict.fromkeys(("last_over", "same_bowler", "same_batsman", "boundaries"), 0.0)
-    aggregate["other"] = 0.0
-    whole = dict.fromkeys(("last_over", "same_bowler", "same_batsman", "boundaries"), 0.0)
-    count = dict.fromkeys(whole, 0)
-    for weight, ball in zip(mean, window, strict=True):
-        fits = [name for name, holds in relations(now, ball).items() if holds]
-        aggregate[fits[0] if fits else "other"] += weight
-        for name in fits:
-            whole[name] += weight
-            count[name] += 1
-    return {
-        "scale": scale,
-        "current_ball": now["index"],
-        "sequence_range": [window[0]["index"], window[-1]["index"] if long else now["index"]]
-        if window
-        else [now["index"], now["index"]],
-        "question": QUESTIONS[scale],
-        "attention_by_head": by_head,
-        "aggregate_attention": {
-            name: round(min(value, 1.0), 6) for name, value in aggregate.items()
-        },
-        "shares": [
-            {
-                "relation": {"last_over": "same_over", "boundaries": "boundary"}.get(name, name),
-                "share": round(min(whole[name], 1.0), 6),
-                "uniform": round(count[name] / len(window), 6) if window else 0.0,
-                "ratio": round(whole[name] * len(window) / count[name], 6) if count[name] else None,
-            }
-            for name in whole
+        own.append(alone)
+    attention = ScaleAttention(
+        scale=scale,
+        current=now["index"],
+        balls=[
+            PastBall(**{key: ball[key] for key in TOLD}, relations=relations(now, ball))
+            for ball in window
         ],
-        "balls": [ball["index"] for ball in window],
-        "ball_labels": [ball["label"] for ball in window],
-        "ball_outcomes": [ball["outcome"] for ball in window],
-    }
+        rows=rows,
+        own=own,
+        patterns=patterns,
+        earned=["recency", "unspecialised", "same_batsman", "boundary", *["unspecialised"] * 2][
+            :heads
+        ],
+        bias_shares=[0.2, 0.3, 0.4, None, None, None][:heads],
+        over_weights=[
+            {
+                over: math.fsum(w for w, b in zip(row, window, strict=True) if b["over"] == over)
+                for over in range(now["over"])
+            }
+            for row in rows
+        ]
+        if long
+        else None,
+    )
+    effects = {ball["index"]: 0.002 / (now["index"] - ball["index"]) for ball in window}
+    found = heatmap.heat_map(attention, bowler=now["bowler"], batter=now["batter"], effects=effects)
+    return found.model_dump(mode="json")
 
 
 def points(moves: dict[str, float]) -> list[dict[str, Any]]:
     return [{"outcome": name, "points": round(moves.get(name, 0.0), 6)} for name in OUTCOMES]
-
-
-def tally(balls: list[dict[str, Any]], over: int) -> dict[str, Any]:
-    bowlers, batters = ({ball[role] for ball in balls} for role in ("bowler", "batter"))
-    return {
-        "balls": len(balls),
-        "runs": sum(ball["runs"] for ball in balls),
-        "dots": sum(not ball["runs"] and not ball["wicket"] for ball in balls),
-        "boundaries": sum(ball["boundary"] for ball in balls),
-        "wickets": sum(ball["wicket"] for ball in balls),
-        "bowler": bowlers.pop() if len(bowlers) == 1 else None,
-        "batter": batters.pop() if len(batters) == 1 else None,
-        "this_over": {ball["over"] for ball in balls} == {over},
-    }
 
 
 def calibration(probability: list[float]) -> dict[str, Any]:
@@ -255,7 +183,7 @@ def calibration(probability: list[float]) -> dict[str, Any]:
     }
 
 
-def claims(medium: dict[str, Any], before: float, over: int) -> list[dict[str, Any]]:
+def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
     """Four claims, one with each verdict and one with too few control sets to judge."""
     kept = (
         ("head_2_same_batsman", -3.1, 0.02, "supported", None),
@@ -263,7 +191,7 @@ def claims(medium: dict[str, Any], before: float, over: int) -> list[dict[str, A
         ("head_0_recency", 0.7, 0.97, "contradicted", None),
         ("head_3_free", -1.2, None, None, "too few other sets of balls to compare with (12)"),
     )
-    entries, every = [], innings()
+    entries = []
     for head, moved, q, verdict, reason in kept:
         facts = medium["attention_by_head"][head]
         removed = facts["top_balls"]
@@ -278,7 +206,6 @@ def claims(medium: dict[str, Any], before: float, over: int) -> list[dict[str, A
                 "head": head,
                 "kind": "head",
                 "removed": removed,
-                "tally": tally([every[index - 1] for index in removed], over),
                 "removed_from": "model",
                 "effect_nats": round(abs(moved) * 0.0006, 9),
                 "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
@@ -352,11 +279,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
     }
     history = [
         {
-            **{
-                key: past_ball[key]
-                for key in ("index", "label", "over", "batter", "bowler", "outcome")
-            },
-            **{key: past_ball[key] for key in ("runs", "runs_batter", "boundary", "wicket")},
+            **{key: past_ball[key] for key in (*TOLD, "wicket")},
             "attention": round(0.9 / (1 + now["index"] - past_ball["index"]), 6),
             "effect_nats": round(0.002 / (now["index"] - past_ball["index"]), 9)
             if evidence
@@ -471,7 +394,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             zip(("within_ball", *SCALES), (0.41, 0.12, 0.15, 0.22, 0.1), strict=True)
         ),
         "history": history,
-        "evidence": claims(maps["medium"], probability[4], now["over"]) if evidence else [],
+        "evidence": claims(maps["medium"], probability[4]) if evidence else [],
         "flags": [{"flag": flag, "text": text} for flag, text in flags],
     }
     data["summary"] = summarize_temporal_attention(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import jensenshannon
 
 from attnlens.analysis.patterns import (
     duplicate_token,
     earlier_token,
     first_token,
-    head_correlation,
-    head_divergence,
     induction,
     relation_scores,
 )
@@ -91,33 +87,3 @@ def test_no_query_with_the_relation_is_no_score() -> None:
     assert (found.queries == 0).all()
     with pytest.raises(InputError, match=r"relation has shape \(5, 5\), which does not fit"):
         relation_scores(np.ones((2, 6, 6)), np.ones((5, 5)))
-
-
-def test_correlation_is_numpys_over_visible_keys() -> None:
-    weights = causal_attention(3, 2, 4, 6, 6)
-    found = head_correlation(weights, CAUSAL)
-    for batch, one, other in itertools.product(range(2), range(4), range(4)):
-        rows = [
-            np.corrcoef(weights[batch, one, q, : q + 1], weights[batch, other, q, : q + 1])[0, 1]
-            for q in range(1, 6)  # the first query sees one key, which says nothing
-        ]
-        assert found[batch, one, other] == pytest.approx(np.mean(rows), abs=1e-9)
-    even = np.broadcast_to(CAUSAL / CAUSAL.sum(-1, keepdims=True), (2, 6, 6))
-    assert np.isnan(head_correlation(even, CAUSAL)).all()
-
-
-def test_divergence_is_scipys() -> None:
-    weights = causal_attention(4, 2, 4, 6, 6)
-    weights[1, 2, 3] = 0  # a query that pays nothing
-    found = head_divergence(torch.from_numpy(weights))
-    for batch, one, other in itertools.product(range(2), range(4), range(4)):
-        rows = [
-            jensenshannon(weights[batch, one, q], weights[batch, other, q]) ** 2
-            for q in range(6)
-            if not (batch == 1 and q == 3 and 2 in (one, other))
-        ]
-        expected = np.nan_to_num(rows).mean()  # scipy takes the root of a rounding below zero
-        assert found[batch, one, other] == pytest.approx(expected, abs=1e-7)
-    apart = np.eye(2)[:, None, :]
-    np.testing.assert_allclose(head_divergence(apart), [[0, math.log(2)], [math.log(2), 0]])
-    assert np.isnan(head_divergence(np.zeros((2, 3, 4)))).all()

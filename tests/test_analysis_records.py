@@ -23,7 +23,6 @@ from attnlens.analysis import (
     entropy_bounds,
     gradient_importance,
     group_shares,
-    head_divergence,
     highest_weight,
     relation_scores,
     rollout,
@@ -49,7 +48,7 @@ def test_whole_rows_and_lazy_records_give_what_their_weights_give(
         (lazy_record(), WHOLE, visible),
         (rows_record(), WHOLE[:, :, [2, 6]], visible[:, :, [2, 6]]),
     ):
-        for measure in (entropy, effective_keys, highest_weight, head_divergence):
+        for measure in (entropy, effective_keys, highest_weight):
             np.testing.assert_allclose(measure(record), measure(expected), atol=1e-5)
         np.testing.assert_allclose(entropy(record, seen), entropy(expected, seen), atol=1e-5)
         found, wanted = strongest_keys(record, 3), strongest_keys(expected, 3)
@@ -85,7 +84,7 @@ def test_labels_of_a_record_name_keys_and_make_groups() -> None:
 
 def test_a_top_k_record_has_bounds_and_no_whole_rows() -> None:
     top = top_record()
-    for measure in (entropy, highest_weight, head_divergence, lambda one: rollout([one])):
+    for measure in (entropy, highest_weight, lambda one: rollout([one])):
         with pytest.raises(InputError) as caught:
             measure(top)
         assert "strongest keys were kept" in str(caught.value) or "rollout needs" in str(

@@ -92,52 +92,33 @@ def test_another_question_is_another_answer(kept: Here, sample_match_path: Path)
     assert added(*one) == 0
     assert added(*one, "--scale", "short") == 0
     assert added(sample_match_path, "--ball", "1:9", "--no-evidence") == 0
-    assert added(sample_match_path, "--ball", "10", "--no-evidence") == 1
     assert added(sample_match_path, "--ball", "2:9", "--no-evidence") == 1
     assert added(*one, "--outcome", "4") == 1
-    assert added(*one, "--outcome", "6") == 1
     assert added(*one, "--model", "measured") == 1
     assert added(sample_match_path, *BALL) == 1
 
 
-def test_a_match_counts_as_it_reads(kept: Here, sample_match_path: Path) -> None:
+def test_matches_and_histories_count_by_what_they_hold(kept: Here, sample_match_path: Path) -> None:
     text = sample_match_path.read_text(encoding="utf-8")
-    copy = kept.folder / sample_match_path.name
+    copy, earlier = kept.folder / sample_match_path.name, kept.folder / "earlier.csv"
     copy.write_text(text, encoding="utf-8")
-    info = sample_match_path.with_name("match_info.csv")
-    beside = kept.folder / info.name
-    if info.is_file():
-        beside.write_text(info.read_text(encoding="utf-8"), encoding="utf-8")
-    kept.good("explain", sample_match_path, *BALL, "--no-evidence")
+    kept.good("explain", copy, *BALL, "--no-evidence")
     added = counted(kept)
-    assert added(copy, *BALL, "--no-evidence") == 0
-    lines = text.splitlines(keepends=True)
-    assert lines[4].count(",Ewan Thistlemoor,") == 1
-    lines[4] = lines[4].replace(",Ewan Thistlemoor,", ",Ewan Thistlewood,")
-    copy.write_text("".join(lines), encoding="utf-8")
+    copy.write_text(text.replace("Ewan Thistlemoor", "Ewan Thistlewood"), encoding="utf-8")
     assert added(copy, *BALL, "--no-evidence") == 1
     copy.write_text(text, encoding="utf-8")
     assert added(copy, *BALL, "--no-evidence") == 0
+    earlier.write_text(text, encoding="utf-8")
+    dated = (copy, *BALL, "--no-evidence", "--history")
+    assert added(*dated, earlier) == 1
+    assert added(*dated, earlier) == 0
+    # A folder may change in too many ways to be told in time.
+    (kept.folder / "season").mkdir()
+    (kept.folder / "season" / "match.csv").write_text(text, encoding="utf-8")
+    assert added(*dated, kept.folder / "season") == 0
 
 
-def test_a_history_counts_by_its_bytes_and_a_folder_of_it_is_not_kept(
-    kept: Here, sample_match_path: Path
-) -> None:
-    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
-    kept.good(*asked)
-    added = counted(kept)
-    history = kept.folder / "earlier.csv"
-    history.write_bytes(sample_match_path.read_bytes())
-    dated = (sample_match_path, *BALL, "--no-evidence", "--history", history)
-    assert added(*dated) == 1
-    assert added(*dated) == 0
-    folder = kept.folder / "earlier"
-    folder.mkdir()
-    (folder / "match.csv").write_bytes(sample_match_path.read_bytes())
-    assert added(*dated[:-1], folder) == 0
-
-
-@pytest.mark.parametrize("damage", ["cut", "bit", "empty", "another's", "folder", "text"])
+@pytest.mark.parametrize("damage", ["cut", "bit", "empty", "another's", "folder"])
 def test_a_damaged_answer_is_worked_out_again(
     kept: Here, sample_match_path: Path, damage: str
 ) -> None:
@@ -154,24 +135,12 @@ def test_a_damaged_answer_is_worked_out_again(
         entry.mkdir()
     else:
         flipped = right[:200] + bytes([right[200] ^ 1]) + right[201:]
-        wrong = {"cut": right[:-9], "bit": flipped, "empty": b"", "text": b"{}"}
+        wrong = {"cut": right[:-9], "bit": flipped, "empty": b""}
         entry.write_bytes(wrong[damage])
     assert kept.good(*asked) == whole
     if damage != "folder":
         assert entry.read_bytes() == right
     assert kept.good(*asked) == whole
-
-
-def test_a_folder_that_cannot_be_made_is_passed_over_in_silence(
-    kept: Here, sample_match_path: Path
-) -> None:
-    blocked = kept.folder / "a file"
-    blocked.write_text("", encoding="utf-8")
-    kept.patch.setenv("ATTNLENS_CACHE", str(blocked / "kept"))
-    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
-    first, second = (kept.good(*asked) for _ in range(2))
-    assert first == second
-    assert kept.files() == ["a file"]
 
 
 @settings(max_examples=30, deadline=None)
@@ -201,18 +170,6 @@ def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
     folder.put(keys[4], noise)
     assert [folder.get(key) is not None for key in keys[:5]] == [True, False, True, True, True]
     assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= folder.limit
-
-
-def test_what_a_killed_process_left_is_swept_up_later(tmp_path: Path) -> None:
-    left = tmp_path / f"{key_of(1)}{answers.SUFFIX}.123{answers.PART}"
-    young = tmp_path / f"{key_of(2)}{answers.SUFFIX}.124{answers.PART}"
-    mine = tmp_path / "notes.part"
-    for path in (left, young, mine):
-        path.write_bytes(b"half")
-    os.utime(left, (1000, 1000))
-    os.utime(mine, (1000, 1000))
-    Answers(tmp_path).put(key_of(3), "1")
-    assert [path.exists() for path in (left, young, mine)] == [False, True, True]
 
 
 def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,6 @@ def test_a_settings_file_that_does_not_fit(
     [
         (("explain", "SAMPLE", "--ball", "47"), "explain", "out", "'precious'"),
         (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
-        (("corpus", "explain", "SAMPLE", "--out", "c"), "corpus", "restart", "true"),
         (("dashboard", "--port", "0"), "", "host", "'0.0.0.0'"),
         (("over", "SAMPLE"), "", "heads", "'model'"),
     ],
@@ -244,7 +243,7 @@ def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
     named = {name for name, option in options if option.metavar in places}
     assert named & LOCAL == {"model", "overs_model", "history"}
     free = {name for name, option in options if option.metavar is None and not option.choices}
-    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public", "restart"}
+    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public"}
 
 
 def test_a_variable_that_does_not_fit(attnlens_here: Here, sample_match_path: Path) -> None:

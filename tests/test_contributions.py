@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from small_predictors import probabilities, simulated, small_predictor, with_hidden
 
 from attnlens.cricket.explain.ablation import under_knowledge
-from attnlens.cricket.explain.build import BEFORE_THE_MATCH
 from attnlens.cricket.explain.evidence import baseline_only, contributions_of, groups_of
-from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.explain.explain_ball import BEFORE_THE_MATCH, explain_ball
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.predictor import KNOWLEDGE

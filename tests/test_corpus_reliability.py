@@ -27,15 +27,10 @@ LONGEST_WAIT = 120.0
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return season(tmp_path_factory.mktemp("source"))
-
-
-@pytest.fixture(scope="module")
-def whole(source: Path) -> dict[str, bytes]:
+def whole(season_path: Path) -> dict[str, bytes]:
     """The files of a run that nobody disturbed."""
-    folder = source.parent / "whole"
-    explain_corpus([source], folder, each=1)
+    folder = season_path.parent / "whole"
+    explain_corpus([season_path], folder, each=1)
     return tree(folder)
 
 
@@ -73,34 +68,17 @@ def times(folder: Path, names: set[str]) -> dict[str, int]:
     }
 
 
-def killed_soon_after_a_part(process: subprocess.Popen[bytes], out: Path, wait: float) -> None:
-    """Kill a run some seconds after it finished a part."""
-    before = len(finished(out))
-    until(lambda: len(finished(out)) > before or process.poll() is not None)
-    time.sleep(wait)
-    process.kill()
-    process.communicate(timeout=LONGEST_WAIT)
-    assert process.returncode in (-signal.SIGKILL, 0)
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_killed_at_any_moment_nothing_is_lost_or_done_twice(
-    tmp_path: Path, source: Path, whole: dict[str, bytes], workers: int
+    tmp_path: Path, season_path: Path, whole: dict[str, bytes], workers: int
 ) -> None:
     out = tmp_path / "c"
-    draw = random.Random(workers)
-    words = explain(source, out, "--workers", str(workers))
-    for _ in range(workers):
-        before = finished(out)
-        kept = times(out, before)
-        killed_soon_after_a_part(started(words), out, draw.uniform(0, 0.15))
-        assert times(out, before) == kept
-        for name in finished(out):
-            part = json.loads((out / "parts" / name).read_text("utf-8"))
-            assert all(
-                len(whole[f"{table}/year={part['year']}/{Path(name).stem}.parquet"]) == one["bytes"]
-                for table, one in part["tables"].items()
-            )
+    words = explain(season_path, out, "--workers", str(workers))
+    process = started(words)
+    until(lambda: bool(finished(out)))
+    time.sleep(random.Random(workers).uniform(0, 0.15))
+    process.kill()
+    process.communicate(timeout=LONGEST_WAIT)
     before = finished(out)
     kept = times(out, before)
     done = subprocess.run(words, env=clean_environment(), capture_output=True, check=False)
@@ -109,34 +87,31 @@ def test_killed_at_any_moment_nothing_is_lost_or_done_twice(
     assert tree(out) == whole
 
 
-def test_workers_end_with_whoever_started_them(tmp_path: Path, source: Path) -> None:
-    process = started(explain(source, tmp_path / "c", "--workers", "2"))
-    until(lambda: bool(finished(tmp_path / "c")))
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """The processes that a run has started, by number."""
     children = [
         int(pid)
         for path in Path(f"/proc/{process.pid}/task").glob("*/children")
         for pid in path.read_text().split()
     ]
-    assert len(children) >= 2
+    return [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def test_workers_end_with_whoever_started_them(tmp_path: Path, season_path: Path) -> None:
+    process = started(explain(season_path, tmp_path / "c", "--workers", "2"))
+    until(lambda: bool(finished(tmp_path / "c")))
+    states = [Path(f"/proc/{pid}/stat") for pid in workers_of(process)]
+    assert len(states) == 2
     process.kill()
     process.communicate(timeout=LONGEST_WAIT)
-
-    def gone() -> bool:
-        # A process that ended and that nobody has asked after is told as a zombie.
-        states = [Path(f"/proc/{pid}/stat") for pid in children]
-        return all(not path.exists() or path.read_text().split()[2] == "Z" for path in states)
-
-    until(gone)
+    # A process that ended and that nobody has asked after is told as a zombie.
+    until(lambda: all(not path.exists() or path.read_text().split()[2] == "Z" for path in states))
 
 
-def test_a_killed_worker_is_told_in_one_line(tmp_path: Path, source: Path) -> None:
-    process = started(explain(source, tmp_path / "c", "--workers", "2"))
-    until(lambda: bool(finished(tmp_path / "c")) or process.poll() is not None)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    for pid in children:
-        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(int(pid), signal.SIGKILL)
-            break
+def test_a_killed_worker_is_told_in_one_line(tmp_path: Path, season_path: Path) -> None:
+    process = started(explain(season_path, tmp_path / "c", "--workers", "2"))
+    until(lambda: bool(finished(tmp_path / "c")))
+    os.kill(workers_of(process)[0], signal.SIGKILL)
     _, said = process.communicate(timeout=LONGEST_WAIT)
     # It may have been done by then.
     if process.returncode:
@@ -145,9 +120,11 @@ def test_a_killed_worker_is_told_in_one_line(tmp_path: Path, source: Path) -> No
         assert said.count(b"\n") == 1
 
 
-def test_interrupted_it_says_nothing_and_leaves_whole_files(tmp_path: Path, source: Path) -> None:
+def test_interrupted_it_says_nothing_and_leaves_whole_files(
+    tmp_path: Path, season_path: Path
+) -> None:
     out = tmp_path / "c"
-    process = started(explain(source, out, "--workers", "2"))
+    process = started(explain(season_path, out, "--workers", "2"))
     until(lambda: bool(finished(out)))
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, said = process.communicate(timeout=LONGEST_WAIT)
@@ -158,12 +135,10 @@ def test_interrupted_it_says_nothing_and_leaves_whole_files(tmp_path: Path, sour
     assert not list(out.rglob("*.tmp")) + list(out.rglob("*.part"))
 
 
-def test_a_question_without_end_is_interrupted(tmp_path: Path, source: Path) -> None:
+def test_a_question_without_end_is_interrupted(corpus: Path) -> None:
     pytest.importorskip("duckdb", reason="DuckDB is not installed")
-    out = tmp_path / "c"
-    explain_corpus([source], out)
     endless = "select count(*) from range(10000000000) a, range(1000) b"
-    process = started(command("corpus", "query", out, endless))
+    process = started(command("corpus", "query", corpus, endless))
     threads = Path(f"/proc/{process.pid}/task")
     if threads.is_dir():  # until DuckDB is at work
         until(lambda: b"duckdb" in Path(f"/proc/{process.pid}/maps").read_bytes())
@@ -176,10 +151,10 @@ def test_a_question_without_end_is_interrupted(tmp_path: Path, source: Path) -> 
     assert (process.returncode, said) == (130, b"")
 
 
-def test_two_processes_do_not_write_one_corpus(tmp_path: Path, source: Path) -> None:
+def test_two_processes_do_not_write_one_corpus(tmp_path: Path, season_path: Path) -> None:
     out = tmp_path / "c"
     with writing(out):
-        answer = run_process(tmp_path, "corpus", "explain", source, "--out", out)
+        answer = run_process(tmp_path, "corpus", "explain", season_path, "--out", out)
         assert answer == Answer(
             2,
             "",
@@ -193,10 +168,10 @@ def test_two_processes_do_not_write_one_corpus(tmp_path: Path, source: Path) -> 
 
 
 def test_a_full_disk_is_one_line_and_nothing_half_written(
-    tmp_path: Path, source: Path, whole: dict[str, bytes]
+    tmp_path: Path, season_path: Path, whole: dict[str, bytes]
 ) -> None:
     out = tmp_path / "c"
-    words = explain(source, out)
+    words = explain(season_path, out)
     # No file may be larger than a table of heads: as a disk that fills up.
     limit = (
         "import resource, signal, sys, runpy\n"
@@ -222,24 +197,24 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(
 
 
 def test_a_damaged_part_is_worked_out_anew(
-    tmp_path: Path, source: Path, whole: dict[str, bytes]
+    tmp_path: Path, season_path: Path, whole: dict[str, bytes]
 ) -> None:
-    explain_corpus([source], tmp_path / "c", each=1)
+    explain_corpus([season_path], tmp_path / "c", each=1)
     damaged = next((tmp_path / "c" / "heads").rglob("*.parquet"))
     damaged.write_bytes(damaged.read_bytes()[:1000])
     next((tmp_path / "c" / "parts").glob("*3.json")).write_text("{", "utf-8")
-    done = explain_corpus([source], tmp_path / "c", each=1)
-    assert done.progress.here == 2
+    done = explain_corpus([season_path], tmp_path / "c", each=1)
+    assert done.here == 2
     assert tree(tmp_path / "c") == whole
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 def test_ray_gives_the_same_to_the_last_bit(tmp_path: Path) -> None:
-    source = season(tmp_path, 2)
-    explain_corpus([source], tmp_path / "local", each=1)
+    season_path = season(tmp_path, 2)
+    explain_corpus([season_path], tmp_path / "local", each=1)
     out = tmp_path / "ray"
     done = subprocess.run(
-        explain(source, out, "--engine", "ray", "--workers", "1"),
+        explain(season_path, out, "--engine", "ray", "--workers", "1"),
         env=clean_environment(PYTHONWARNINGS="ignore"),  # Ray warns of itself
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""The examples of docs/recordings.md run, in their order, and its commands answer."""
+"""The examples of docs/recordings.md and docs/intervening.md run, and their commands answer."""
 
 from __future__ import annotations
 
@@ -8,35 +8,41 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from command_line import REPOSITORY, Here
 
+import attnlens
 from attnlens import analysis
 
-DOCUMENT = REPOSITORY / "docs" / "recordings.md"
 
-
-def blocks(language: str) -> list[tuple[int, str]]:
+def blocks(name: str, language: str) -> list[tuple[int, str]]:
     """Every fenced block of a language, and the line it begins on."""
-    text = DOCUMENT.read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
     return [
         (text.count("\n", 0, found.start(1)), found[1])
         for found in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
     ]
 
 
-def test_every_example_runs(
-    attnlens_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def run(name: str, least: int) -> dict[str, Any]:
+    """Runs the examples of a page one after another; the names that they leave."""
     names: dict[str, Any] = {}
-    examples = blocks("python")
-    assert len(examples) >= 6
+    examples = blocks(name, "python")
+    assert len(examples) >= least
     for line, code in examples:
         # Errors then name the line of the document.
-        exec(compile("\n" * line + code, str(DOCUMENT), "exec"), names)
+        exec(compile("\n" * line + code, name, "exec"), names)
+    return names
+
+
+def test_every_example_on_recordings_runs(
+    attnlens_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("recordings.md", 5)
     assert "Recording: 2 sites, 2 calls" in capsys.readouterr().out
     assert (tmp_path / "run.safetensors").is_file()
-    commands = [line for _, block in blocks("sh") for line in block.splitlines()]
-    assert len(commands) == 3
+    commands = [line for _, block in blocks("recordings.md", "sh") for line in block.splitlines()]
+    assert len(commands) == 2
     for command in commands:
         first, *words = shlex.split(command)
         assert first == "attnlens"
@@ -45,6 +51,17 @@ def test_every_example_runs(
 
 
 def test_every_function_is_told_of() -> None:
-    told = set(re.findall(r"[a-z_]+", DOCUMENT.read_text(encoding="utf-8")))
-    functions = {name for name in analysis.__all__ if name.islower()}
-    assert functions - told == {"aligned"}
+    text = (REPOSITORY / "docs" / "recordings.md").read_text(encoding="utf-8")
+    assert {name for name in analysis.__all__ if name.islower()} <= set(re.findall("[a-z_]+", text))
+
+
+def test_every_example_on_interventions_runs() -> None:
+    names = run("intervening.md", 6)
+    model, x, full = names["model"], names["x"], names["full"]
+    assert not torch.allclose(names["ablated"], full)
+    assert not torch.allclose(names["one_edge"][:, -1], full[:, -1], atol=1e-5)
+    assert names["effects"].shape == (300,)
+    best = int(names["effects"].argmax())
+    with torch.no_grad(), attnlens.intervene(model, hide=names["strongest"]):
+        torch.testing.assert_close(model(x)[0], names["outputs"][best], atol=1e-6, rtol=0)
+    assert names["gates"].grad.abs().min() > 0

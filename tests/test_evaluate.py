@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -74,10 +73,11 @@ def refused(here: Here, *words: str | Path) -> str:
 def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
     words = ("evaluate", sources / "later.zip", sources / "tied.json", "--model")
     more = ("--history", sources / "trained.zip", "--json", "--bootstrap", "200")
-    plot = ("--plot", "bins.svg", "--out", "told.json")
-    answer = run_process(tmp_path, *words, sources / "small.safetensors", *more, *plot)
+    answer = run_process(
+        tmp_path, *words, sources / "small.safetensors", *more, "--out", "told.json"
+    )
     assert (answer.status, answer.out, answer.err) == (0, "", "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bins.svg", "told.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["told.json"]
     data = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
     assert (data["matches"], data["in_sample"], data["left_out"]) == (5, 0, {})
     assert data["dates"] == {"first": "2024-01-07", "last": "2024-02-08"}
@@ -96,8 +96,6 @@ def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
         assert gap["log_loss_ci"][0] <= gap["log_loss"] <= gap["log_loss_ci"][1]
     losses = {name: figures["log_loss"] for name, figures in data["baselines"].items()}
     assert losses["state_table"] < losses["prior"]
-    drawing = ElementTree.parse(tmp_path / "bins.svg").getroot()
-    assert drawing.tag.endswith("svg")
 
 
 def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here) -> None:
@@ -264,11 +262,10 @@ def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_h
     }
     page = attnlens_here.good(
         "evaluate", sources / "tied.json", "--model", sources / "small.safetensors",
-        "--baselines", "none", "--plot", "one.png",
+        "--baselines", "none",
     )  # fmt: skip
     assert page.startswith(f"small on {data['balls']} balls of 1 match, 2024-02-08 to 2024-02-08\n")
     assert "nan" not in page.lower()
-    assert (attnlens_here.folder / "one.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_same_question_has_the_same_answer(sources: Path, attnlens_here: Here) -> None:
@@ -310,23 +307,13 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
         (("--baselines", "trees"), "'trees' is no baseline; use prior, state_table"),
         (("--bootstrap", "0"), "'0' is not a number from 10"),
         (("--seed", "-1"), "is not a number"),
-        (("--plot", "bins.txt"), "bins.txt: cannot draw .txt; end it in .svg, .png, .pdf"),
         (("--out", "no/where.json"), "its folder does not exist"),
-        (("--plot", "no/where.svg"), "its folder does not exist"),
-        (("--until", "2024-01-06"), "none of its 4 matches"),
-        (("--from", "2025-01-01"), "none of its 4 matches was played in the days asked for"),
+        (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
+        (("--from", "2025-01-01"), "no match was played in these days"),
         (("--history", "nowhere.zip"), "nowhere.zip"),
     ):
         assert told in refused(attnlens_here, later, *model, *words)
     assert attnlens_here.files() == []
-
-
-def test_a_plot_without_matplotlib_is_refused_before_the_work(
-    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    told = refused(attnlens_here, sources / "nowhere.zip", "--plot", "bins.svg")
-    assert "matplotlib, which is not installed; pip install matplotlib" in told
 
 
 def test_matches_of_other_teams_are_counted_as_unlike() -> None:

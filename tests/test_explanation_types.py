@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from pathlib import Path
@@ -124,20 +123,9 @@ def test_text_that_cannot_be_written_is_refused(example: dict[str, Any]) -> None
         Explanation.from_dict(example)
 
 
-def test_what_disagrees_with_itself_is_refused(example: dict[str, Any]) -> None:
-    shuffled = copy.deepcopy(example)
-    shuffled["prediction"]["outcomes"].reverse()
+def test_outcomes_in_another_order_are_refused(example: dict[str, Any]) -> None:
+    example["prediction"]["outcomes"].reverse()
     with pytest.raises(InputError, match=r"/prediction/outcomes .*in the order 0 1 2 3 4 5 6 W"):
-        Explanation.from_dict(shuffled)
-    put(example, f"{HEADS}/head_0_recency/weights", [0.5])
-    with pytest.raises(InputError, match="weights has 1 entries, top_balls has 4"):
-        Explanation.from_dict(example)
-    put(
-        example,
-        f"{HEADS}/head_0_recency",
-        copy.deepcopy(example["across_balls"]["short"]["attention_by_head"]["head_0_recency"]),
-    )
-    with pytest.raises(InputError, match="head_0_recency: row has 11 entries, balls has 35"):
         Explanation.from_dict(example)
 
 
@@ -161,7 +149,3 @@ def test_a_heat_map_is_a_document_of_its_own(example: dict[str, Any]) -> None:
     for scale in types.SCALES:
         document = {"temporal_attention": example["across_balls"][scale]}
         assert HeatmapDocument.model_validate(document).model_dump(mode="json") == document
-    swapped = copy.deepcopy(example)
-    swapped["across_balls"]["micro"] = example["across_balls"]["short"]
-    with pytest.raises(InputError, match="micro holds the scale short"):
-        Explanation.from_dict(swapped)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -18,14 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
-from attnlens.analysis.heads import Bootstrap, best_matching, correlation, departure, softmax_shares
+from attnlens.analysis.heads import Bootstrap, departure, softmax_shares
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.trained import save_predictor
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.readers.writers import write_match
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.head_stability import roles
 
 PREDICTOR = small_predictor()
 HELD_OUT = range(6, 12)
@@ -73,15 +71,6 @@ def test_softmax_over_visible_keys(
         assert (found[row][:, ~visible[row]] == 0).all()
 
 
-@settings(max_examples=30, deadline=None)
-@given(table=arrays(float, (4, 4), elements=st.floats(-1, 1)))
-def test_the_best_matching_is_the_best_of_all(table: np.ndarray[Any, Any]) -> None:
-    found = best_matching(table)
-    assert sorted(found) == [0, 1, 2, 3]
-    every = [sum(table[r, c] for r, c in enumerate(p)) for p in itertools.permutations(range(4))]
-    assert sum(table[row, column] for row, column in enumerate(found)) == pytest.approx(max(every))
-
-
 def test_intervals_resample_whole_matches() -> None:
     generator = np.random.default_rng(0)
     groups = [f"match {number % 10}" for number in range(90)]
@@ -102,36 +91,14 @@ def test_intervals_resample_whole_matches() -> None:
     assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
 
 
-def test_correlation_is_pearsons() -> None:
-    generator = np.random.default_rng(5)
-    first, second = generator.random(20), generator.random(20)
-    assert correlation(first, second) == pytest.approx(np.corrcoef(first, second)[0, 1])
-    assert np.isnan(correlation(first, np.ones(20)))
-
-
-def test_roles_that_two_heads_have_swapped_are_matched() -> None:
-    near, far = [0.5, 0.1, -0.2], [-0.3, 0.4, 0.0]
-    tables = [{"micro": np.array(one)} for one in ([near, far], [far, near], [far])]
-    names = [{"micro": one} for one in (["recency", "x"], ["x", "recency"], ["x"])]
-    found = roles(tables[:2], names[:2])[0]
-    assert [head.best_match for head in found.heads] == [[1], [0]]
-    assert [head.best_match_correlations for head in found.heads] == [[1.0], [1.0]]
-    assert (found.same_names, found.same_names_matched) == (0, 2)
-    apart = float(np.corrcoef(near, far)[0, 1])
-    assert found.heads[0].correlations == [pytest.approx(apart, abs=1e-6)]
-    fewer = roles(tables[::2], names[::2])[0]
-    assert [head.best_match for head in fewer.heads] == [[None], [0]]
-
-
 # the command
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Matches before and after the small predictors' training, and two checkpoints."""
+    """Matches before and after the small predictor's training, and its checkpoint."""
     made = tmp_path_factory.mktemp("heads")
     save_predictor(made / "one.safetensors", PREDICTOR)
-    save_predictor(made / "two.safetensors", small_predictor(seed=4))
     (made / "matches").mkdir()
     for seed in (4, *HELD_OUT):
         write_match(simulate_match(seed), made / "matches" / f"{seed}.json")
@@ -150,21 +117,17 @@ def figures(value: Any) -> Iterator[tuple[float, list[float]]]:
             yield from figures(member)
 
 
-def test_the_document_of_two_checkpoints(folder: Path) -> None:
-    pytest.importorskip("matplotlib")
-    done = run_process(
-        folder,
-        *("heads", "matches", "--model", "one.safetensors", "--beside", "two.safetensors"),
-        *("--balls", "20", "--json", "--plot", "heads.svg"),
-    )
+def test_the_document_as_a_process(folder: Path, attnlens_here: Here) -> None:
+    asked = ("heads", "matches", "--model", "one.safetensors", "--balls", "20", "--json")
+    done = run_process(folder, *asked)
     assert (done.status, done.err) == (0, "")
     data = json.loads(done.out)
     assert (data["balls"], data["seed"], data["model"]["name"]) == (20, 5, "one")
     assert data["dates"] == ["2024-01-07", "2024-01-12"]
     assert [scale["scale"] for scale in data["scales"]] == list(SCALES)
     heads = [head for scale in data["scales"] for head in scale["heads"]]
-    assert sorted(head["importance"]["rank"] for head in heads) == list(range(1, len(heads) + 1))
     order = sorted(heads, key=lambda head: head["importance"]["rank"])
+    assert [head["importance"]["rank"] for head in order] == list(range(1, len(heads) + 1))
     nats = [head["importance"]["nats"] for head in order]
     assert nats == sorted(nats, reverse=True)
     # 20 balls are too few for any name.
@@ -184,68 +147,31 @@ def test_the_document_of_two_checkpoints(folder: Path) -> None:
     found = list(figures(data))
     assert len(found) > 500
     assert all(low <= high for _, (low, high) in found)
-    beside = data["beside"]
-    assert [one["name"] for one in beside["checkpoints"]] == ["two"]
-    assert sum(len(scale["heads"]) for scale in beside["scales"]) == len(heads)
-    pair = beside["contributions"]["pairs"][0]
-    assert (beside["contributions"]["balls"], len(pair["by_group"])) == (20, 10)
-    assert -1 <= pair["correlation"] <= 1
-    mean = np.mean([group["mean_absolute_points"] for group in pair["by_group"]])
-    assert pair["mean_absolute_points"] == pytest.approx(mean, abs=1e-5)
-    picture = (folder / "heads.svg").read_text(encoding="utf-8")
-    assert "<svg" in picture
-    assert list(folder.glob("*.part")) == []
-
-
-def test_a_checkpoint_is_as_itself(folder: Path, attnlens_here: Here) -> None:
-    one = folder / "one.safetensors"
-    asked = ("heads", folder / "matches", "--model", one, "--balls", 4, "--json")
-    data = json.loads(attnlens_here.good(*asked, "--beside", one))
-    for scale in data["beside"]["scales"]:
-        assert scale["same_names"] == scale["same_names_matched"] == len(scale["heads"])
-        assert all(head["correlations"] == [1.0] for head in scale["heads"])
-    pair = data["beside"]["contributions"]["pairs"][0]
-    assert (pair["correlation"], pair["mean_absolute_points"]) == (1.0, 0.0)
-    # The same question has the same answer.
-    assert json.loads(attnlens_here.good(*asked)) == {
-        k: v for k, v in data.items() if k != "beside"
-    }
-
-
-def test_the_page_names_every_head(folder: Path, attnlens_here: Here) -> None:
-    attnlens_here.patch.setenv("COLUMNS", "90")
-    asked = ("heads", folder / "matches", "--model", folder / "one.safetensors", "--balls", 12)
-    page = attnlens_here.good(*asked, "--until", "2024-01-09")
-    lines = page.splitlines()
-    assert lines[0] == (
-        "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
-    )
-    assert max(map(len, lines)) <= 90
-    attnlens_here.patch.setenv("COLUMNS", "80")
-    others = ("--beside", folder / "two.safetensors", folder / "one.safetensors")
-    narrow = attnlens_here.good(*asked, "--until", "2024-01-09", *others)
-    assert max(map(len, narrow.splitlines())) <= 80
-    assert "…" not in narrow
-    assert "reads this bowler's balls among the last 24" in narrow
-    assert sum(line.endswith("rank") for line in lines) == 6
-    for words in ("0 recency", "1 same bowler", "2 same batsman", "5 free", "pressure index"):
-        assert words in page
+    attnlens_here.patch.chdir(folder)
+    assert json.loads(attnlens_here.good(*asked)) == data
 
 
 def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None:
-    one, others = folder / "one.safetensors", (folder / "two.safetensors",) * 3
-    asked = ("heads", folder / "matches", "--model", one, "--balls", 4, "--until", "2024-01-08")
+    one = folder / "one.safetensors"
+    asked = ("heads", folder / "matches", "--model", one, "--balls", 12, "--until", "2024-01-09")
 
     def page(width: int) -> str:
         attnlens_here.patch.setenv("COLUMNS", str(width))
-        return attnlens_here.good(*asked, "--beside", *others)
+        return attnlens_here.good(*asked)
 
     def words(text: str) -> Counter[str]:
         return Counter(word.strip(",") for word in text.split())
 
+    lines = page(110).splitlines()
+    assert lines[0] == (
+        "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
+    )
+    assert sum(line.endswith("rank") for line in lines) == 6
+    for told in ("0 recency", "1 same bowler", "2 same batsman", "5 free", "pressure index"):
+        assert told in "\n".join(lines)
     narrow = page(60)
     assert "…" not in narrow
-    assert words(page(110)) == words(narrow)
+    assert words("\n".join(lines)) == words(narrow)
 
 
 @pytest.mark.parametrize(
@@ -254,8 +180,6 @@ def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None
         (["matches/4.json"], "after the model's training"),
         (["matches", "--from", "2024-01-02"], "lie inside the model's training dates"),
         (["matches", "--balls", "0"], "--balls 0 is no sample"),
-        (["matches", "--plot", "heads.gif"], "cannot draw .gif"),
-        (["matches", "--beside", "none.safetensors"], "none.safetensors: no such checkpoint"),
         (["nowhere"], "nowhere"),
     ],
 )

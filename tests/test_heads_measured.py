@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import SCALES
-from small_predictors import arrays_of, small_model, small_predictor, stirred
+from small_predictors import arrays_of, small_model, small_predictor
 
 from attnlens.analysis.heads import (
     columns_replaced,
@@ -24,17 +24,17 @@ from attnlens.analysis.heads import (
 from attnlens.claims.verdicts import LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE, bias_shares, scale_attention
 from attnlens.cricket.model.heads import PastBall
-from attnlens.cricket.model.predictor import FUSED, FullModel
+from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.relations import RELATIONS
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, cut_window
-from attnlens.cricket.model.within_ball import SLOTS, slot_masks
+from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.head_looks import NEAR, pass_over
+from attnlens.cricket.study.head_looks import NEAR
 from attnlens.cricket.study.heads import HeadStudy, dealt, name_head, source_averaged
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.study.sampling import batches_of, past_told, probabilities, sample_balls
+from attnlens.cricket.study.sampling import past_told, probabilities, sample_balls
 from attnlens.cricket.training.run import earned_names
 from attnlens.recorder import record
 
@@ -141,48 +141,6 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
                     )
                 got = relation_shares(parts[row : row + 1], looks.held[row : row + 1])[0]
                 np.testing.assert_allclose(got, alone @ held, atol=1e-5)
-
-
-def test_slots_share_among_the_balls_they_read() -> None:
-    passed = study().passed
-    assert passed is not None
-    for row, window in enumerate(windows()):
-        sequence = window.batch["sequence"]
-        with torch.no_grad():
-            weights = PREDICTOR.model.predict(window.batch).slots[0, :, 0].double().numpy()
-        masks = slot_masks(sequence["now"], sequence["balls"], sequence["visible"])[0, :, 0].numpy()
-        for number, slot in enumerate(SLOTS):
-            looks = passed.looks[f"slots.{slot}"]
-            past = len(window.past)
-            np.testing.assert_array_equal(looks.visible[row, :past], masks[number])
-            assert not looks.visible[row, past:].any()
-            if not masks[number].any():
-                assert np.isnan(looks.full[row]).all()
-                continue
-            held = flags_of([window.past[p] for p in np.flatnonzero(masks[number])], NEAR["slots"])
-            mine = weights[number, masks[number]]
-            got = relation_shares(looks.full[row : row + 1], looks.held[row : row + 1])[0, 0]
-            np.testing.assert_allclose(got, mine @ held / mine.sum(), atol=1e-6)
-
-
-def test_a_slot_that_looks_at_nothing_shares_the_rest_among_its_balls() -> None:
-    torch.manual_seed(2)
-    sizes = dataclasses.replace(PREDICTOR.model.sizes, null=0.5)
-    model = stirred(FullModel(sizes, torch.linspace(-3, -1, 11)), 2)
-    assert isinstance(model, FullModel)
-    sample = batches_of(sample_balls(innings(), BALLS, SEED))
-    looks = pass_over(model, sample, [], []).looks["slots.batsman_state"]
-    for row, window in enumerate(windows()):
-        with record(model) as recording, torch.no_grad():
-            model.predict(window.batch)
-        weights = recording[SLOT_SITE].weights[0, 0, 0].double().numpy()
-        past = len(window.past)
-        assert weights.shape == (past + 1,)
-        assert looks.own[row, 0] == pytest.approx(weights[-1], abs=1e-6)
-        if weights[:-1].sum():
-            paid = weights[:-1] / weights[:-1].sum()
-            np.testing.assert_allclose(looks.full[row, 0, :past], paid, atol=1e-6)
-    assert 0.05 < looks.own.mean() < 0.95
 
 
 def test_lifts_are_ratios_of_means_over_balls() -> None:

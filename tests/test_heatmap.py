@@ -6,12 +6,13 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain import build
 from attnlens.cricket.explain.attention_types import HeatmapDocument
+from attnlens.cricket.explain.explain_ball import outcome_points, prediction, top_change
 from attnlens.cricket.explain.heatmap import (
     ScaleAttention,
     aggregate,
@@ -238,31 +239,25 @@ def test_the_parts_sum_to_one_and_the_lists_are_ranked(rows: list[list[float]]) 
         assert head["past_attention"] == pytest.approx(0.8, abs=1e-6)
 
 
-HALF = (0.5, *[0.05] * 10)
-QUARTER = (0.25, 0.05, 0.05, 0.05, 0.3, *[0.05] * 6)
+HALF = np.array([0.5, *[0.05] * 10])
+QUARTER = np.array([0.25, 0.05, 0.05, 0.05, 0.3, *[0.05] * 6])
 
 
 def test_a_prediction_is_told_beside_its_baseline() -> None:
-    told = build.prediction(QUARTER, HALF, "0")
+    told = prediction(QUARTER, HALF, "0")
     rows = {row.outcome: (row.probability, row.baseline) for row in told.outcomes}
     assert tuple(rows) == OUTCOMES
     assert (rows["0"], rows["4"]) == ((0.25, 0.5), (0.3, 0.05))
     assert (told.top, told.actual, told.surprise_bits, told.explained) == ("4", "0", 2.0, None)
-    next_ball = build.prediction(QUARTER, HALF, None, "0")
+    next_ball = prediction(QUARTER, HALF, None, "0")
     assert (next_ball.actual, next_ball.surprise_bits, next_ball.explained) == (None, None, "0")
 
 
 def test_changes_are_in_points_and_name_the_outcome_that_moves_most() -> None:
-    most = build.top_change(HALF, QUARTER)
+    most = top_change(HALF, QUARTER)
     assert (most.outcome, most.points, most.before, most.after) == ("0", -25.0, 0.5, 0.25)
-    asked = build.top_change(HALF, QUARTER, "4")
+    asked = top_change(HALF, QUARTER, "4")
     assert (asked.outcome, asked.points, asked.before, asked.after) == ("4", 25.0, 0.05, 0.3)
-    rows = ((0.01, -0.01, *[0.0] * 9), (-1e-12, *[0.0] * 10))
-    first, second = build.contributions(
-        ("a", "bowler's record"), rows, {"a": [(7, (0.25, -0.25, *[0.0] * 9))]}
-    )
-    assert [part.points for part in first.points[:3]] == [1.0, -1.0, 0.0]
-    assert (first.when, second.when) == ("in the match", "before the match")
-    assert [(ball.index, ball.points[1].points) for ball in first.balls] == [(7, -0.25)]
-    assert second.balls == ()
-    assert math.copysign(1, second.points[0].points) == 1
+    points = [part.points for part in outcome_points(np.array([1, -1.0000004, -1e-12, *[0] * 8]))]
+    assert points[:3] == [1.0, -1.0, 0.0]
+    assert math.copysign(1, points[2]) == 1

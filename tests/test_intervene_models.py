@@ -186,10 +186,6 @@ def test_probes_with_fewer_axes(axes: tuple[str, ...]) -> None:
     weights = tensors(2, 3, 5)[0].softmax(-1)[(0,) * (3 - len(axes))]
     with intervene(model, hide=1):
         torch.testing.assert_close(model(weights), without(weights, FIRST) * 10)
-    with record(model) as recording:
-        model(weights)
-    with intervene(model, freeze=recording):
-        assert torch.equal(model(weights * 0), weights * 10)
     name = "heads" if "head" not in axes else "rows"
     with (
         pytest.raises(InterventionError, match=f"{name[:-1]}=0, and its weights have no such axis"),
@@ -331,14 +327,6 @@ def test_hugging_face_models(name: str, how: str) -> None:
         assert changed == {sites: 1}
         torch.testing.assert_close(output, by_hand(name, eager, change, 1), **EXACT)
     with torch.no_grad():
-        # Frozen to its own weights a model gives what it gave; and hears no other input's.
-        with intervene(model, freeze=kept):
-            torch.testing.assert_close(model(input_ids=IDS)[0], plain, **EXACT)
-            with record(model) as under:
-                model(input_ids=IDS.flip(1))
-        assert all(
-            torch.allclose(under[site].weights, kept[site].weights, atol=1e-6) for site in kept
-        )
         assert torch.equal(model(input_ids=IDS)[0], plain)
 
 
@@ -352,7 +340,7 @@ def test_generation_and_hidden_positions() -> None:
     assert [entry.shape[-1] for entry in entries] == [5, 6, 7]
     assert not any(entry.weights[..., 1].any() for entry in entries)
     with (
-        pytest.raises(InterventionError, match=r"hide= has 5 keys, which some calls"),
+        pytest.raises(InterventionError, match=r"hide= has a number of keys that some calls"),
         torch.no_grad(),
         intervene(model, hide=FIRST),
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Any, get_args
+from typing import Any
 
 import explanation_cases
 import pytest
@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlens.cricket.explain import heatmap
-from attnlens.cricket.explain.types import FlagName
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.words.facts import FLAG_WORDS, FORMATS, OUTCOME_WORDS, resolve
-from attnlens.cricket.words.narrative_changes import GROUPS, PLAYERS
-from attnlens.cricket.words.narrative_claims import RELATION_WORDS
+from attnlens.cricket.words.facts import FORMATS, OUTCOME_WORDS, resolve
+from attnlens.cricket.words.narrative import GROUPS, RELATION_WORDS
 
 
 def ways_to_write(value: Any) -> set[str]:
@@ -53,7 +51,7 @@ def check(data: dict[str, Any]) -> list[str]:
         assert not re.search(r"\b1 (?:balls|runs|bits)|,,| ,|  |\.\.", sentence["text"])
         informs = "informing" in sentence["text"]
         assert informs == ("which is supported" in sentence["text"])
-    assert 4 <= len(sentences) <= 7
+    assert 2 <= len(sentences) <= 5
     return [sentence["text"] for sentence in sentences]
 
 
@@ -68,18 +66,13 @@ def test_the_whole_story_of_a_ball() -> None:
     assert check(data) == [
         "N Brandt to J Marchetti at 76/3: the model leans to a single (34%), but what stands out "
         "is a high chance of a four: 17%, against 12% for a ball of which it knows nothing.",
-        "Such calls hold up: where it said about 17%, a four came 16.4% of the time (2,140 balls).",
-        "The model focused on balls 7.1, 6.4, 5.5 and 5.4, all faced by J Marchetti, three runs "
-        "off the four, informing the chance of a four; hide them and it falls from 17% to 14%, "
-        "which is supported.",
-        "It also focused on balls 7.2, 7.1, 5.6 and 5.4, all bowled by N Brandt, three runs off "
-        "the four; hide them and the chance of a four falls from 17% to 16%, but hiding others "
-        "does as much: not better than chance.",
+        "The model focused on balls 7.1, 6.4, 5.5 and 5.4, informing the chance of a four; hide "
+        "them and it falls from 17% to 14%, which is supported.",
+        "It also focused on balls 7.2, 7.1, 5.6 and 5.4; hide them and the chance of a four falls "
+        "from 17% to 16%, as it does with others hidden: not better than chance.",
         "J Marchetti's record lifts a four most (+4.1 points); N Brandt's earlier balls to other "
         "batters pull the other way (-1.3 points).",
-        "Nothing else would change the chance of a four as much.",
-        "The ball brought a four, which the model had at 17%: a mild surprise (2.6 bits), just "
-        "what those balls spoke for.",
+        "The ball brought a four, which the model had at 17%: a mild surprise (2.6 bits).",
     ]
 
 
@@ -87,7 +80,6 @@ def test_an_explained_outcome_is_the_one_the_story_is_about() -> None:
     data = explanation_cases.explanation(47)
     data["prediction"]["explained"] = "6"
     assert "(34%); asked about is a six: 5%, against 4% for a ball" in check(data)[0]
-    assert "a six came 4.8% of the time" in check(data)[1]
     assert "record lifts a six most" in told(data, "lifts")
     data["prediction"]["explained"] = data["prediction"]["top"]
     assert "leans to a single, at 34%, against 33% for a ball" in check(data)[0]
@@ -116,27 +108,6 @@ def test_a_chase_is_told_as_one() -> None:
     assert ", with 1 run needed from 1 ball: the model" in check(data)[0]
 
 
-def test_how_often_such_calls_came_true() -> None:
-    data = explanation_cases.explanation(47)
-    table = data["prediction"]["calibration"]
-    four = table["outcomes"][4]
-    four["happened_ci"] = [0.1, 0.12]
-    assert "Such calls run a little high: where it said about 17%" in check(data)[1]
-    four["happened_ci"] = [0.2, 0.3]
-    assert "Such calls run a little low: " in check(data)[1]
-    four |= {"happened": 0.0, "happened_ci": None}
-    assert check(data)[1] == (
-        "Such calls are rare: where it said about 17%, a four never came (2,140 balls)."
-    )
-    four["predicted"] = 0.11
-    table["checkpoint"] = "measured"
-    assert check(data)[1].startswith(
-        "The nearest calls on record by the checkpoint measured, on matches it had not seen, are"
-    )
-    data["prediction"]["calibration"] = None
-    assert not any("calls" in text for text in check(data))
-
-
 def test_what_the_whole_model_lost_is_told_before_what_one_head_lost() -> None:
     data = explanation_cases.explanation(47)
     first = data["evidence"][0]
@@ -163,43 +134,35 @@ def test_any_ball_is_told_with_its_facts(
     verdicts = [claim["verdict"] for claim in data["evidence"]]
     assert any("which is supported" in text for text in texts) == ("supported" in verdicts)
     assert any(text.startswith("The ball brought") for text in texts) == bowled
-    assert any("super overs were not" in text for text in texts) == super_over
+    assert ("in a super over" in texts[0]) == super_over
 
 
 def test_without_a_past_there_is_nothing_to_focus_on() -> None:
     texts = check(explanation_cases.explanation(1))
     assert "to open the innings: the model" in texts[0]
-    assert texts[2].startswith("There is no earlier ball of this innings to look at")
-    assert not any("focused" in text or "Keep in mind" in text for text in texts)
+    assert texts[1].startswith("There is no earlier ball of this innings to look at")
+    assert not any("focused" in text for text in texts)
 
 
 def test_one_ball_of_history_is_one_ball() -> None:
     data = explanation_cases.explanation(2)
     assert data["evidence"][0]["verdict"] is None
     assert told(data, "focused") == (
-        "The model focused on ball 0.1, S Adeyemi to R Varela, two runs; with too few other balls "
-        "to test that against, this is a picture and not a claim."
+        "The model focused on ball 0.1; with too few other balls to test that against, this is a "
+        "picture and not a claim."
     )
-    assert "though there was nothing to test that against" in told(data, "change the chance")
 
 
-def test_without_calibration_flags_or_evidence_four_sentences_remain() -> None:
-    data = explanation_cases.explanation(47, bowled=False, evidence=False)
-    texts = check(data)
-    assert any(text.endswith("so this is a picture and not a reason.") for text in texts)
-    assert not any("hide" in text or " most" in text or "surprise" in text for text in texts)
-    data["flags"], data["prediction"]["calibration"] = [], None
-    assert sorted(check(data)[2:]) == [
-        "After that come a dot ball at 33% and a four at 17%.",
-        "What is known of the ball itself carries 41% of the weight in the prediction, "
-        "earlier balls the rest.",
-    ]
+def test_without_evidence_there_is_a_picture_only() -> None:
+    expected, picture = check(explanation_cases.explanation(47, bowled=False, evidence=False))
+    assert "a high chance of a four" in expected
+    assert picture.endswith("so this is a picture and not a reason.")
 
 
 @pytest.mark.parametrize(
     ("verdict", "reason", "words"),
     [
-        ("not better than chance", "controls do as much", "but hiding others does as much"),
+        ("not better than chance", "controls do as much", "as it does with others hidden"),
         ("not better than chance", "the moon was full", "the moon was full"),
         ("contradicted", "other balls do more", "where hiding nearly any others does more"),
     ],
@@ -212,7 +175,7 @@ def test_an_unsupported_picture_is_told_as_unsupported(
         claim |= {"verdict": verdict, "reason": reason}
     text = told(data, "focused on")
     assert text.endswith(f"from 17% to 14%, {words}: {verdict}.")
-    assert not any("spoke" in text or "informing" in text for text in check(data))
+    assert not any("informing" in text for text in check(data))
 
 
 def test_a_chance_that_stays_is_not_said_to_move() -> None:
@@ -230,84 +193,20 @@ def test_other_kinds_of_claim_have_their_words() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]
     claim |= {"kind": "this over", "head": None, "removed": [45, 46]}
-    claim["tally"] |= {"balls": 2, "runs": 1, "batter": None, "this_over": True}
     assert told(data, "supported").startswith(
-        "One test was of this over so far, balls 7.2 and 7.1, one run off the two, informing"
+        "One test was of this over so far, balls 7.2 and 7.1, informing"
     )
     claim |= {"kind": "boundaries", "removed": [40]}
-    claim["tally"] |= {"balls": 1, "boundaries": 1, "this_over": False, "bowler": None}
     assert "of the last boundary, ball 6.2, informing the chance of a four; hide it and that" in (
         told(data, "supported")
     )
     claim |= {"kind": "head", "scale": "long", "removed": list(range(30, 37))}
-    claim["tally"] |= {"balls": 7, "runs": 15, "boundaries": 0}
     labels = {entry["index"]: entry["label"] for entry in data["history"]}
     assert told(data, "supported").startswith(
-        f"The model looked back at balls {labels[30]} to {labels[36]}, 15 runs off the seven, "
+        f"The model looked back at balls {labels[30]} to {labels[36]}, informing"
     )
     claim["removed"] = [20, *range(30, 36)]
-    assert "looked back at 7 balls, 15 runs off the seven" in told(data, "supported")
-
-
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ({"boundaries": 3}, "boundaries off three of the four"),
-        ({"boundaries": 1}, "a boundary off one of the four"),
-        ({"boundaries": 4}, "every one a boundary"),
-        (
-            {"boundaries": 1, "wickets": 1},
-            "a boundary off one of the four and one wicket among them",
-        ),
-        ({"boundaries": 2, "wickets": 2}, "boundaries off two of the four and two wickets"),
-        ({"wickets": 1}, "one wicket among them"),
-        ({"wickets": 3}, "three wickets off the four"),
-        ({"dots": 4, "runs": 0}, "every one a dot"),
-        ({"runs": 1}, "one run off the four"),
-        ({"runs": 0}, "zero runs off the four"),
-        ({"balls": 2, "dots": 2}, "both dots"),
-        ({"balls": 2, "boundaries": 2}, "both boundaries"),
-    ],
-)
-def test_what_came_of_the_balls(counts: dict[str, int], words: str) -> None:
-    data = explanation_cases.explanation(47)
-    data["evidence"][0]["tally"] |= {"boundaries": 0, "dots": 0, "wickets": 0, "batter": None}
-    data["evidence"][0]["tally"] |= counts
-    assert f"5.4, {words}, informing the chance" in told(data, "supported")
-
-
-@pytest.mark.parametrize(
-    ("bowler", "batter", "this_over", "words"),
-    [
-        ("N Brandt", "J Marchetti", False, "all N Brandt to J Marchetti"),
-        ("N Brandt", None, False, "all bowled by N Brandt"),
-        ("P Castellane", None, False, "all bowled by P Castellane"),
-        ("N Brandt", None, True, "all in this over"),
-        (None, "D Fenwick", False, "all faced by D Fenwick"),
-    ],
-)
-def test_whose_the_balls_were(
-    bowler: str | None, batter: str | None, this_over: bool, words: str
-) -> None:
-    data = explanation_cases.explanation(47)
-    data["evidence"][0]["tally"] |= {"bowler": bowler, "batter": batter, "this_over": this_over}
-    assert f"5.4, {words}, three runs off the four" in told(data, "supported")
-
-
-def test_whether_the_story_held() -> None:
-    data = explanation_cases.explanation(47)
-    change = data["evidence"][0]["top_change"]
-    for actual, points, words in (
-        ("4", -3.1, ", just what those balls spoke for."),
-        ("1", -3.1, ", and not the four that those balls spoke for."),
-        ("4", 3.1, ", though those balls spoke against it."),
-        ("1", 3.1, "; the four that those balls spoke against did not come."),
-    ):
-        data["prediction"]["actual"] = actual
-        change["points"] = points
-        assert told(data, "The ball brought").endswith(words)
-    data["evidence"][0]["verdict"] = None
-    assert "spoke" not in told(data, "The ball brought")
+    assert "looked back at 7 balls, informing" in told(data, "supported")
 
 
 @pytest.mark.parametrize(
@@ -318,33 +217,6 @@ def test_how_surprising(bits: float, words: str) -> None:
     data = explanation_cases.explanation(47)
     data["prediction"]["surprise_bits"] = bits
     assert f": {words}" in told(data, "The ball brought")
-
-
-def test_what_would_change_it() -> None:
-    data = explanation_cases.explanation(47)
-    data["evidence"][0]["changes"][4]["points"] = 0.2
-    record = data["evidence"][0] | {"kind": "striker's record", "removed": [], "tally": None}
-    data["evidence"].append(copy.deepcopy(record))
-    data["evidence"][-1]["changes"][4]["points"] = -5.5
-    data["evidence"][-1]["top_change"] = {
-        "outcome": "4",
-        "points": -5.5,
-        "before": 0.169,
-        "after": 0.114,
-    }
-    assert told(data, "change the chance") == (
-        "Knowing nothing of J Marchetti's record would change the chance of a four most, taking it "
-        "from 17% to 11% (supported)."
-    )
-    data["evidence"][-1]["top_change"]["outcome"] = "1"
-    assert "taking it down by 5.5 points (supported)." in told(data, "change the chance")
-    data["history"][-1]["changes"] = [
-        {"outcome": outcome, "points": 9.25 if outcome == "4" else 0.0} for outcome in OUTCOMES
-    ]
-    assert told(data, "change the chance") == (
-        "Hiding ball 7.2 alone would change the chance of a four most, taking it up by 9.2 points, "
-        "though there was nothing to test that against."
-    )
 
 
 def test_a_change_too_small_for_whole_percent_shows_its_decimals() -> None:
@@ -368,7 +240,7 @@ def test_every_outcome_has_words_and_a_tiny_chance_is_not_zero() -> None:
     data["prediction"] |= {"actual": "3", "surprise_bits": 1.0}
     data["prediction"]["outcomes"][3]["probability"] = 0.0041
     assert told(data, "The ball brought").startswith(
-        "The ball brought three runs, which the model had at 0.4%: no surprise (1.0 bit), and not"
+        "The ball brought three runs, which the model had at 0.4%: no surprise (1.0 bit)."
     )
 
 
@@ -391,35 +263,8 @@ def test_contributions_one_way_or_none() -> None:
     assert "The balls long past lift a four most (+1.3 points)." in check(up)
 
 
-def test_every_group_and_flag_has_words() -> None:
-    assert set(explanation_cases.GROUPS) == {*PLAYERS, *GROUPS, "this bowler to this batter"}
-    assert set(FLAG_WORDS) == set(get_args(FlagName))
-    data = explanation_cases.explanation(47)
-    texts = set()
-    for at, group in enumerate(data["contributions"]):
-        changed = copy.deepcopy(data)
-        for other in changed["contributions"]:
-            other["points"][4]["points"] = 0.0
-        changed["contributions"][at]["points"][4]["points"] = 8.0
-        texts.add(told(changed, "(+8.0 points)"))
-        assert group["group"] not in ("striker's record",) or "J Marchetti's record lifts" in (
-            told(changed, "(+8.0 points)")
-        )
-    assert len(texts) == len(data["contributions"])
-
-
-def test_many_flags_are_counted_and_the_most_telling_told() -> None:
-    data = explanation_cases.explanation(47)
-    names = ["unseen_venue", "short_history", "unseen_bowler", "other_format", "no_target"]
-    data["flags"] = [{"flag": name, "text": "long words"} for name in names[:2]]
-    assert check(data)[-1] == (
-        "Keep in mind: the innings is only a few balls old, and the ground is new to the model."
-    )
-    data["flags"] = [{"flag": name, "text": "long words"} for name in names]
-    assert check(data)[-1] == (
-        "Keep in mind, of 5 cautions: this is not the format the model was trained on, the innings "
-        "is only a few balls old, and the bowler is new to the model."
-    )
+def test_every_group_of_contributions_has_words() -> None:
+    assert tuple(GROUPS) == explanation_cases.GROUPS
 
 
 def test_every_relation_whose_share_is_told_has_words() -> None:

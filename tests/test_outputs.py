@@ -35,7 +35,7 @@ def place(attnlens_here: Here) -> Here:
 
 def words_of(command: str, source: str, out: str) -> list[str]:
     ball = ["--ball", "9"] if command in ("explain", "whatif") else []
-    changed = ["--change", "5=6"] if command == "whatif" else []
+    changed = ["--set", "ball:5=6"] if command == "whatif" else []
     return [command, source, *ball, *changed, "--out", out]
 
 
@@ -80,26 +80,20 @@ def test_other_outputs_histories_and_checkpoints_are_kept_too(place: Here) -> No
     model = "model.svg: is read by this command too; write to another file"
     history = f"history.png: {READ}"
     for words, told in (
-        (("evaluate", source, "--model", "model.svg", "--plot", "model.svg"), model),
-        (("heads", source, "--model", "model.svg", "--plot", "model.svg"), model),
-        (("heads", source, "--beside", "model.svg", "--out", "model.svg"), model),
+        (("evaluate", source, "--model", "model.svg", "--calibration-out", "model.svg"), model),
+        (("heads", source, "--model", "model.svg", "--out", "model.svg"), model),
         (("faithfulness", source, "--model", "model.svg", "--out", "model.svg"), model),
         (("explain", source, "--ball", "9", "--model", "model.svg", "--out", "model.svg"), model),
-        (("train", source, "--teacher", "model.svg", "--out", "model.svg"), model),
-        (("evaluate", source, "--history", "history.png", "--plot", "history.png"), history),
-        (("heads", source, "--history", "history.png", "--plot", "history.png"), history),
+        (("evaluate", source, "--history", "history.png", "--out", "history.png"), history),
+        (("heads", source, "--history", "history.png", "--out", "history.png"), history),
         (("faithfulness", source, "--per-ball", "matches/../matches/0.csv"),
          f"matches/../matches/0.csv: {READ}"),
         (("predict", source, "--history", other, "--out", other), f"{other}: {READ}"),
         (("train", source, "--out", "new", "--state", source), f"{source}: {READ}"),
-        (("train", source, "--out", "new", "--curves", source), f"{source}: {READ}"),
         (("train", source, "--out", "new", "--state", "./new"),
          "new: is the file of --out and of --state; give each a file of its own"),
-        (("train", source, "--out", "a.teacher", "--state", "a", "--teacher", "boosted_trees"),
-         "a.teacher: is the file of --out and of --teacher with --state; "
-         "give each a file of its own"),
-        (("evaluate", source, "--out", "x.svg", "--plot", "./x.svg"),
-         "x.svg: is the file of --out and of --plot; give each a file of its own"),
+        (("evaluate", source, "--out", "x.json", "--calibration-out", "./x.json"),
+         "x.json: is the file of --out and of --calibration-out; give each a file of its own"),
     ):  # fmt: skip
         answer = place(*words)
         assert (answer.status, answer.err) == (2, f"attnlens: {told}\n"), words
@@ -123,7 +117,7 @@ def test_what_is_not_read_may_be_written_over(place: Here) -> None:
     for name in ("model.safetensors", "table.csv", "page.html", "empty.csv"):
         Path("matches", name).write_text("match_id,innings\n" if name[0] == "t" else "", "utf-8")
         check_outputs({"--out": f"matches/{name}"}, sources=("matches", "season.zip", None))
-    check_outputs({"--out": "matches/new.csv", "--plot": None}, sources=("matches",))
+    check_outputs({"--out": "matches/new.csv", "--state": None}, sources=("matches",))
     check_outputs({"--out": "matches/1.csv"}, sources=("matches/0.csv",))
     with pytest.raises(InputError, match="its folder does not exist"):
         check_outputs({"--out": "nowhere/new.csv"}, sources=("matches",))

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from small_predictors import arrays_of, probabilities, simulated, small_predictor
 
-from attnlens.cricket.explain.flags import flags_of
+from attnlens.cricket.explain.particulars import flags_of
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES

@@ -145,12 +145,12 @@ def test_several_calls_of_one_module_are_kept_apart() -> None:
 def test_silence_is_a_failure() -> None:
     model = Looker()
     with (
-        pytest.raises(NothingRecordedError, match="none of the 1 attention probes ran"),
+        pytest.raises(NothingRecordedError, match="none of the 1 attention modules ran"),
         record(model),
     ):
         pass
     with (
-        pytest.raises(NothingRecordedError, match="Linear has no AttentionProbe"),
+        pytest.raises(NothingRecordedError, match="no attention of Linear ran"),
         record(nn.Linear(2, 2)),
     ):
         pass

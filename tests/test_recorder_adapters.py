@@ -166,16 +166,6 @@ class Hide:
         return call.with_changes(mask=seen if call.mask is None else call.mask & seen)
 
 
-class Zero:
-    """Replaces every output by zeros."""
-
-    changes = True
-    wants_lse = False
-
-    def attention(self, call: AttentionCall) -> Tensor | None:
-        return None if call.v is None or call.q is None else torch.zeros_like(call.q)
-
-
 @pytest.mark.parametrize("recorder_first", [True, False])
 def test_a_recording_shows_what_an_intervention_made_of_a_call(recorder_first: bool) -> None:
     model = Calls()
@@ -205,12 +195,3 @@ def test_changes_reach_the_fused_encoder_and_gradients_flow() -> None:
     learning = x.clone().requires_grad_()
     (expected,) = torch.autograd.grad(model(learning, ~seen).square().sum(), learning)
     torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=0)
-
-
-def test_a_replaced_output_is_told() -> None:
-    model = Calls()
-    (q,) = tensors(2, 3, 5, 8)
-    with intercepting(Listener(model, Zero())), record(model) as recording:
-        output = model(q, q, q)
-    assert not output.any()
-    assert any("output was replaced" in note for note in recording.notes)

@@ -89,19 +89,6 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
             "decoder_input_ids": IDS[:, :4],
         },
     ),
-    "Bart": (
-        {
-            "d_model": 32,
-            "encoder_layers": 1,
-            "decoder_layers": 1,
-            "encoder_attention_heads": 4,
-            "decoder_attention_heads": 4,
-            "encoder_ffn_dim": 40,
-            "decoder_ffn_dim": 40,
-            **PLACES,
-        },
-        {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]},
-    ),
 }
 
 
@@ -297,14 +284,6 @@ def test_a_kernel_that_cannot_be_seen_is_named() -> None:
 
 
 BLOCKS = {"block_size": 4, "vocab_size": 50, "max_position_embeddings": 128}
-BOTH = {
-    **{
-        f"{side}_{what}": size
-        for side in ("encoder", "decoder")
-        for what, size in (("layers", 1), ("attention_heads", 4), ("ffn_dim", 40))
-    },
-    "d_model": 32,
-}
 LONG = (torch.arange(64) % 40 + 3)[None]
 IN_PART: dict[str, tuple[dict[str, Any], int, str, tuple[int, ...]]] = {
     "BigBird": (
@@ -312,18 +291,6 @@ IN_PART: dict[str, tuple[dict[str, Any], int, str, tuple[int, ...]]] = {
         64,
         "encoder.layer.0.attention.self",
         (1, 4, 12, 4, 28),
-    ),
-    "BigBirdPegasus": (
-        {**BOTH, **BLOCKS, "num_random_blocks": 2},
-        64,
-        "encoder.layers.0.self_attn.self",
-        (1, 4, 12, 4, 28),
-    ),
-    "PegasusX": (
-        {**BOTH, **BLOCKS, "num_global_tokens": 3},
-        64,
-        "encoder.layers.0.self_attn",
-        (1, 4, 16, 4, 7),
     ),
     "ProphetNet": (
         {

@@ -18,7 +18,7 @@ from attnlens.errors import (
     NothingRecordedError,
     RecordingError,
 )
-from attnlens.recorder import SoftmaxAdapter, intervene, record
+from attnlens.recorder import intervene, record
 
 
 def run(model: nn.Module, *inputs: Tensor, **options: Any) -> Any:
@@ -62,9 +62,9 @@ def test_a_model_is_needed() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rows": 5}, r"Calls: row 5 is out of range; there are 5 queries \(0 to 4, or -1"),
+        ({"rows": 5}, r"Calls: row 5 is out of range; there are 5 \(0 to 4, or -1"),
         ({"rows": [0, -6]}, r"Calls: row -6 is out of range"),
-        ({"rows": slice(9, 12)}, r"Calls: rows=slice\(9, 12, None\) chooses none of the 5 queries"),
+        ({"rows": slice(9, 12)}, r"Calls: row: slice\(9, 12, None\) chooses none; there are 5"),
         ({"top_k": 6}, r"Calls: top_k=6, and there are 5 keys; give at most 5, or leave top_k"),
     ],
 )
@@ -154,8 +154,6 @@ def test_the_number_expected() -> None:
         match=r"3 records expected, 2 made: layers.0.self_attn 1, layers.1.self_attn 1",
     ):
         run(model, x, expected=3)
-    with pytest.raises(IncompleteRecordingError, match=r"left out by include: layers.1.self_attn"):
-        run(model, x, expected=2, include="layers.0.*")
     assert issubclass(IncompleteRecordingError, AttnlensError)
 
 
@@ -186,36 +184,6 @@ def test_modules_that_did_not_run_are_told_in_a_note() -> None:
 def test_tensors_without_values() -> None:
     with pytest.raises(RecordingError, match="tensors on the device meta have no values"):
         run(Calls(), *(part.to("meta") for part in tensors(1, 2, 3, 4, many=3)))
-
-
-class ByHand(nn.Module):
-    def forward(self, q: Tensor) -> Tensor:
-        return torch.softmax(q @ q.transpose(-1, -2), -1) @ q
-
-
-@pytest.mark.parametrize("kind", ["by hand", "weights asked for"])
-def test_weights_formed_in_another_thread(kind: str) -> None:
-    (q,) = tensors(2, 3, 4, 4)
-    made: dict[str, tuple[nn.Module, Any]] = {
-        "by hand": (nn.Sequential(ByHand(), nn.Linear(4, 4)), lambda m: m(q)),
-        "weights asked for": (nn.MultiheadAttention(4, 2), lambda m: m(q[0], q[0], q[0])),
-    }
-    model, call = made[kind]
-    adapters = SoftmaxAdapter("*") if kind == "by hand" else None
-    site = "0" if kind == "by hand" else "MultiheadAttention"
-
-    def elsewhere() -> None:
-        thread = threading.Thread(target=call, args=(model,))
-        thread.start()
-        thread.join()
-
-    with (
-        pytest.raises(NothingRecordedError, match=f": {site}: ran in another thread"),
-        record(model, adapters=adapters),
-    ):
-        elsewhere()
-    with record(model, adapters=adapters, expected=1):
-        call(model)
 
 
 @pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad])

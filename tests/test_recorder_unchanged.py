@@ -7,9 +7,7 @@ import functools
 import gc
 import io
 import pickle
-import sys
 import threading
-import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -155,26 +153,12 @@ class Operator(nn.Module):
         return result
 
 
-def test_the_function_is_seen_where_the_garbage_collector_does_not_look() -> None:
-    (q,) = tensors(1, 2, 3, 4)
-    model = Two(functools.partial(bound_here, scale=0.5))
-    gc.freeze()
-    try:
-        with record(model, expected=2):
-            model(q.transpose(1, 2).flatten(2))
-    finally:
-        gc.unfreeze()
-
-
-def test_operators_and_exported_modules_are_seen() -> None:
+def test_operators_and_exported_modules_are_named() -> None:
     (q,) = tensors(2, 3, 5, 8)
     exported = torch.export.export(Calls(), (q, q, q)).module()
     for model, inputs in ((Operator(), (q,)), (exported, (q, q, q))):
-        with record(model, expected=1) as recording:
-            output = model(*inputs)
-        (entry,) = recording.records()
-        assert abs(entry.weights.numpy() - reference(q, q)).max() < 2e-5
-        assert torch.equal(output, model(*inputs))
+        with pytest.raises(NothingRecordedError, match="calls torch's operators"), record(model):
+            model(*inputs)
 
 
 def test_a_checkpointed_module_is_recorded_once() -> None:
@@ -257,21 +241,6 @@ def test_threads_do_not_mix() -> None:
     for thread in threads:
         thread.join(30)
     assert found == {n: [(1, 2, 3 + n, 3 + n)] * 20 for n in range(len(models))}
-
-
-def test_a_module_imported_in_the_block_gets_the_function_itself() -> None:
-    model = Two()
-    late = types.ModuleType("imported_late")
-    sys.modules["imported_late"] = late
-    try:
-        with record(model):
-            model(*tensors(1, 3, 8))
-            exec("from torch.nn.functional import scaled_dot_product_attention", vars(late))
-            model.copied = copy.deepcopy(F.scaled_dot_product_attention)
-        assert late.scaled_dot_product_attention is F.scaled_dot_product_attention
-        assert model.copied is F.scaled_dot_product_attention
-    finally:
-        del sys.modules["imported_late"]
 
 
 def test_nothing_but_the_recording_stays_alive() -> None:

@@ -93,19 +93,26 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     short = dataclasses.replace(RECIPE, epochs=1)
     fit(SIZES, PRIOR, INNINGS[:2], [], short, state=state)
 
-    def refused(recipe: Recipe, width: int = 12) -> str:
+    def refused(recipe: Recipe, mark: str = "") -> str:
         with pytest.raises(CheckpointError) as caught:
-            fit(cricket_sizes(width), PRIOR, INNINGS[:2], [], recipe, state=state)
+            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, state=state, mark=mark)
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
-    told = f"{state}: a run with other settings was begun here; remove it"
+    told = (
+        f"{state}: a run with other settings, matches, sizes or teacher was begun here; remove "
+        "it, or name another file"
+    )
     assert refused(dataclasses.replace(short, learning_rate=1e-3)) == told
-    assert refused(short, width=24) == told
-    state.write_bytes(state.read_bytes()[:1000])
-    assert refused(short) == f"{state}: is not the state of a training run; remove it"
-    state.write_text("notes\n", encoding="utf-8")
-    assert refused(short) == f"{state}: is not the state of a training run; remove it"
+    assert refused(short, mark="other matches") == told
+    good, parts = state.read_bytes(), torch.load(state, weights_only=True)
+    damaged = f"{state}: is not the state of a training run; remove it"
+    for name in ("kept", "optimiser", "schedule", "average", "steps", "best", "history", "run"):
+        torch.save({key: value for key, value in parts.items() if key != name}, state)
+        assert refused(short) == damaged
+    for data in (good[:3000], good[:-200], b"", b"notes\n", bytes(3000)):
+        state.write_bytes(data)
+        assert refused(short) == damaged
 
 
 def test_training_learns() -> None:
@@ -207,7 +214,7 @@ def test_knowledge_is_forgotten_as_often_as_the_recipe_says() -> None:
 
 
 def test_batches_hold_every_innings_once() -> None:
-    lessons = InningsLessons([(one, None) for one in INNINGS], [], recipe=Recipe(innings=3))
+    lessons = InningsLessons([(one, None) for one in INNINGS], [], Recipe(innings=3))
     batches = lessons.batches(np.random.default_rng(1))
     assert sorted(row for batch in batches for row in batch) == list(range(8))
     assert [len(batch) for batch in sorted(batches, key=len)] == [2, 3, 3]

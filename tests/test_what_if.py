@@ -40,6 +40,18 @@ def predictor() -> TrainedPredictor:
     return small_predictor(matches=2)
 
 
+@pytest.fixture(scope="module")
+def stranger(predictor: TrainedPredictor) -> Player:
+    """Somebody whom the ratings know and who is not in the match."""
+    here = {p.key for side in MATCH.innings for b in side.deliveries for p in (b.batter, b.bowler)}
+    rated = predictor.ratings.tables["bowler"]
+    return next(
+        Player(name, key)
+        for name, key in predictor.ratings.aliases.items()
+        if key not in here and rated.keys.get(key) is not None
+    )
+
+
 def ask(predictor: TrainedPredictor, ball: int | str, match: Match = MATCH, **asked: Any) -> Any:
     """An answer, checked as a document on the way."""
     if "changes" in asked:
@@ -145,7 +157,9 @@ def test_each_part_is_what_its_own_match_says(
     assert np.abs(points(parts["attention"])).max() > 0
 
 
-def test_a_whole_edited_match_gives_the_same_answer(predictor: TrainedPredictor) -> None:
+def test_a_whole_edited_match_gives_the_same_answer(
+    predictor: TrainedPredictor, stranger: Player
+) -> None:
     """Wicket, new batter and another bowler at once, against a match rebuilt ball by ball."""
     innings = MATCH.innings[0]
     current = next(
@@ -162,9 +176,8 @@ def test_a_whole_edited_match_gives_the_same_answer(predictor: TrainedPredictor)
         predictor,
         current.index,
         changes={"last": "W"},
-        batter="A Newcomer",
+        batter=stranger.name,
         bowler=bowler.name,
-        unseen=True,
     )
     out = retold(last, "W")
     match = with_delivery(MATCH, 1, last.index, outcome="W", wickets=out.wickets)
@@ -172,14 +185,14 @@ def test_a_whole_edited_match_gives_the_same_answer(predictor: TrainedPredictor)
         match,
         1,
         current.index,
-        batter=Player("A Newcomer"),
+        batter=stranger,
         bowler=bowler,
         wickets_before=current.wickets_before + 1,
     )
     assert column(answer, "after") == pytest.approx(
         expected(predictor, match, 1, current.index), abs=CLOSE
     )
-    others = with_delivery(MATCH, 1, current.index, batter=Player("A Newcomer"), bowler=bowler)
+    others = with_delivery(MATCH, 1, current.index, batter=stranger, bowler=bowler)
     step = expected(predictor, others, 1, current.index) - expected(
         predictor, MATCH, 1, current.index
     )
@@ -188,20 +201,19 @@ def test_a_whole_edited_match_gives_the_same_answer(predictor: TrainedPredictor)
     total = sum(points(answer["parts"][name]) for name in parts)
     assert total == pytest.approx(column(answer, "points"), abs=6e-6)
     assert (answer["after"]["batter"], answer["after"]["wickets"]) == (
-        "A Newcomer",
+        stranger.name,
         current.wickets_before + 1,
     )
     assert [change["kind"] for change in answer["changes"]] == ["ball", "bowler", "batter"]
 
 
-def test_a_bowler_brings_his_earlier_balls(predictor: TrainedPredictor) -> None:
+def test_a_bowler_brings_his_earlier_balls(predictor: TrainedPredictor, stranger: Player) -> None:
     innings = MATCH.innings[0]
     current = innings.deliveries[59]
     bowler = next(
         ball.bowler for ball in innings.deliveries[:30] if ball.bowler.key != current.bowler.key
     )
     answer = ask(predictor, 60, bowler=bowler.name)
-    stranger = ask(predictor, 60, bowler="Nobody Known", unseen=True)
     same = with_delivery(MATCH, 1, 60, bowler=bowler)
     assert column(answer, "after") == pytest.approx(expected(predictor, same, 1, 60), abs=CLOSE)
     # Without the earlier balls the same record says something else.
@@ -211,8 +223,8 @@ def test_a_bowler_brings_his_earlier_balls(predictor: TrainedPredictor) -> None:
         if ball.bowler.key == bowler.key:
             alone = with_delivery(alone, 1, ball.index, bowler=Player("Another"))
     assert not np.allclose(column(answer, "after"), expected(predictor, alone, 1, 60), atol=1e-4)
-    flags = {flag["flag"] for flag in stranger["flags"]}
-    assert {"not_in_match", "unseen_bowler"} <= flags
+    flags = {flag["flag"] for flag in ask(predictor, 60, bowler=stranger.name)["flags"]}
+    assert "not_in_match" in flags
 
 
 def test_a_wide_in_this_over_takes_a_legal_ball_back(predictor: TrainedPredictor) -> None:
@@ -248,8 +260,6 @@ def test_a_target_moves_the_chase(predictor: TrainedPredictor) -> None:
         ask(predictor, 30, target=100)
     with pytest.raises(InputError, match="the target was reached"):
         ask(predictor, "2:60", target=5)
-    far = {flag["flag"] for flag in ask(predictor, "2:60", target=700)["flags"]}
-    assert {"target_outside", "rate_outside"} <= far
 
 
 def test_a_change_that_ends_the_innings_is_refused(predictor: TrainedPredictor) -> None:
@@ -276,9 +286,6 @@ def test_questions_outside_the_rules_are_flagged(predictor: TrainedPredictor) ->
     first = next(ball for ball in innings.deliveries if ball.over == 10)
     again = innings.deliveries[first.index - 2].bowler
     assert "bowled_last_over" in flags(first.index, bowler=again.name)
-    assert "bowler_mid_over" not in flags(first.index, bowler=again.name)
-    second = innings.deliveries[first.index]
-    assert "bowler_mid_over" in flags(second.index, bowler=again.name)
     last = innings.deliveries[-1]
     done = next(
         ball.bowler
@@ -331,30 +338,21 @@ def test_the_first_ball_a_super_over_and_the_next_ball(predictor: TrainedPredict
     assert wicket["after"]["wickets"] == wicket["before"]["wickets"] + 1
 
 
-def test_who_is_meant(predictor: TrainedPredictor) -> None:
+def test_who_is_meant(predictor: TrainedPredictor, stranger: Player) -> None:
     innings = MATCH.innings[0]
     bowler = innings.deliveries[0].bowler
 
-    def who(name: str, **options: Any) -> Player:
-        return person_called(name, MATCH, predictor, "--bowler", **options)
+    def who(name: str) -> Player:
+        return person_called(name, MATCH, predictor, "--set bowler")
 
     assert who(f"  {bowler.name.upper()} ") == bowler
     if bowler.id:
         assert who(bowler.id) == bowler
-    here = {p.key for side in MATCH.innings for b in side.deliveries for p in (b.batter, b.bowler)}
-    name, key = next(
-        (name, key)
-        for name, key in predictor.ratings.aliases.items()
-        if key not in here and predictor.ratings.tables["bowler"].keys.get(key) is not None
-    )
-    assert who(name) == Player(name, key)
-    assert who("Never Heard Of", unseen=True) == Player("Never Heard Of")
+    assert who(stranger.name) == stranger
     with pytest.raises(InputError, match="names nobody"):
         who(" ")
     misspelt = bowler.name[:-1] + ("x" if bowler.name[-1] != "x" else "y")
-    with pytest.raises(
-        InputError, match=f"nearest known names? (are|is) .*{bowler.name}.*--unseen"
-    ):
+    with pytest.raises(InputError, match=f"nearest known names? (are|is) .*{bowler.name}"):
         who(misspelt)
     with pytest.raises(InputError, match="write the whole name"):
         who("a")
@@ -374,7 +372,7 @@ def test_two_people_of_one_name_are_told_apart(predictor: TrainedPredictor) -> N
     assert person_called("22222222", match, predictor, "--bowler") == two
 
 
-def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor) -> None:
+def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor, stranger: Player) -> None:
     innings = MATCH.innings[0]
     current = next(
         ball
@@ -388,8 +386,8 @@ def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor) -> None:
         last.non_striker.name,
         "a new batter",
     )
-    named = ask(predictor, current.index, changes={"last": "W"}, batter="Someone New", unseen=True)
-    assert named["after"]["non_striker"] == "Someone New"
+    named = ask(predictor, current.index, changes={"last": "W"}, batter=stranger.name)
+    assert named["after"]["non_striker"] == stranger.name
     for player in (last.batter, last.non_striker):
         with pytest.raises(InputError, match="cannot come in"):
             ask(predictor, current.index, changes={"last": "W"}, batter=player.name)
@@ -405,7 +403,9 @@ def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor) -> None:
 def test_the_page_keeps_its_width_and_shows_no_escape(
     predictor: TrainedPredictor, width: int, unicode: bool
 ) -> None:
-    data = ask(predictor, 60, changes={"last": "W"}, batter="Ev\x1b[31mil \u202eName", unseen=True)
+    evil = Player("Ev\x1b[31mil \u202eName")
+    match = with_delivery(MATCH, 1, 70, batter=evil)
+    data = ask(predictor, 60, match, changes={"last": "W"}, batter=evil.name)
     answer = WhatIf.from_dict(data)
     page = render_what_if(answer, width=width, color=False, unicode=unicode)
     assert max(display_width(line) for line in page.splitlines()) <= min(width, 100)
@@ -443,11 +443,10 @@ def test_real_matches(predictor: TrainedPredictor, shared_data: Path, name: str)
         last = len(innings.deliveries)
         for index in {1, 2, last // 2 + 1, last}:
             current = innings.deliveries[index - 1]
-            bowler = next(
-                (b.bowler.name for b in innings.deliveries if b.bowler.key != current.bowler.key),
-                None,
-            )
-            asked: dict[str, Any] = {"bowler": bowler or "An Other", "unseen": True}
+            asked: dict[str, Any] = {"bowler": current.bowler.name}
+            for ball in innings.deliveries:
+                if ball.bowler.key != current.bowler.key:
+                    asked["bowler"] = ball.bowler.name
             if index > 1:
                 found = possible(innings, current, innings.deliveries[index - 2])
                 if found:

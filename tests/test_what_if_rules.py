@@ -21,7 +21,7 @@ from attnlens.cricket.model.people import person_called
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.writers import json_text
 from attnlens.cricket.whatif.flags import refuse_target
-from attnlens.cricket.whatif.question import Question, question_of
+from attnlens.cricket.whatif.question import Question, asked, question_of
 from attnlens.cricket.whatif.retelling import (
     PLAIN,
     crease_after,
@@ -249,36 +249,26 @@ def test_wide_and_no_ball_in_this_over_but_not_past_its_end() -> None:
 
 
 def test_questions_as_they_are_written() -> None:
-    nothing: dict[str, Any] = {
-        "bowler": None,
-        "batter": None,
-        "target": None,
-        "changes": [],
-        "wicket_last_ball": False,
-        "settings": [],
-        "unseen": False,
-    }
-
-    def asked(**given: Any) -> Question:
-        return question_of(**{**nothing, **given})
-
-    plain = asked(bowler="X", target=5, changes=["7.1=W"], wicket_last_ball=True)
-    assert plain == Question("X", None, 5, (("7.1", "W"), ("last", "W")))
-    assert plain == asked(settings=["bowler=X", "target=5", "ball:7.1=W", "last=W"])
-    assert asked(changes=["c7.1=wd"]).balls == (("c7.1", "wd"),)
-    refused: Sequence[tuple[str, dict[str, Any]]] = (
-        ("nothing is asked", {}),
-        ("no change of a ball", {"changes": ["43"]}),
-        ("no change of a ball", {"changes": ["=4"]}),
-        ("is given twice", {"bowler": "X", "settings": ["bowler=Y"]}),
-        ("not understood", {"settings": ["keeper=Y"]}),
-        ("not understood", {"settings": ["bowler"]}),
-        ("no whole number", {"settings": ["target=many"]}),
-        ("no number of runs", {"settings": ["target=-3"]}),
+    plain = Question("X", None, 5, (("7.1", "W"), ("last", "W")))
+    assert question_of(["bowler = X", "target=5", "ball:7.1=W", "last=W"]) == plain
+    page = {"bowler": "X", "batter": None, "target": 5, "balls": {"7.1": "W", "last": "W"}}
+    assert asked(page) == plain
+    refused: Sequence[tuple[str, list[str]]] = (
+        ("nothing is asked", []),
+        ("not understood", ["ball:43"]),
+        ("not understood", ["ball:=4"]),
+        ("is given twice", ["bowler=X", "bowler=Y"]),
+        ("not understood", ["keeper=Y"]),
+        ("not understood", ["bowler"]),
+        ("no whole number", ["target=many"]),
+        ("no number of runs", ["target=-3"]),
+        ("out of reach", ["target=" + "9" * 41]),
     )
-    for words, given_ in refused:
+    for words, settings_ in refused:
         with pytest.raises(InputError, match=words):
-            asked(**given_)
+            question_of(settings_)
+    with pytest.raises(InputError, match="by ball"):
+        asked({"balls": ["46"]})
 
 
 def test_every_ball_of_real_matches_has_rules_that_hold(shared_data: Path) -> None:
@@ -323,7 +313,7 @@ def test_a_target_that_no_side_could_be_set_is_refused() -> None:
     with pytest.raises(InputError, match=r"181 off 30 balls is out of reach .*; give at most 180"):
         refuse_target(MATCH, short, 181)
     for number in (1, 2, 3):
-        with pytest.raises(InputError, match=f"innings {number} chases nothing; leave --target"):
+        with pytest.raises(InputError, match=f"innings {number} chases nothing; leave the target"):
             refuse_target(*of_a_test(number), 180)
     match, last = of_a_test(4)
     refuse_target(match, last, 836)  # more than was ever asked for

@@ -1,10 +1,9 @@
-"""What attention looks at and how it differs, for any model.
+"""What attention looks at, for any model.
 
 Works on records, torch tensors (a Hugging Face model's ``attentions`` among them) and numpy
 arrays alike. Measures of faithfulness, which run the model again, have modules of their own.
 """
 
-from attnlens.analysis.differences import Difference, Moved, aligned, compare, difference
 from attnlens.analysis.flow import rollout, value_norms
 from attnlens.analysis.focus import (
     GroupShares,
@@ -22,21 +21,14 @@ from attnlens.analysis.patterns import (
     duplicate_token,
     earlier_token,
     first_token,
-    head_correlation,
-    head_divergence,
     induction,
     relation_scores,
 )
 
 __all__ = [
-    "Difference",
     "GroupShares",
-    "Moved",
     "RelationScores",
     "Strongest",
-    "aligned",
-    "compare",
-    "difference",
     "duplicate_token",
     "earlier_token",
     "effective_keys",
@@ -45,8 +37,6 @@ __all__ = [
     "first_token",
     "gradient_importance",
     "group_shares",
-    "head_correlation",
-    "head_divergence",
     "highest_weight",
     "induction",
     "relation_scores",

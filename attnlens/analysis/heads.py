@@ -246,39 +246,3 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
         yield
     finally:
         handle.remove()
-
-
-def correlation(first: Floats, second: Floats) -> float:
-    """Pearson's, over the places where both are told; NaN where nothing varies."""
-    told = ~(np.isnan(first) | np.isnan(second))
-    if told.sum() < 2:
-        return float("nan")
-    a, b = first[told] - first[told].mean(), second[told] - second[told].mean()
-    scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum() / scale) if scale > 0 else float("nan")
-
-
-def best_matching(likeness: Floats) -> list[int]:
-    """The one-to-one matching of rows to columns with the largest sum.
-
-    Args:
-        likeness: ``(n, n)``; NaN counts as 0. Every subset of columns is visited once,
-            which is quick up to some fifteen.
-
-    Returns:
-        the column of each row.
-    """
-    table = np.nan_to_num(likeness)
-    count = len(table)
-    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for row in range(count):
-        further: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for used, (total, chosen) in best.items():
-            for column in range(count):
-                if used >> column & 1:
-                    continue
-                key, sum_ = used | 1 << column, total + float(table[row, column])
-                if key not in further or sum_ > further[key][0]:
-                    further[key] = (sum_, (*chosen, column))
-        best = further
-    return list(best[2**count - 1][1])

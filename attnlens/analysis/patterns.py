@@ -1,4 +1,4 @@
-"""Which known pattern a head follows, and which heads do the same.
+"""Which known pattern a head follows.
 
 A relation is a table of flags ``(query, key)``: true where the key stands in it to the query.
 The standard ones are made here; any other can be given. A score is a description of where
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.analysis.focus import Numbers, as_flags, as_floats, nats_of
+from attnlens.analysis.focus import Numbers, as_flags, as_floats
 from attnlens.arrays import Flags, Floats
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
@@ -142,64 +142,4 @@ def _broadcast(flags: Flags, shares: Floats, name: str) -> Flags:
         raise InputError(
             f"{name} has shape {flags.shape}, which does not fit weights {shares.shape}"
         ) from error
-    return found
-
-
-def head_correlation(weights: Numbers, visible: Numbers | None = None) -> Floats:
-    """How alike heads are: the mean over queries of Pearson's correlation of their rows.
-
-    Only keys that can be seen count, or hidden ones, zero in every head, would make all
-    heads alike. Queries whose row is constant in either head (one visible key, even
-    attention) say nothing and are left out; NaN where nothing is left.
-
-    Args:
-        weights: ``(..., head, query, key)``.
-        visible: flags that broadcast to it; as for `relation_scores`.
-
-    Returns:
-        ``(..., head, head)``, -1 to 1.
-    """
-    shares = as_floats(weights)
-    seen = _visible(shares, visible)
-    count = np.maximum(seen.sum(-1, keepdims=True), 1)
-    inside = np.where(seen, shares, 0.0)
-    away = np.where(seen, inside - inside.sum(-1, keepdims=True) / count, 0.0)
-    size = np.sqrt((away**2).sum(-1, keepdims=True))
-    varies = size[..., 0] > 1e-12
-    unit = np.divide(away, size, out=np.zeros_like(away), where=size > 1e-12)
-    total = np.einsum("...hqk,...gqk->...hg", unit, unit, optimize=True)
-    both = np.einsum("...hq,...gq->...hg", varies.astype(float), varies.astype(float))
-    mean: Floats = np.divide(total, both, out=np.full_like(total, np.nan), where=both > 0)
-    return np.clip(mean, -1.0, 1.0)
-
-
-def head_divergence(weights: Numbers) -> Floats:
-    """How unlike heads are: the mean over queries of the Jensen–Shannon divergence of rows.
-
-    In nats, 0 (the same) to log 2 (no key in common). Queries at which either head pays
-    nothing are left out; NaN where none is left.
-
-    Args:
-        weights: ``(..., head, query, key)``.
-
-    Returns:
-        ``(..., head, head)``.
-
-    Reference:
-        Lin 1991, "Divergence Measures Based on the Shannon Entropy"; between heads, Clark et
-        al. 2019, "What Does BERT Look At?", section 6.
-    """
-    shares = as_floats(weights)
-    heads = shares.shape[-3]
-    paid = shares.sum(-1) > 0
-    found = np.zeros((*shares.shape[:-3], heads, heads))
-    own = nats_of(shares).sum(-1)
-    for one in range(heads):
-        for other in range(one + 1):
-            told = paid[..., one, :] & paid[..., other, :]
-            middle = (shares[..., one, :, :] + shares[..., other, :, :]) / 2
-            nats = nats_of(middle).sum(-1) - (own[..., one, :] + own[..., other, :]) / 2
-            number = told.sum(-1)
-            mean = np.where(told, np.maximum(nats, 0.0), 0.0).sum(-1) / np.maximum(number, 1)
-            found[..., one, other] = found[..., other, one] = np.where(number > 0, mean, np.nan)
     return found

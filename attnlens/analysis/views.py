@@ -160,16 +160,10 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
         InputError: so many maps that not even the smallest ones fit.
     """
     records = [record for record in recording.records() if has_weights(record)]
-    side, batches = _fitting(records, most_cells)
+    side = _fitting(records, most_cells)
     notes = []
     if empty := len(recording.records()) - len(records):
         notes.append(f"{empty} records hold no weights and are left out")
-    left_out = sum(len(_leads(record)) - _taken(record, batches) for record in records)
-    if left_out:
-        notes.append(
-            f"{left_out} heat maps of later batches are left out, or the page would be too "
-            "large; --batch, --site and --head choose others"
-        )
     told = []
     for record, about in zip(records, sites_data(Recording(records)), strict=True):
         queries, keys = _row_names(record), record.names(len(record.axes) - 1)
@@ -185,7 +179,7 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
                 f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
                 "others are blank, and of entropies only bounds are known"
             )
-        maps, odd = _maps(record, tall, wide, _taken(record, batches))
+        maps, odd = _maps(record, tall, wide)
         if odd:
             about["notes"].append("weights that are negative or no numbers are shown as 0")
         told.append(
@@ -202,28 +196,22 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
     return {"notes": notes, "records": told}
 
 
-def _fitting(records: Sequence[AttentionRecord], most: int) -> tuple[int, bool]:
-    """The longest side that maps may have, and whether later batches fit."""
-
-    def cells(side: int, batches: bool) -> int:
-        return sum(
-            _taken(record, batches)
+def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
+    """The longest side that maps may have."""
+    side = LONGEST_SIDE
+    while side >= SHORTEST_SIDE:
+        cells = sum(
+            len(_leads(record))
             * math.prod(-(-size // _block(size, side)) for size in _sides(record))
             for record in records
         )
-
-    side, batches = LONGEST_SIDE, True
-    while cells(side, batches) > most:
-        if batches and side <= LONGEST_SIDE // 4:
-            side, batches = LONGEST_SIDE, False
-        elif side > SHORTEST_SIDE:
-            side //= 2
-        else:
-            raise InputError(
-                f"{sum(len(_leads(one)) for one in records)} heat maps do not fit on one page",
-                remedy="choose some with --site, --head or --batch",
-            )
-    return side, batches
+        if cells <= most:
+            return side
+        side //= 2
+    raise InputError(
+        f"{sum(len(_leads(one)) for one in records)} heat maps do not fit on one page",
+        remedy="choose some with --site, --head or --batch",
+    )
 
 
 def _sides(record: AttentionRecord) -> tuple[int, int]:
@@ -238,11 +226,6 @@ def _block(size: int, side: int) -> int:
 def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
     """Every place of the axes before the last two, batch by batch."""
     return list(np.ndindex(record.sizes[:-2]))
-
-
-def _taken(record: AttentionRecord, batches: bool) -> int:
-    sizes = record.sizes[:-2]
-    return math.prod(sizes) if batches or len(sizes) < 2 else sizes[-1]
 
 
 def _row_names(record: AttentionRecord) -> tuple[str, ...]:
@@ -260,9 +243,10 @@ def _has_queries(record: AttentionRecord) -> bool:
     return len(record.axes) > 1 and record.axes[-2].name == "query"
 
 
-def _maps(record: AttentionRecord, tall: int, wide: int, count: int) -> tuple[list[Json], bool]:
-    """The first ``count`` maps of a record, and whether any weight is no share."""
+def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], bool]:
+    """The maps of a record, and whether any weight is no share."""
     queries, keys = _sides(record)
+    count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)
     cells = np.zeros((count, rows, columns), np.float32)
     bounds = np.full((2, count, rows), np.nan, np.float32)
@@ -270,15 +254,14 @@ def _maps(record: AttentionRecord, tall: int, wide: int, count: int) -> tuple[li
     paid = np.zeros((count, rows, STRONGEST), np.float32)
     odd = False
     for start, weights, low, high in _measured(record, tall):
-        block = weights[:count]
-        bad = ~(block >= 0) | np.isinf(block)
-        if bad.any():
-            odd, block = True, np.where(bad, 0.0, block)
+        bad = ~(weights >= 0) | np.isinf(weights)
+        odd = odd or bool(bad.any())
+        block = np.where(bad, 0.0, weights)
         heights = np.arange(0, block.shape[1], tall)
         widths = np.arange(0, keys, wide)
         at = slice(start // tall, start // tall + len(heights))
         cells[:, at] = np.maximum.reduceat(np.maximum.reduceat(block, heights, 1), widths, 2)
-        for which, values in enumerate((low[:count], high[:count])):
+        for which, values in enumerate((low, high)):
             known = ~np.isnan(values)
             among = np.add.reduceat(known.astype(float), heights, 1)
             total = np.add.reduceat(np.where(known, values, 0.0), heights, 1)
@@ -293,7 +276,7 @@ def _maps(record: AttentionRecord, tall: int, wide: int, count: int) -> tuple[li
             paid[:, line, :many] = shares
     leads = [record.names(place) for place in range(max(0, len(record.axes) - 2))]
     found = []
-    for number, lead in enumerate(_leads(record)[:count]):
+    for number, lead in enumerate(_leads(record)):
         top = float(cells[number].max(initial=0.0))
         scaled = np.rint(cells[number] * (FULL_SCALE / top if top > 0 else 0.0))
         raw = scaled.astype("<u2").tobytes()

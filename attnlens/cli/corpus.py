@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_formats, add_out, whole
+from attnlens.cli.options import add_formats, add_out, listed, whole
 from attnlens.cli.output import check_outputs, emit, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.corpus.explain import Progress
-    from attnlens.cricket.corpus.folder import Corpus
     from attnlens.cricket.corpus.plan import Skipped
 
 LISTED = 20
@@ -43,9 +42,7 @@ def _add_explain(kinds: Commands) -> None:
         "each head looked. The same command goes on where an earlier run was stopped, however it "
         "was stopped.",
     )
-    parser.add_argument(
-        "sources", metavar="SRC", nargs="+", help="match files, folders, zips, or 'patterns*'"
-    )
+    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
     parser.add_argument("--out", metavar="DIR", required=True, help="the corpus's folder")
     parser.add_argument(
         "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
@@ -70,30 +67,20 @@ def _add_explain(kinds: Commands) -> None:
         help="test the claims of N balls, drawn over all matches (default 0)",
     )
     parser.add_argument(
-        "--seed",
-        type=whole(0, 999_999_999),
-        default=5,
-        metavar="N",
-        help="of that draw (default 5)",
-    )
-    parser.add_argument(
         "--workers",
         type=whole(1, 4096),
         default=1,
         metavar="N",
-        help="processes, or actors of Ray (default 1)",
+        help="processes (default 1)",
     )
     parser.add_argument(
         "--engine",
         choices=("local", "ray"),
         default="local",
-        help="processes of this machine (default), or Ray Data",
+        help="processes of this machine (default), or of Ray",
     )
     parser.add_argument(
         "--address", metavar="HOST:PORT", help="a running Ray cluster (default: one started here)"
-    )
-    parser.add_argument(
-        "--device", choices=("cpu", "cuda"), default="cpu", help="of every worker (default cpu)"
     )
     parser.add_argument(
         "--matches-per-part",
@@ -102,9 +89,6 @@ def _add_explain(kinds: Commands) -> None:
         metavar="N",
         help="matches in one file of each table (default 32)",
     )
-    parser.add_argument(
-        "--restart", action="store_true", help="take away the corpus that is in DIR first"
-    )
     parser.set_defaults(run=run_explain)
 
 
@@ -112,8 +96,8 @@ def _add_query(kinds: Commands) -> None:
     parser = kinds.add_parser(
         "query",
         help="ask a corpus in SQL",
-        description="One SELECT over the tables balls, heads and matches, and evidence and effects "
-        "where balls were tested, as DuckDB answers it. A corpus is only read.",
+        description="One SELECT over the tables balls, heads and matches, and evidence where "
+        "balls were tested, as DuckDB answers it. A corpus is only read.",
     )
     parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
     parser.add_argument("sql", metavar="SQL", help="such as 'select count(*) from balls'")
@@ -126,24 +110,16 @@ def _add_report(kinds: Commands) -> None:
     parser = kinds.add_parser(
         "report",
         help="a corpus summed up on one page",
-        description="Where attention goes, when claims about it hold, calibration, surprises and "
-        "whose past balls matter, with intervals, as one HTML file that needs nothing else.",
+        description="Where attention goes, when claims about it hold, calibration and surprises, "
+        "with intervals, as one HTML file that needs nothing else.",
     )
     parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
     add_formats(parser, ("html", "json"), what="default {}; json is the figures")
     add_out(parser)
-    parser.add_argument(
-        "--least",
-        type=whole(2, 1_000_000),
-        default=200,
-        metavar="N",
-        help="balls of a player that is listed (default 200)",
-    )
     parser.set_defaults(run=run_report)
 
 
 def run_query(options: argparse.Namespace) -> int:
-    from attnlens.cricket.corpus.folder import Corpus
     from attnlens.cricket.corpus.questions import write_answer
 
     utf8_stdout()
@@ -152,43 +128,41 @@ def run_query(options: argparse.Namespace) -> int:
     else:
         from attnlens.files import written_beside
 
-        _check_beside(options)
+        check_outputs({"--out": options.out}, inputs=(options.corpus,))
         with (
             written_beside(options.out) as part,
             part.open("w", encoding="utf-8", newline="") as file,
         ):
             write_answer(options.corpus, options.sql, file, options.format)
-    _tell_unfinished(Corpus(Path(options.corpus)))
+    _tell_unfinished(options.corpus)
     return 0
 
 
 def run_report(options: argparse.Namespace) -> int:
     import json
 
-    from attnlens.cricket.corpus.folder import Corpus
-    from attnlens.cricket.corpus.report import Least, report_data
+    from attnlens.cricket.corpus.report import report_data
     from attnlens.cricket.pages.corpus_page import render_corpus
 
-    _check_beside(options)
-    data = report_data(options.corpus, Least(balls=options.least))
+    check_outputs({"--out": options.out}, inputs=(options.corpus,))
+    data = report_data(options.corpus)
     utf8_stdout()
     if options.format == "json":
         emit(json.dumps(data, ensure_ascii=False, allow_nan=False), options.out)
     else:
         emit(render_corpus(data), options.out)
-    _tell_unfinished(Corpus(Path(options.corpus)))
+    _tell_unfinished(options.corpus)
     return 0
 
 
-def _check_beside(options: argparse.Namespace) -> None:
-    check_outputs({"--out": options.out}, inputs=(options.corpus,))
+def _tell_unfinished(folder: str) -> None:
+    from attnlens.cricket.corpus.folder import Corpus
 
-
-def _tell_unfinished(corpus: Corpus) -> None:
+    corpus = Corpus(Path(folder))
     manifest = corpus.manifest
-    if not manifest.complete:
+    if not manifest["complete"]:
         say(
-            f"{corpus.folder}: {len(corpus.finished())} of {manifest.parts} parts are finished; "
+            f"{folder}: {len(corpus.finished())} of {manifest['parts']} parts are finished; "
             "the answer is of those"
         )
 
@@ -199,55 +173,39 @@ def run_explain(options: argparse.Namespace) -> int:
 
     if options.address is not None and options.engine != "ray":
         raise InputError("--address is of a Ray cluster", remedy="add --engine ray")
-    history = options.history or ()
-    if isinstance(history, str):  # from the environment or attnlens.toml
-        history = (history,)
     try:
         done = explain_corpus(
             options.sources,
             options.out,
             model=options.model,
-            history=history,
+            history=listed(options.history),
             own_history=options.own_history,
             evidence=options.evidence,
-            seed=options.seed,
             each=options.matches_per_part,
             workers=options.workers,
             engine=options.engine,
             address=options.address,
-            device=options.device,
-            restart=options.restart,
             reading=progress,
             report=lambda now: progress(_told(now)),
         )
     finally:
         progress("")
     _report_skipped(done.skipped, options.out)
-    say(f"{options.out}: {_summary(done.progress)}")
+    say(f"{options.out}: {_summary(done)}")
     return 0
 
 
 def _told(now: Progress) -> str:
-    left = "" if now.left is None else f", {_clock(now.left)} left"
-    return (
-        f"part {now.finished} of {now.parts} | {now.balls:,} balls, {now.rate:,.0f} a second{left}"
-    )
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"part {now.finished} of {now.parts} | {now.balls:,} balls, {now.rate:,.0f} a second"
 
 
 def _summary(now: Progress) -> str:
     before = now.finished - now.here
     parts = count(now.parts, "part")
-    done = parts if not before else f"{now.here:,} of {parts}"
-    kept = f"; {before:,} finished before" if before else ""
+    done = f"{now.here:,} of {parts}" if before else parts
     return (
         f"{done}, {count(now.matches, 'match', 'matches')}, {count(now.balls, 'ball')} in "
-        f"{now.seconds:.1f} s ({now.rate:,.0f} a second){kept}"
+        f"{now.seconds:.1f} s ({now.rate:,.0f} a second)"
     )
 
 
@@ -257,5 +215,3 @@ def _report_skipped(skipped: Sequence[Skipped], folder: str) -> None:
     say(f"passed over {len(skipped)} (all in {folder}/skipped.jsonl):")
     for one in skipped[:LISTED]:
         say(f"{one.file}: {one.problem}")
-    if len(skipped) > LISTED:
-        say(f"and {len(skipped) - LISTED} more")

@@ -9,7 +9,6 @@ from attnlens.cli.documents import check_files, give, judged
 from attnlens.cli.options import add_days, add_formats, add_out, whole
 from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
-from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.study.evaluate import Evaluation, JudgedBalls
@@ -30,8 +29,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--model",
         metavar="PATH",
-        help="a checkpoint, or `bundled` (default) or `measured`; `cricket`, or another "
-        "encoder-decoder: the next over, beside overs of the same phase",
+        help="a checkpoint, or `bundled` (default) or `measured`",
     )
     parser.add_argument(
         "--history",
@@ -54,7 +52,6 @@ def add_to(commands: Commands) -> None:
     )
     add_formats(parser)
     add_out(parser)
-    parser.add_argument("--plot", metavar="FILE", help="a reliability diagram: .svg, .png or .pdf")
     parser.add_argument(
         "--calibration-out",
         metavar="FILE",
@@ -92,12 +89,7 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 def run(options: argparse.Namespace) -> int:
     check_files(options, "calibration_out")
-    from attnlens.cricket.overs.trained import writes_overs
-
-    if writes_overs(options.model):
-        return _evaluate_overs(options)
     from attnlens.cricket.pages.evaluation import render_evaluation
-    from attnlens.cricket.pages.plots import save_diagram
     from attnlens.cricket.session import Session
     from attnlens.cricket.study.evaluate import evaluation, judge
     from attnlens.cricket.training.comparison import compare
@@ -123,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
 
     document = judged(options, Session(options.model).predictor, measured)
     _remarks(document, own_prior=own_prior)
-    return give(document, options, render_evaluation, save_diagram, digits=6)
+    return give(document, options, render_evaluation, digits=6)
 
 
 def _write_calibration(held: HeldOut, balls: JudgedBalls, options: argparse.Namespace) -> None:
@@ -154,38 +146,3 @@ def _remarks(document: Evaluation, *, own_prior: bool) -> None:
         remarks.append("the prior is the checkpoint's own")
     for line in remarks:
         say(line)
-
-
-def _evaluate_overs(options: argparse.Namespace) -> int:
-    """Judge an encoder-decoder of overs, beside overs of the same phase."""
-    for name in ("plot", "calibration_out"):
-        if getattr(options, name) is not None:
-            raise InputError(
-                f"--{name.replace('_', '-')} is about single balls, and this model writes overs",
-                remedy="leave it out",
-            )
-    from attnlens.cricket.overs.trained import TrainedOvers, load_overs
-    from attnlens.cricket.pages.over_evaluation import render_over_evaluation
-    from attnlens.cricket.study.held_out import HeldOutFor
-    from attnlens.cricket.study.overs import (
-        OverEvaluation,
-        judge_overs,
-        over_evaluation,
-        phase_overs,
-    )
-
-    def measured(held: HeldOutFor[TrainedOvers]) -> OverEvaluation:
-        learnt = held.learnt_from()
-        if not learnt:
-            raise InputError(
-                "no match of the training dates is given to draw overs of the same phase from",
-                remedy="give the matches it was trained on with --history",
-            )
-        overs = judge_overs(held, phase_overs(learnt), seed=options.seed, report=progress)
-        draws, seed = options.bootstrap, options.seed
-        return over_evaluation(held, overs, fitted_on=len(learnt), draws=draws, seed=seed)
-
-    document = judged(options, load_overs(options.model), measured)
-    for line in document.notes:
-        say(line)
-    return give(document, options, render_over_evaluation, digits=6)

@@ -33,14 +33,14 @@ PREFIX = "ATTNLENS_"
 YES, NO = ("1", "true", "yes"), ("0", "false", "no")
 LOCAL = frozenset(
     """
-    all ball balls baselines batch batter bootstrap bowler call change check claims columns
+    all ball balls baselines batch batter bootstrap bowler call check claims columns
     d_ff decoder_layers device dropout encoder_layers epochs evidence follow format
-    from head head_balls hidden_dim history idle innings kind leading learning_rate least
+    from head head_balls hidden_dim history idle innings kind leading learning_rate
     least_count matches matches_per_part messages methods model no_browser no_cache no_evidence
     on_error order outcome over overs_model own_history plant player positions query quick rules
-    samples scale seed separator set site source_length strength strict target
-    target_length temperature threads top top_k train_until unseen until validate_until
-    wicket_last_ball wide width word_dropout workers
+    samples scale seed separator set site source_length strength strict
+    target_length temperature threads top top_k train_until until validate_until
+    wide width word_dropout workers
     """.split()  # noqa: SIM905
 )
 """Settings that a file in the current folder may hold: figures, choices, names of players, and

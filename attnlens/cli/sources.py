@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.match.match import Match
     from attnlens.cricket.match.naming import BallReference
-    from attnlens.cricket.model.timeline import T
+    from attnlens.cricket.model.trained import TrainedPredictor
     from attnlens.cricket.session import Session
-    from attnlens.cricket.study.held_out import HeldOutFor
+    from attnlens.cricket.study.held_out import HeldOut
 
 
 def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
@@ -60,8 +60,8 @@ def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
 
 
 def held_out_of(
-    options: argparse.Namespace, model: T, skipped: list[MatchFileError]
-) -> HeldOutFor[T]:
+    options: argparse.Namespace, model: TrainedPredictor, skipped: list[MatchFileError]
+) -> HeldOut:
     """What to judge a model on, by ``SRC``, ``--history``, ``--from``, ``--until`` and so on.
 
     Args:

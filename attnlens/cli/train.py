@@ -11,9 +11,6 @@ from attnlens.errors import InputError
 
 MOST_THREADS = 1024
 
-NAMED = ("boosted_trees", "bundled", "measured")
-"""Teachers that are no files."""
-
 
 def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
@@ -53,22 +50,14 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--teacher",
-        metavar="NAME",
-        action=Given,
-        default=[],
-        help="learn from its probabilities too: boosted_trees, or a checkpoint that was "
-        "trained on the same matches; with several, from their mean",
+        choices=("boosted_trees",),
+        help="learn from what boosted trees on every running total say, too",
     )
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda", "auto"),
         default="cpu",
         help="where to compute; torchrun starts several processes, each with a GPU of its own",
-    )
-    parser.add_argument(
-        "--curves",
-        metavar="FILE",
-        help="the loss of every epoch: a table (.csv) or a picture (.svg, .png)",
     )
     parser.add_argument(
         "--head-balls",
@@ -89,31 +78,28 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     from pathlib import Path
 
-    from attnlens.cricket.training.curves import check_curves, write_curves
     from attnlens.cricket.training.processes import processes
     from attnlens.cricket.training.run import TRAINERS, Plan, use_threads
     from attnlens.cricket.training.settings import recipe_and_sizes
 
-    if options.curves is not None:
-        check_curves(options.curves)
     kind, train = TRAINERS[options.model]
     numbers = given(options, "epochs", "seed", "hidden_dim")
     recipe, sizes = recipe_and_sizes(kind, listed(options.set), numbers)
-    days = given(options, "train_until", "validate_until", "head_balls")
-    plan = Plan(sizes=sizes, teachers=tuple(listed(options.teacher)), **days)
+    plan = Plan(
+        sizes=sizes, **given(options, "train_until", "validate_until", "teacher", "head_balls")
+    )
     among = processes(options.device)
     use_threads(options.threads, among.count)
-    trained = train(
+    report = since_now()
+    train(
         options.sources,
         options.out,
         plan,
         recipe,
         state=None if options.state is None else Path(options.state),
-        report=since_now(),
+        report=report if among.first else lambda _: None,
         among=among,
     )
-    if options.curves is not None and among.first:
-        write_curves(options.curves, trained.card["epochs"])
     among.close()
     return 0
 
@@ -128,11 +114,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(
             f"--threads {options.threads} is too many", remedy=f"give at most {MOST_THREADS}"
         )
-    outputs = {"--out": options.out, "--curves": options.curves, "--state": options.state}
-    if options.state is not None and options.teacher:
-        outputs["--teacher with --state"] = f"{options.state}.teacher"
-    teachers = [name for name in listed(options.teacher) if name not in NAMED]
-    check_outputs(outputs, sources=options.sources, inputs=teachers)
+    check_outputs({"--out": options.out, "--state": options.state}, sources=options.sources)
     for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
         if getattr(options, name):
             raise InputError(

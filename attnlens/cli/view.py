@@ -1,4 +1,4 @@
-"""``attnlens view``: any saved recording, as a page to look at, as text or as JSON."""
+"""``attnlens view``: any saved recording, as a page to look at or as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats
-from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
+from attnlens.cli.output import check_outputs, emit, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -23,8 +23,8 @@ def add_to(commands: Commands) -> None:
         help="look at a saved recording of any model",
         description="Show a recording that was saved with `recording.save(FILE)`: one HTML page "
         "with every site's heat maps, which needs no network and no other file. It is opened in "
-        "the browser, or written to FILE with --out. --text shows the sites and the strongest "
-        "keys of a query on the terminal, --json the same for programs.",
+        "the browser, or written to FILE with --out. --json tells the sites and the strongest "
+        "keys of a query.",
     )
     parser.add_argument("recording", metavar="RECORDING", help="a saved recording")
     parser.add_argument("--site", metavar="NAME", help="only this site")
@@ -32,12 +32,12 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--batch", metavar="B", help="only this batch: a label, or a number from 0")
     parser.add_argument("--head", metavar="H", help="only this head, likewise")
     parser.add_argument(
-        "--query", metavar="Q", help="only this query, likewise; --text and --json: default last"
+        "--query", metavar="Q", help="only this query, likewise; --json: default last"
     )
     parser.add_argument(
         "--top", type=int, default=8, metavar="N", help="strongest keys told; default 8"
     )
-    add_formats(parser, ("html", "text", "json"), short=("text", "json"))
+    add_formats(parser, ("html", "json"), short=("json",))
     parser.add_argument("--out", metavar="FILE", help="write there, and open nothing")
     parser.add_argument(
         "--no-browser", action="store_true", help="open nothing; the page's path is printed"
@@ -56,16 +56,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     data = _data(options, recording)
     progress("")
-    if options.format == "json":
-        from attnlens.files import render_json
+    from attnlens.files import render_json
 
-        utf8_stdout()
-        # A label can hold half a character, which UTF-8 cannot.
-        emit(render_json(data).encode("utf-8", "replace").decode("utf-8"), options.out)
-        return 0
-    from attnlens.show.recording_text import render_recording
-
-    emit(render_recording(data, **page(options.out)), options.out)
+    utf8_stdout()
+    # A label can hold half a character, which UTF-8 cannot.
+    emit(render_json(data).encode("utf-8", "replace").decode("utf-8"), options.out)
     return 0
 
 

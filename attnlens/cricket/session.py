@@ -21,7 +21,7 @@ from attnlens.cricket.match.naming import BallReference, find_ball, innings_numb
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.history import File, History, Report, silent
-from attnlens.cricket.whatif.question import LAST, WICKET, Question
+from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.types import WhatIf
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -224,23 +224,14 @@ class Session:
         batter: str | None = None,
         target: int | None = None,
         changes: Changes | None = None,
-        wicket_last_ball: bool = False,
-        unseen: bool = False,
     ) -> WhatIf:
         """What the model would have expected of a ball, had something been different: `what_if`."""
-        balls = [(str(name), str(outcome)) for name, outcome in (changes or {}).items()]
-        if wicket_last_ball:
-            balls.append((LAST, WICKET))
-        question = Question(bowler, batter, target, tuple(balls), unseen)
+        balls = tuple((str(name), str(outcome)) for name, outcome in (changes or {}).items())
+        question = Question(bowler, batter, target, balls)
         return self.ask(match, question, ball=ball, innings=innings)
 
     def ask(
-        self,
-        match: Match | File,
-        question: Question,
-        *,
-        ball: BallName,
-        innings: int | None = None,
+        self, match: Match | File, question: Question, *, ball: BallName, innings: int | None = None
     ) -> WhatIf:
         """The same, for a question that has been put together already."""
         match = self.read(match)
@@ -296,23 +287,6 @@ class Session:
         from attnlens.cricket.model.predict import COLUMNS
 
         return pandas.DataFrame(self.rows(match), columns=list(COLUMNS))
-
-    def innings(self, match: Match | File, innings: int) -> Json:
-        """Every ball of an innings as plain data for a page, nothing tested."""
-        from attnlens.cricket.explain.showing import shown_innings
-
-        match = self.read(match)
-        return shown_innings(match, innings, self.dated(match))
-
-    def head_effects(
-        self, match: Match | File, *, ball: int | str, innings: int | None = None
-    ) -> dict[str, list[list[float]]]:
-        """What hiding each key from each head alone does, by scale ``(head, key)``, in nats."""
-        from attnlens.cricket.explain.showing import head_effects
-
-        match = self.read(match)
-        reference = self.find(match, ball, innings)
-        return head_effects(match, reference.innings, reference.index, self.dated(match))
 
 
 _sessions: list[Session] = []
@@ -380,11 +354,7 @@ def explain(
     )
 
 
-def predict(
-    match: Match | File,
-    *,
-    model: File | None = None,
-) -> pandas.DataFrame:
+def predict(match: Match | File, *, model: File | None = None) -> pandas.DataFrame:
     """Every delivery of a match with the model's probabilities, one row each.
 
     Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
@@ -405,27 +375,20 @@ def what_if(
     batter: str | None = None,
     target: int | None = None,
     changes: Changes | None = None,
-    wicket_last_ball: bool = False,
-    unseen: bool = False,
     model: File | None = None,
     history: Iterable[Match] | None = None,
 ) -> WhatIf:
     """What the model would have expected of one ball, had something been different.
 
     Args:
-        match: as for `explain`.
-        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
-        innings: as for `explain`.
-        model: as for `explain`.
-        history: as for `explain`.
+        match, innings, model, history: as for `explain`.
+        ball: likewise; ``"next"`` may be asked about without naming anybody.
         bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
             name or registry id.
         batter: who faces instead, likewise.
         target: what is chased.
         changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
             ``"last"`` is the ball before the one asked about.
-        wicket_last_ball: the same as ``changes={"last": "W"}``.
-        unseen: take a name that nobody has as a player without a record.
 
     Raises:
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used; one
@@ -439,8 +402,6 @@ def what_if(
         batter=batter,
         target=target,
         changes=changes,
-        wicket_last_ball=wicket_last_ball,
-        unseen=unseen,
     )
 
 
@@ -460,16 +421,15 @@ def next_over(
     """What the encoder-decoder expects of an over, and which past balls it looked at.
 
     Args:
-        match: a match, or a file to read one from.
-        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled.
-        innings: from 1; the first unless ``over`` says otherwise (``"2:12"``).
+        match, innings, history: as for `explain`.
+        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
+            ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: overs to draw, for the distribution of runs and wickets.
         temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
         top_k: draw from so many of the likeliest tokens only.
         seed: of whatever is drawn.
         evidence: run the interventions; without them attention is shown, not tested.
-        history: matches to bring the ratings to the match's date with.
 
     Returns:
         plain data, the document of ``attnlens over --json``.

@@ -66,39 +66,35 @@ class Capture:
         self.wants_lse = choice.top_k is not None or choice.lazy
         self.bytes = 0
 
-    def prefers(self, shape: tuple[int, ...]) -> str:
-        """Weights, queries and keys, or everything; see `interception.Handler`."""
+    def prefers_weights(self, shape: tuple[int, ...]) -> bool:
+        """Whole weights, or queries and keys; see `interception.Handler`."""
         choice = self._choice
         if choice.lazy:
-            return "queries"
+            return False
         if choice.top_k is not None:
-            small = math.prod(shape) <= _SMALL_CELLS
-        else:
-            small = not choice.open or self._fits(shape, count=False)
-        return "weights" if small else "steps"
+            return math.prod(shape) <= _SMALL_CELLS
+        return not choice.open or self._fits(shape, count=False)
 
-    def of_call(self, call: AttentionCall) -> tuple[AttentionRecord, Tensor | None]:
-        """What is kept of a call, and its output if that came of working it out.
+    def of_call(self, call: AttentionCall) -> AttentionRecord:
+        """What is kept of a call.
 
         Raises:
             RecordingError: the call has no such query, or fewer keys than asked for.
         """
         notes = (*call.notes, DROPPED) if call.dropout else call.notes
         with torch.no_grad():
-            if call.weights is not None:
-                weights = call.weights
-                if not call.own or call.mask is not None:
-                    weights = _without_nan(weights)
-                elif self._choice.open:
-                    self.bytes += self._size(weights.shape)
-                if call.kind == "softmax":
-                    notes = (*notes, TOGETHER)
-                return self.of_weights(
-                    call.site, call.number, weights, AXES, notes=notes, own=call.own
-                ), None
-            assert call.q is not None
-            with without_autocast(call.q.device.type):
-                return self._of_queries(call, notes)
+            if call.weights is None:
+                assert call.q is not None
+                with without_autocast(call.q.device.type):
+                    return self._of_queries(call, notes)
+            weights = call.weights
+            if not call.own or call.mask is not None:
+                weights = _without_nan(weights)
+            elif self._choice.open:
+                self.bytes += self._size(weights.shape)
+            if call.kind == "softmax":
+                notes = (*notes, TOGETHER)
+            return self.of_weights(call.site, call.number, weights, AXES, notes=notes, own=call.own)
 
     def of_weights(
         self,
@@ -136,19 +132,9 @@ class Capture:
                     own = True
         elif choice.top_k is not None:
             if names[-1] == "key" and len(names) > 1:
-                kept, keys, residual = top_of_weights(
-                    weights.contiguous(), choice.top(weights.shape[-1], site)
-                )
-                return AttentionRecord(
-                    site,
-                    number,
-                    self._kept(kept),
-                    axes,
-                    keys=keys,
-                    residual=residual,
-                    key_count=weights.shape[-1],
-                    notes=notes,
-                )
+                count = weights.shape[-1]
+                top = top_of_weights(weights.contiguous(), choice.top(count, site))
+                return self._largest(site, number, top, axes, count, notes)
             notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
         return AttentionRecord(
             site,
@@ -161,41 +147,32 @@ class Capture:
             notes=notes,
         )
 
-    def _of_queries(
-        self, call: AttentionCall, notes: tuple[str, ...]
-    ) -> tuple[AttentionRecord, Tensor | None]:
+    def _of_queries(self, call: AttentionCall, notes: tuple[str, ...]) -> AttentionRecord:
         choice, source = self._choice, self._source(call)
         queries, keys = source.shape[2:]
         if choice.lazy:
             if isinstance(source, ModifiedAttention):
                 whole = source.exact.weights()
-                return self.of_weights(call.site, call.number, whole, AXES, notes=notes), None
-            return self._lazily(call, source, notes), None
+                return self.of_weights(call.site, call.number, whole, AXES, notes=notes)
+            return self._lazily(call, source, notes)
         if choice.top_k is not None or (choice.open and not self._fits(source.shape)):
             if choice.top_k is None:
                 notes = (*notes, self._too_large(source))
-            return self._largest(call, source, choice.top(keys, call.site), notes)
+            top = top_of(source, choice.top(keys, call.site))
+            return self._largest(call.site, call.number, top, AXES, keys, notes)
         rows = choice.queries(queries, call.site)
-        output = None
-        if rows is not None:
-            weights = self._kept(source.weights(rows))
-        elif call.loose and call.v is not None:
-            weights, output = _weights_and_output(source, call.v)
-            weights = self._kept(weights)
-        else:
-            weights = _whole(source, choice.dtype)
+        weights = _whole(source, choice.dtype) if rows is None else source.weights(rows)
         content, bias = self._parts(call, source, rows)
-        record = AttentionRecord(
+        return AttentionRecord(
             call.site,
             call.number,
-            weights,
+            self._kept(weights),
             AXES,
             content,
             bias,
             rows=None if rows is None else tuple(rows),
             notes=notes,
         )
-        return record, output
 
     def _source(self, call: AttentionCall) -> LazyAttention:
         assert call.q is not None
@@ -232,21 +209,25 @@ class Capture:
         return AttentionRecord.of_lazy(call.site, call.number, kept, AXES, notes)
 
     def _largest(
-        self, call: AttentionCall, source: LazyAttention, k: int, notes: tuple[str, ...]
-    ) -> tuple[AttentionRecord, Tensor | None]:
-        values = call.v if call.loose else None
-        weights, keys, residual, output = top_of(source, k, values)
-        record = AttentionRecord(
-            call.site,
-            call.number,
+        self,
+        site: str,
+        number: int,
+        top: tuple[Tensor, Tensor, Tensor],
+        axes: tuple[Axis, ...],
+        count: int,
+        notes: tuple[str, ...],
+    ) -> AttentionRecord:
+        weights, keys, residual = top
+        return AttentionRecord(
+            site,
+            number,
             self._kept(weights),
-            AXES,
+            axes,
             keys=keys,
             residual=residual,
-            key_count=source.shape[3],
+            key_count=count,
             notes=notes,
         )
-        return record, output
 
     def _fits(self, shape: tuple[int, ...], count: bool = True) -> bool:
         """Whether weights are small enough to be kept whole unasked; counts them if so."""
@@ -332,14 +313,3 @@ def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
         # Of a causal call later keys stay 0: such memory is never touched.
         whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
     return whole
-
-
-def _weights_and_output(source: LazyAttention, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Weights, and what the model makes of values with them."""
-    logits = source.logits()
-    hidden = logits.amax(-1, keepdim=True) == -math.inf if source.may_hide else None
-    weights = torch.softmax(logits, -1, out=logits)
-    output = torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
-    if hidden is not None and bool(hidden.any()):
-        weights.masked_fill_(hidden, 0.0)
-    return weights, output

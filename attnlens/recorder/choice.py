@@ -10,8 +10,7 @@ from typing import Final
 import torch
 
 from attnlens.errors import AttnlensError, RecordingError
-from attnlens.recorder.edges import positions
-from attnlens.recording.lazy import chosen_rows
+from attnlens.recording.axes import places, positions
 
 WHOLE_CALL_BYTES: Final = 128 << 20
 """Weights of one call that are kept whole unless asked: 12 heads of 1,672 keys in float32."""
@@ -75,7 +74,7 @@ class Choice:
             raise RecordingError(
                 "lazy keeps queries and keys as the model has them; leave dtype out, or lazy"
             )
-        chosen = None if rows is None else positions("rows", rows, RecordingError)
+        chosen = None if rows is None else positions("rows", rows)
         return cls(chosen, top_k, bool(lazy), dtype)
 
     def queries(self, count: int, site: str) -> list[int] | None:
@@ -86,15 +85,7 @@ class Choice:
         """
         if self.rows is None:
             return None
-        if isinstance(self.rows, slice):
-            chosen = list(range(count))[self.rows]
-        else:
-            chosen = chosen_rows(self.rows, count, site) or []
-        if not chosen:
-            raise RecordingError(
-                f"{site}: rows={self.rows!r} chooses none of the {count} queries; "
-                f"give rows from 0 to {count - 1}, or -1 for the last"
-            )
+        chosen = places(self.rows, count, f"{site}: row")
         return None if chosen == list(range(count)) else chosen
 
     def top(self, keys: int, site: str) -> int:

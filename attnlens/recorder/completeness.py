@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,18 +32,19 @@ class Known:
 
     Attributes:
         probes: sites of probes (the module that holds one), and the probes.
-        torch: sites of ``nn.MultiheadAttention``.
         paths: where each probe is itself, by its site.
+        torch: sites of ``nn.MultiheadAttention``.
         eager: sites of Hugging Face attention, which may form weights by a softmax.
-        scripts: sites of TorchScript modules whose code computes attention.
-        ran: how often each of those ran that are counted: eager ones and scripts.
+        opaque: sites of modules that may compute attention where no one sees it: TorchScript,
+            and code that calls torch's operators, as that of exported modules does.
+        ran: how often those ran that are counted: eager and opaque ones.
     """
 
     probes: dict[str, AttentionProbe] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
     torch: dict[str, nn.Module] = field(default_factory=dict)
     eager: dict[str, nn.Module] = field(default_factory=dict)
-    scripts: dict[str, nn.Module] = field(default_factory=dict)
+    opaque: dict[str, nn.Module] = field(default_factory=dict)
     ran: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -60,9 +61,9 @@ class Known:
                 known.paths[site.removesuffix(".probe")] = site
             elif isinstance(module, nn.MultiheadAttention):
                 known.torch[site] = module
-            elif isinstance(module, torch.jit.ScriptModule):
+            elif isinstance(module, torch.jit.ScriptModule) or _calls_operators(type(module)):
                 if not (inside_script and site.startswith(inside_script)):
-                    known.scripts[site] = module
+                    known.opaque[site] = module
                     inside_script = f"{site}."
             elif not _is_shell(module):
                 known.eager[site] = module
@@ -70,48 +71,44 @@ class Known:
 
     @property
     def sites(self) -> list[str]:
-        """All of them but scripts, of which nothing is known before they run."""
+        """All of them but opaque ones, of which nothing is known before they run."""
         return [*self.probes, *self.torch, *self.eager]
 
     def count_runs(self, listener: Listener) -> list[RemovableHandle]:
         """Hooks that count runs where not every run need be seen; those in other threads apart."""
         owner = threading.get_ident()
+        counted = {id(module): site for site, module in (self.eager | self.opaque).items()}
 
-        def counting(site: str) -> Callable[..., None]:
-            def hook(*_: Any) -> None:
-                if threading.get_ident() == owner:
-                    self.ran[site] = self.ran.get(site, 0) + 1
-                elif site in self.eager:
-                    listener.elsewhere.add(site)
+        def hook(module: nn.Module, *_: Any) -> None:
+            site = counted.get(id(module))
+            if site is not None and threading.get_ident() == owner:
+                self.ran[site] = self.ran.get(site, 0) + 1
+            elif site is not None:
+                listener.elsewhere.add(site)
 
-            return hook
-
-        handles = [
-            module.register_forward_hook(Hook(counting(site)))
-            for site, module in self.eager.items()
-        ]
-        if self.scripts:
+        if self.opaque:
             # Scripts take no hooks of their own.
-            counted = {id(module): counting(site) for site, module in self.scripts.items()}
-
-            def hook(module: nn.Module, *_: Any) -> None:
-                if id(module) in counted:
-                    counted[id(module)]()
-
-            handles.append(nn.modules.module.register_module_forward_hook(hook))
-        return handles
+            return [nn.modules.module.register_module_forward_hook(hook)]
+        return [module.register_forward_hook(Hook(hook)) for module in self.eager.values()]
 
 
 def _may_be_attention(kind: type[nn.Module]) -> bool:
-    """Whether modules of a type are attention that is known, or scripts.
+    """Whether modules of a type are attention that is known, or opaque.
 
     Attention of Hugging Face models is known by the names of its types, so that nothing of
     that library is imported.
     """
     ours = (AttentionProbe, nn.MultiheadAttention, torch.jit.ScriptModule)
-    if issubclass(kind, ours):
+    if issubclass(kind, ours) or _calls_operators(kind):
         return True
     return kind.__module__.startswith("transformers.") and kind.__name__.endswith("Attention")
+
+
+def _calls_operators(kind: type[nn.Module]) -> bool:
+    """Whether the code of a type calls attention as an operator, ``torch.ops.aten...``."""
+    code = getattr(getattr(kind, "forward", None), "__code__", None)
+    names = getattr(code, "co_names", ())
+    return "aten" in names and any("scaled_dot_product" in name for name in names)
 
 
 def _is_shell(module: nn.Module) -> bool:
@@ -146,7 +143,6 @@ def judge(
     """
     wanted = [site for site in known.sites if listener.is_wanted(site)]
     unseen = unseen_sites(listener, known, recorded, model, "include")
-    unseen |= elsewhere_sites(listener, recorded)
     idle = [site for site in wanted if site not in recorded and site not in unseen]
     if not recorded:
         raise NothingRecordedError(_nothing(listener, known, model, unseen, wanted, filtered))
@@ -163,13 +159,10 @@ def judge(
             )
     total = sum(recorded.values())
     if expected is not None and total != expected:
-        left_out = [site for site in listener.seen if site not in recorded]
-        counts = ", ".join(f"{site} {count}" for site, count in list(recorded.items())[:_SHOWN])
+        counts = [f"{site} {count}" for site, count in recorded.items()]
         raise IncompleteRecordingError(
-            f"{expected} records expected, {total} made: {counts}"
-            + (", ..." if len(recorded) > _SHOWN else "")
+            f"{expected} records expected, {total} made: {some_of(counts)}"
             + (f"; not run: {some_of(idle)}" if idle else "")
-            + (f"; left out by include: {some_of(left_out)}" if left_out else "")
         )
     if idle:
         return f"did not run in the block, so nothing was recorded: {some_of(idle)}"
@@ -179,14 +172,14 @@ def judge(
 def unseen_sites(
     listener: Listener, known: Known, seen: Container[str], model: nn.Module, leave_out: str
 ) -> dict[str, str]:
-    """Sites that ran in this thread and came through no way that is known, and why.
+    """Sites that ran and came through no way that is known, or in another thread, and why.
 
     Args:
         leave_out: the option by which a site is left aside.
     """
     unseen = {
         site: _why_unseen(site, known, model)
-        for site in (*known.eager, *known.scripts)
+        for site in (*known.eager, *known.opaque)
         if known.ran.get(site)
         and not _seen_within(site, listener)
         and site not in seen
@@ -198,23 +191,16 @@ def unseen_sites(
         for site, shape in listener.missed.items()
         if listener.is_wanted(site) and not _spoken_for(site, listener, known)
     }
-    return unseen | {
+    unseen |= {
         site: f"a softmax of shape {shape}, which nothing says is attention laid out (batch, head, "
         f"query, key); if it is attention, give adapters={_adapter_of(missed)} to have it as it "
         "is, or pass the weights through an AttentionProbe; if not, leave it out with "
         f"{leave_out}="
         for site, shape in missed.items()
     }
-
-
-def elsewhere_sites(listener: Listener, seen: Container[str]) -> dict[str, str]:
-    """Sites that ran in another thread only, and why they were not reached."""
-    return {
-        site: "ran in another thread; a block is for the thread it is in: "
-        "open it where the model is called"
-        for site in sorted(listener.elsewhere)
-        if site not in seen and listener.is_wanted(site)
-    }
+    told = "ran in another thread; a block is for the thread it is in: open it where the model is "
+    elsewhere = filter(listener.is_wanted, sorted(listener.elsewhere))
+    return unseen | {site: f"{told}called" for site in elsewhere if site not in seen}
 
 
 def doubtful(listener: Listener) -> str:
@@ -281,22 +267,19 @@ def _nothing(
         ran = [*listener.seen] or known.sites
         return f"include matched no attention of {name}; it has: {some_of(ran)}"
     if wanted:
-        only = set(wanted) <= set(known.probes)
-        what = "attention probes" if only else "attention modules"
         return (
-            f"none of the {len(wanted)} {what} ran; call the model inside the block"
-            f" ({some_of(wanted)})"
+            f"none of the {len(wanted)} attention modules ran; call the model inside the block, "
+            f"in its thread ({some_of(wanted)})"
         )
-    if any(isinstance(module, torch.fx.GraphModule) for module in listener.sites.modules.values()):
-        return (
-            f"{name} was exported or traced, and none of its operators is attention any more; "
-            "record the module it was made from"
-        )
+    return no_attention(model, listener)
+
+
+def no_attention(model: nn.Module, listener: Listener) -> str:
+    """What to say where no attention of a model ran."""
     return (
-        f"{name} has no AttentionProbe, and no other attention of it ran in the block; looked "
-        f"for: {LOOKED_FOR}; call the model in the block; for attention written by hand pass its "
-        "weights through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]"
-        f"{doubtful(listener)}"
+        f"no attention of {type(model).__name__} ran in the block; looked for: {LOOKED_FOR}; call "
+        "the model in the block, in its thread; for attention written by hand pass its weights "
+        f"through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]{doubtful(listener)}"
     )
 
 
@@ -306,18 +289,20 @@ def _seen_within(site: str, listener: Listener) -> bool:
 
 def _has_attention(known: Known, site: str) -> bool:
     """Of a script, whether its code computes attention; of others it is known."""
-    script = known.scripts.get(site)
-    if script is None:
+    script = known.opaque.get(site)
+    if not isinstance(script, torch.jit.ScriptModule):
         return True
     code = str(getattr(script, "inlined_graph", ""))
     return "aten::scaled_dot_product_attention" in code or "aten::softmax" in code
 
 
 def _why_unseen(site: str, known: Known, model: nn.Module) -> str:
-    if site in known.scripts:
-        return "is TorchScript, whose inside no one sees; record the module it was made from"
-    module = known.eager[site]
-    used = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    if site in known.opaque:
+        return (
+            "is TorchScript, exported or calls torch's operators, whose inside no one sees; record "
+            "the module it was made from, or call F.scaled_dot_product_attention"
+        )
+    used = getattr(getattr(known.eager[site], "config", None), "_attn_implementation", None)
     told = f" ({used!r})" if used else ""
     return (
         f"attention of {type(model).__name__} computed by a kernel that cannot be seen{told}; "

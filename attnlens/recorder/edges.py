@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.errors import AttnlensError, InterventionError
-
-Positions = int | Sequence[int] | slice | None
+from attnlens.errors import InterventionError
+from attnlens.recording.axes import Positions, places, positions
 
 AXES: Final = ("batch", "head", "query", "key")
 
@@ -21,6 +18,8 @@ _FIELDS: Final = ("row", "head", "query", "key")
 """What `Edges` calls positions on each axis."""
 
 _MANY: Final = 1 << 62
+
+_OTHERS: Final = "; choose others, or name the sites meant with sites="
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,8 @@ class Edges:
         for field in fields(self):
             given = getattr(self, field.name)
             if given is not None:
-                object.__setattr__(self, field.name, positions(field.name, given))
+                kept = positions(field.name, given, InterventionError)
+                object.__setattr__(self, field.name, kept)
         if any(place < 0 for place in _ends(self.call)):
             raise InterventionError(
                 f"call={_told(self.call)}; calls are counted from 0, and how many come is not known"
@@ -95,7 +95,8 @@ class Edges:
                     f"({', '.join(axes)})"
                 )
             flags = torch.zeros(shape[place], dtype=torch.bool)
-            flags[_within(given, shape[place], site, name)] = True
+            told = f"{site}: {'batch row' if name == 'row' else name}"
+            flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
             chosen = chosen & flags.view([-1 if axis == place else 1 for axis in range(4)])
         return chosen.to(device)
 
@@ -106,31 +107,6 @@ class Edges:
             if getattr(self, field.name) is not None
         )
         return f"Edges({told})"
-
-
-def positions(
-    name: str, given: Any, error: type[AttnlensError] = InterventionError
-) -> tuple[int, ...] | slice:
-    """Positions as they may be given, one or many.
-
-    Raises:
-        AttnlensError: of the type given: none, or something else.
-    """
-    if isinstance(given, slice):
-        if given.step == 0 or not all(
-            part is None or _is_number(part) for part in (given.start, given.stop, given.step)
-        ):
-            raise error(f"{name}={given!r}; {_POSITIONS}")
-        return given
-    if isinstance(given, Tensor | np.ndarray):
-        given = given.tolist()
-    many = given if isinstance(given, Iterable) else (given,)
-    if isinstance(given, str | bytes):
-        raise error(f"{name}={given!r}; {_POSITIONS}")
-    found = tuple(many)
-    if not found or not all(map(_is_number, found)):
-        raise error(f"{name}={given!r}; {_POSITIONS}")
-    return tuple(map(operator.index, found))
 
 
 def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
@@ -167,25 +143,6 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
 
 TENSORS: Final = "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
 
-_POSITIONS: Final = "give a position (0, 1, ... or -1 for the last), a list of them, or a slice"
-
-
-def _within(given: tuple[int, ...] | slice, size: int, site: str, name: str) -> list[int]:
-    what = "batch row" if name == "row" else name
-    there = f"there are {size} ({f'0 to {size - 1}, or -1 for the last' if size > 1 else 'only 0'})"
-    if isinstance(given, slice):
-        chosen = list(range(size))[given]
-        if not chosen:
-            raise InterventionError(f"{site}: {name}={_told(given)} chooses no {what}; {there}")
-        return chosen
-    for place in given:
-        if not -size <= place < size:
-            raise InterventionError(
-                f"{site}: {what} {place} is out of range; {there}; choose others, or name the "
-                "sites meant with sites="
-            )
-    return [place % size for place in given]
-
 
 def _told(given: Any) -> str:
     if isinstance(given, slice):
@@ -197,13 +154,3 @@ def _ends(given: Any) -> tuple[int, ...]:
     if isinstance(given, slice):
         return tuple(part for part in (given.start, given.stop, given.step) if part is not None)
     return given or ()
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool | np.bool_):
-        return False
-    try:
-        operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return True

@@ -1,21 +1,25 @@
-"""Edits of attention weights, and how a call is made to compute with them."""
+"""Edits of attention weights, as `intervene` is asked for them, and calls computed with them."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.errors import InterventionError, RecordingError
-from attnlens.recorder.edges import AXES, Edges, grid
+from attnlens.errors import InterventionError
+from attnlens.recorder.choice import Which, sites_meant
+from attnlens.recorder.edges import AXES, TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
-from attnlens.recording.record import AttentionRecord
+from attnlens.recording.axes import Positions, positions
 
+Array = Tensor | np.ndarray[Any, Any]
+Hidden = Positions | Array | Edges | Sequence[Edges]
 Change = Callable[[Tensor], Tensor]
 
 CHANGED: Final = "recorded under an intervention: weights are those it made"
@@ -41,14 +45,16 @@ class Place:
 
 
 @dataclass(slots=True, eq=False)
-class Edit(ABC):
+class Edit:
     """Puts new weights into chosen cells.
 
     Attributes:
-        name: of the option it came from.
+        name: of the option it came from: ``hide``, ``scale`` or ``replace``.
         patterns: over site names; None: every site with keys.
         edges: cells, each a choice of its own; a cell of any of them is chosen.
-        values: of a tensor of one value per cell: `grid` says how it is laid out.
+        values: one value per cell, laid out as `grid` says: which are hidden, what they are
+            multiplied by, or what they become.
+        change: of ``replace``, what makes new weights of those that are there.
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards.
         touched: how many calls each site had that were edited.
         used: which of the edges chose cells.
@@ -61,6 +67,7 @@ class Edit(ABC):
     wanted: Callable[[str], bool]
     edges: Sequence[Edges]
     values: Tensor | None = None
+    change: Change | None = None
     renormalise: bool = False
     touched: dict[str, int] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
@@ -75,127 +82,141 @@ class Edit(ABC):
         if not self.wanted(place.site) or (self.patterns is None and place.axes[-1] != "key"):
             return None
         meant = [number for number, edge in enumerate(self.edges) if edge.of_call(place.number)]
-        if not meant or not self._has_keys(place):
+        if not meant:
             return None
-        cells = [
-            self.edges[number].cells(place.shape, place.site, place.axes, place.device)
-            for number in meant
-        ]
+        keys = place.shape[-1]
+        if self.values is not None and not self.patterns and self.values.shape[-1] not in (1, keys):
+            self.passed[place.site] = keys
+            return None
+        chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=place.device)
+        for number in meant:
+            edges = self.edges[number]
+            chosen = chosen | edges.cells(place.shape, place.site, place.axes, place.device)
         self.used.update(meant)
         self.touched[place.site] = self.touched.get(place.site, 0) + 1
-        chosen = cells[0]
-        for other in cells[1:]:
-            chosen = chosen | other
-        return chosen
+        hidden = self.name == "hide" and self.values is not None
+        return chosen & self._laid(place) if hidden else chosen
 
     def changed(self, weights: Tensor, chosen: Tensor, place: Place) -> Tensor:
         """Weights with the chosen cells changed, ``(batch, head, query, key)``."""
         exact = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        edited = torch.where(chosen, self.new(exact, place), exact)
+        edited = torch.where(chosen, self._new(exact, place), exact)
         if self.renormalise:
             total = edited.sum(-1, keepdim=True)
             whole = edited / total.masked_fill(total == 0, 1.0)
             edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
         return edited.to(weights.dtype)
 
-    @abstractmethod
-    def new(self, weights: Tensor, place: Place) -> Tensor:
+    def _new(self, weights: Tensor, place: Place) -> Tensor:
         """What chosen cells get, broadcastable to the weights."""
+        if self.name == "hide":
+            return weights.new_zeros(())
+        if self.name == "scale":
+            return weights * self._laid(place)
+        if self.change is None:
+            return self._laid(place).to(weights.dtype)
+        made = self.change(weights)
+        try:
+            return made.to(weights).expand(weights.shape)
+        except (AttributeError, RuntimeError):
+            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
+            raise InterventionError(
+                f"{place.site}: replace= returned {told} for weights of "
+                f"(batch, head, query, key) = {place.shape}"
+            ) from None
 
-    def laid(self, place: Place) -> Tensor:
+    def _laid(self, place: Place) -> Tensor:
         """``values`` over the weights of a call."""
         assert self.values is not None
         return grid(self.values, place.shape, self.name, place.site).to(place.device)
 
-    def _has_keys(self, place: Place) -> bool:
-        """Whether a call has as many keys as ``values``; others are left where no site is named."""
-        if self.values is None or self.patterns is not None:
-            return True
-        keys = self.values.shape[-1]
-        fits = keys in (1, place.shape[-1])
-        if fits and place.site not in self.passed:
-            return True
-        if place.site in (self.passed if fits else self.touched):
-            raise InterventionError(
-                f"{place.site}: {self.name}= has {keys} keys, which some calls of this site have "
-                f"and others do not (call {place.number} has {place.shape[-1]}); give positions "
-                "instead of a tensor, or choose calls="
-            )
-        self.passed[place.site] = place.shape[-1]
-        return False
 
+def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
+    """The edits that the options of `intervene` ask for.
 
-@dataclass(slots=True, eq=False)
-class Hide(Edit):
-    """Chosen keys are not seen; what they had goes to the others of the row."""
+    Args:
+        given: ``hide``, ``scale`` and ``replace``; all but one None.
+        sites: which sites, as `intervene` takes them.
+        scope: the cells that its other options leave.
 
-    def chosen(self, place: Place) -> Tensor | None:
-        cells = Edit.chosen(self, place)
-        return cells if cells is None or self.values is None else cells & self.laid(place)
-
-    def new(self, weights: Tensor, place: Place) -> Tensor:
-        del place
-        return weights.new_zeros(())
-
-
-@dataclass(slots=True, eq=False)
-class Scale(Edit):
-    """Chosen weights are multiplied."""
-
-    factor: float = 1.0
-
-    def new(self, weights: Tensor, place: Place) -> Tensor:
-        return weights * (self.laid(place) if self.values is not None else self.factor)
-
-
-@dataclass(slots=True, eq=False)
-class Replace(Edit):
-    """Chosen weights are others."""
-
-    change: Change | None = None
-
-    def new(self, weights: Tensor, place: Place) -> Tensor:
-        if self.change is None:
-            return self.laid(place).to(weights.dtype)
-        made = self.change(weights)
-        if not isinstance(made, Tensor):
-            raise InterventionError(
-                f"{place.site}: replace= returned {type(made).__name__}; return a tensor"
-            )
-        try:
-            return made.to(weights).expand(weights.shape)
-        except RuntimeError:
-            raise InterventionError(
-                f"{place.site}: replace= returned shape {tuple(made.shape)} for weights of "
-                f"(batch, head, query, key) = {place.shape}"
-            ) from None
-
-
-@dataclass(slots=True, eq=False)
-class Freeze(Edit):
-    """Chosen weights are those of a recording."""
-
-    records: Mapping[str, tuple[AttentionRecord, ...]] = field(default_factory=dict)
-
-    def new(self, weights: Tensor, place: Place) -> Tensor:
-        calls = self.records[place.site]
-        # What ran once is for every call; else each call has its own.
-        if len(calls) > 1 and place.number >= len(calls):
-            raise InterventionError(
-                f"{place.site}: call {place.number} has no weights to be frozen to; the recording "
-                f"has {len(calls)} calls; choose calls="
-            )
-        record = calls[0 if len(calls) == 1 else place.number]
-        kept = four(record.weights, place.axes)
-        fits = kept.dim() == 4 and all(
-            size in (1, whole) for size, whole in zip(kept.shape, place.shape, strict=True)
+    Raises:
+        InterventionError: options that exclude each other, or are not what they should be.
+    """
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        problem = f"{' and '.join(named)} are given" if named else "nothing is given to do"
+        raise InterventionError(
+            f"{problem}; give one of hide=, scale= and replace=, and nest blocks for more"
         )
-        if not fits:
-            raise InterventionError(
-                f"{place.site}: the recording has weights of shape {record.shape}, this call "
-                f"(batch, head, query, key) = {place.shape}; freeze inputs of the same shape"
-            )
-        return kept.to(weights)
+    name, what = named[0], given[named[0]]
+    if not isinstance(what, Mapping):
+        return [_edit(name, what, sites, scope)]
+    if sites is not None or not what:
+        problem = "names its sites; leave sites out" if what else "names no site"
+        raise InterventionError(f"{name}= {problem}")
+    return [_edit(name, one, site, scope) for site, one in what.items()]
+
+
+def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
+    patterns: tuple[str, ...] | None = None
+    wanted: Callable[[str], bool] = lambda _: True  # noqa: E731
+    if sites is not None:
+        patterns, wanted = sites_meant("sites", sites, InterventionError)
+    edit = Edit(name, patterns, wanted, [scope], renormalise=name == "hide")
+    if name == "hide":
+        if scope.key is not None:
+            raise InterventionError("hide= says which keys; leave keys= out")
+        if not _is_grid(what):
+            edit.edges = _edges_of(what, scope)
+            return edit
+    elif name == "scale" and not (isinstance(what, Tensor | np.ndarray) and what.ndim):
+        what = torch.tensor([_factor(what)], dtype=torch.float64)
+    elif name == "replace" and callable(what) and not isinstance(what, Tensor):
+        edit.change = what
+        return edit
+    elif not isinstance(what, Tensor | np.ndarray):
+        raise InterventionError(
+            f"{name}={type(what).__name__}; give a tensor, or a function of weights "
+            f"(batch, head, query, key) that returns others; {TENSORS}"
+        )
+    edit.values = torch.as_tensor(what)
+    if not 1 <= edit.values.dim() <= 4 or not edit.values.numel():
+        raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {TENSORS}")
+    if name == "hide" and edit.values.dtype != torch.bool:
+        raise InterventionError(f"hide= has {edit.values.dtype}; give booleans, true where hidden")
+    return edit
+
+
+def _edges_of(what: Any, scope: Edges) -> list[Edges]:
+    """The cells that ``hide`` names by positions or by edges."""
+    many = [what] if isinstance(what, Edges) else what
+    listed = isinstance(many, Sequence) and not isinstance(many, str | bytes)
+    if not (listed and any(isinstance(one, Edges) for one in many)):
+        return [dataclasses.replace(scope, key=positions("hide", what, InterventionError))]
+    if not all(isinstance(one, Edges) for one in many):
+        raise InterventionError("hide= mixes Edges with positions; give Edges throughout")
+    if scope != Edges():
+        raise InterventionError("hide=Edges(...) says which cells; leave the other options out")
+    return list(many)
+
+
+def _factor(what: Any) -> float:
+    try:
+        factor = math.nan if isinstance(what, bool | str) else float(what)
+    except (TypeError, ValueError):
+        factor = math.nan
+    if not math.isfinite(factor):
+        raise InterventionError(f"scale={what!r}; give a number, or a tensor of them; {TENSORS}")
+    return factor
+
+
+def _is_grid(what: Any) -> bool:
+    """Whether this is one value per cell; a row of whole numbers is positions."""
+    if not isinstance(what, Tensor | np.ndarray):
+        return False
+    kind = torch.as_tensor(what).dtype
+    numbers = kind != torch.bool and not kind.is_floating_point
+    return what.ndim > 1 or (what.ndim == 1 and not numbers)
 
 
 def four(weights: Tensor, axes: Sequence[str]) -> Tensor:
@@ -239,7 +260,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
         chosen = edit.chosen(place)
         if chosen is None:
             continue
-        masked = call.kind in _MASKED and call.weights is None and isinstance(edit, Hide)
+        masked = call.kind == "sdpa" and call.weights is None and edit.name == "hide"
         if masked and edit.renormalise:
             call = without(call, chosen)
             continue
@@ -250,10 +271,6 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     if call is before:
         return None
     return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, CHANGED))))
-
-
-_MASKED: Final = ("sdpa", "encoder")
-"""Kinds of calls that are computed with a mask."""
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
@@ -270,8 +287,7 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
         seen = torch.where(gone, -math.inf, mask)
-    # Not loose: a row that is empty now is 0, and NaN only if the model made it so.
-    return call.with_changes(mask=seen, causal=False, lse=None, loose=False)
+    return call.with_changes(mask=seen, causal=False, lse=None)
 
 
 def weights_of(call: AttentionCall) -> Tensor:
@@ -310,30 +326,3 @@ def _shape(call: AttentionCall) -> tuple[int, ...]:
 def _earlier(call: AttentionCall, device: Any) -> Tensor:
     """What a causal call sees, ``(query, key)``."""
     return torch.ones(_shape(call)[2:], dtype=torch.bool, device=device).tril()
-
-
-def whole_records(
-    recording: Mapping[str, AttentionRecord],
-) -> dict[str, tuple[AttentionRecord, ...]]:
-    """The records of a recording by site, all of them whole.
-
-    Raises:
-        InterventionError: no recording, an empty one, or one of parts.
-    """
-    calls = getattr(recording, "calls", None)
-    if calls is None:
-        raise InterventionError(
-            f"freeze={type(recording).__name__}; give a Recording, as record() yields it"
-        )
-    try:
-        found: dict[str, tuple[AttentionRecord, ...]] = {site: calls(site) for site in recording}
-    except RecordingError as error:
-        raise InterventionError(f"freeze: {error}") from None
-    if not found:
-        raise InterventionError("freeze: nothing was recorded; open intervene after record ended")
-    for site, records in found.items():
-        if any(record.rows is not None or record.keys is not None for record in records):
-            raise InterventionError(
-                f"freeze: {site} was not recorded whole; record with rows=slice(None)"
-            )
-    return found

@@ -1,10 +1,10 @@
-"""Torch's fused encoder kernels, written out, so that the attention inside can be seen.
+"""Torch's fused encoder kernels, with the attention inside them seen.
 
 ``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention``, without gradients and in eval,
-hand a whole layer to one operator. Where it is only watched, the operators inside that one are
-called, weights asked for, and the output stays what it was to the last bit (`_watched`); queries
-and keys alone are projected beside it. Where attention is changed, or sequences are nested, the
-same is computed step by step: outputs then agree within rounding (1e-6), and a note says so.
+hand a whole layer to one operator. Where it is only watched, the output stays what it was to the
+last bit: the operators inside that one are called and asked for weights, or queries and keys are
+projected beside it. Where attention is changed, the modules' own code that is not fused computes
+the layer: outputs then agree within rounding (1e-6).
 """
 
 from __future__ import annotations
@@ -19,20 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.recorder.interception import (
-    AttentionCall,
-    Told,
-    TorchCall,
-    attend,
-    listening,
-    untold,
-)
+from attnlens.errors import InterventionError
+from attnlens.recorder.interception import AttentionCall, Told, TorchCall, attend, here, listening
 from attnlens.recorder.sites import local_of
-from attnlens.recorder.torch_calls import computed
-
-LEFT: Final = (
-    "torch's fused encoder kernel was left for single steps: outputs agree within rounding (1e-6)"
-)
 
 _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
 
@@ -42,27 +31,49 @@ _NATIVE: Final = getattr(torch, "_native_multi_head_attention", None)
 
 def encoder_layer(call: TorchCall) -> Any:
     """``torch._transformer_encoder_layer_fwd``: one whole encoder layer."""
+    layer = _Layer(*call.args, **call.named)
+    if call.frame is not None and _is_changed(call.frame, "self_attn"):
+        return layer.in_steps(call.frame)
     told = listening(call.frame, part="self_attn")
     if not told:
         return call.run()
-    layer = _Layer(*call.args, **call.named)
-    wanted = _wanted(told, layer.src, layer.num_heads)
-    if wanted == "weights" and _forms_weights(layer.src):
+    if _wants_weights(told, layer.src, layer.num_heads):
         return layer.with_weights(told)
-    if wanted == "queries":
-        output: Tensor = call.run()
-        layer.tell_queries(told)
-        return output
-    return layer.in_steps(told, call.frame)
+    output: Tensor = call.run()
+    x, real = _padded(layer.src, call.frame)
+    layer.tell_queries(told, layer.first(x) if layer.norm_first else x, real)
+    return output
 
 
-def _wanted(told: Told, src: Tensor, heads: int) -> str:
-    """What suits all who are told (see `Handler.prefers`), or "steps"."""
-    if src.is_nested or any(listener.handler.changes for listener, _ in told):
-        return "steps"
-    batch, length = src.shape[:2]
-    preferred = {listener.handler.prefers((batch, heads, length, length)) for listener, _ in told}
-    return preferred.pop() if len(preferred) == 1 else "steps"
+def multi_head(call: TorchCall) -> Any:
+    """``torch._native_multi_head_attention``: self-attention with its projections."""
+    given = _MultiHead(*call.args, **call.named)
+    if call.frame is not None and _is_changed(call.frame):
+        return given.in_steps()
+    told = listening(call.frame)
+    if not told:
+        return call.run()
+    if _wants_weights(told, given.query, given.num_heads):
+        return given.with_weights(told, call.original)
+    output = call.run()
+    given.tell_queries(told, *_padded(given.query, call.frame))
+    return output
+
+
+def _is_changed(frame: FrameType, part: str = "") -> bool:
+    """Whether anyone who changes attention is to be told of a call."""
+    if not any(listener.handler.changes for listener in here.listeners):
+        return False
+    told = listening(frame, part=part, counted=False)
+    return any(listener.handler.changes for listener, _ in told)
+
+
+def _wants_weights(told: Told, src: Tensor, heads: int) -> bool:
+    """Whether the operators form weights, in float32, and all who are told prefer them."""
+    if _NATIVE is None or src.is_nested or src.device.type != "cpu" or src.dtype != torch.float32:
+        return False
+    shape = (src.shape[0], heads, src.shape[1], src.shape[1])
+    return all(listener.handler.prefers_weights(shape) for listener, _ in told)
 
 
 class _Projected:
@@ -78,8 +89,14 @@ class _Projected:
     mask_type: int | None
     __slots__ = ()
 
-    def native(self, operator: Callable[..., Any], x: Tensor) -> tuple[Tensor, Tensor]:
-        """Output and whole weights by ``torch._native_multi_head_attention``."""
+    def native(
+        self, operator: Callable[..., Any], x: Tensor, told: Told, own: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Output and whole weights by ``torch._native_multi_head_attention``, which are told.
+
+        Args:
+            own: whether the model gets none of the weights.
+        """
         attended, weights = operator(
             x,
             x,
@@ -95,25 +112,44 @@ class _Projected:
             False,
             self.mask_type,
         )
+        alone = own and len(told) == 1
+        call = AttentionCall(kind="encoder", weights=weights, mask=self._seen(), own=alone)
+        attend(told, call, lambda _: None)
         return attended, weights
 
-    def tell_weights(self, told: Told, weights: Tensor, own: bool) -> None:
-        """Tell of a call whose weights the operator gave."""
-        seen = _seen(self.mask, self.mask_type)
-        call = AttentionCall(kind="encoder", weights=weights, mask=seen, own=own)
-        attend(told, call, lambda _: weights, lambda replaced: replaced)
+    def tell_queries(self, told: Told, x: Tensor, real: Tensor | None) -> None:
+        """Tell what weights can be worked out from: queries and keys, projected once more.
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, ``(batch, head, place, d)`` each."""
-        joined = F.linear(x, self.qkv_weight, self.qkv_bias)
-        batch, length, width = joined.shape
-        shape = (batch, length, 3, self.num_heads, width // (3 * self.num_heads))
-        q, k, v = joined.view(shape).permute(2, 0, 3, 1, 4)
-        return q, k, v
+        Args:
+            real: which positions of each sequence are, ``(batch, position)``; None: all.
+        """
+        both = 2 * self.embed_dim
+        joined = torch._C._nn.linear(x, self.qkv_weight[:both], self.qkv_bias[:both])
+        width = self.embed_dim // self.num_heads
+        shape = (*x.shape[:2], 2, self.num_heads, width)
+        q, k = joined.view(shape).permute(2, 0, 3, 1, 4)
+        seen = self._seen()
+        if real is not None:
+            seen = (real.unsqueeze(2) & real.unsqueeze(1)).unsqueeze(1)
+        call = AttentionCall(
+            kind="encoder", q=q, k=k, mask=seen, scale=1 / math.sqrt(width), own=len(told) == 1
+        )
+        attend(told, call, lambda _: None)
 
-    def projected(self, output: Tensor) -> Tensor:
-        """The heads' outputs ``(batch, head, place, d)`` joined."""
-        return F.linear(output.transpose(1, 2).flatten(2), self.proj_weight, self.proj_bias)
+    def emptied(self, output: Tensor) -> Tensor:
+        """Rows become NaN where the model's own mask hides every key, as the kernel gives them."""
+        seen = self._seen()
+        if seen is None:
+            return output
+        some = seen.any(-1, keepdim=True)
+        return output.masked_fill(~(some[:, 0] if some.dim() == 4 else some), math.nan)
+
+    def _seen(self) -> Tensor | None:
+        """Which keys are seen; the fused kernel hides those whose mask is not 0."""
+        if self.mask is None:
+            return None
+        seen = ~self.mask.to(torch.bool)
+        return seen[:, None, None, :] if self.mask_type == 1 else seen
 
 
 @dataclass(slots=True)
@@ -144,49 +180,32 @@ class _Layer(_Projected):
     def with_weights(self, told: Told) -> Tensor:
         """The layer by the operators that the fused one is made of, in its order."""
         assert _NATIVE is not None
-        attended, weights = self.native(
-            _NATIVE, self._first(self.src) if self.norm_first else self.src
-        )
-        self.tell_weights(told, weights, len(told) == 1)
-        x = attended.add_(self.src)
+        x = self.first(self.src) if self.norm_first else self.src
+        x = self.native(_NATIVE, x, told)[0].add_(self.src)
         if self.norm_first:
             return self._feed_forward(self._second(x)).add_(x)
-        x = self._first(x)
+        x = self.first(x)
         return self._second(self._feed_forward(x).add_(x))
 
-    def tell_queries(self, told: Told) -> None:
-        """Tell what weights can be worked out from: queries and keys, projected once more."""
-        x = self._first(self.src) if self.norm_first else self.src
-        both = 2 * self.embed_dim
-        joined = torch._C._nn.linear(x, self.qkv_weight[:both], self.qkv_bias[:both])
-        batch, length = x.shape[:2]
-        width = self.embed_dim // self.num_heads
-        q, k = joined.view(batch, length, 2, self.num_heads, width).permute(2, 0, 3, 1, 4)
-        call = AttentionCall(
-            kind="encoder",
-            q=q,
-            k=k,
-            mask=_seen(self.mask, self.mask_type),
-            scale=1 / math.sqrt(width),
-            own=len(told) == 1,
-        )
-        attend(told, call, lambda _: q, lambda replaced: replaced)
+    def in_steps(self, frame: FrameType) -> Tensor:
+        """The layer by its own code that is not fused.
 
-    def in_steps(self, told: Told, frame: FrameType | None) -> Tensor:
-        """The layer, its attention by whatever somebody told makes of it."""
-        x, seen, real = _dense(self.src, self.mask, self.mask_type, frame)
-        if self.norm_first:
-            x = x + self._attention(told, self._first(x), seen)
-            x = x + self._feed_forward(self._second(x))
+        Args:
+            frame: of the layer's ``forward``.
+        """
+        layer, mask = local_of(frame, "self"), local_of(frame, "src_mask")
+        x, real = _padded(self.src, frame)
+        hidden = local_of(frame, "src_key_padding_mask") if real is None else ~real
+        if layer.norm_first:
+            x = x + self.emptied(layer._sa_block(layer.norm1(x), mask, hidden))
+            x = x + layer._ff_block(layer.norm2(x))
         else:
-            x = self._first(x + self._attention(told, x, seen))
-            x = self._second(x + self._feed_forward(x))
+            x = layer.norm1(x + self.emptied(layer._sa_block(x, mask, hidden)))
+            x = layer.norm2(x + layer._ff_block(x))
         return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
 
-    def _attention(self, told: Told, x: Tensor, seen: Tensor | None) -> Tensor:
-        return self.projected(_attend(told, *self.heads(x), seen))
-
-    def _first(self, x: Tensor) -> Tensor:
+    def first(self, x: Tensor) -> Tensor:
+        """The norm before attention, or after it."""
         return torch.layer_norm(
             x, (self.embed_dim,), self.norm_weight_1, self.norm_bias_1, self.eps
         )
@@ -205,22 +224,6 @@ class _Layer(_Projected):
         )
         hidden = hidden.view(*x.shape[:-1], -1)
         return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
-
-
-def _forms_weights(x: Tensor) -> bool:
-    """Whether the operators work with whole weights in float32, and would give them away."""
-    return _NATIVE is not None and x.device.type == "cpu" and x.dtype is torch.float32
-
-
-def multi_head(call: TorchCall) -> Any:
-    """``torch._native_multi_head_attention``: self-attention with its projections."""
-    told = listening(call.frame)
-    if not told:
-        return call.run()
-    layer = _MultiHead(*call.args, **call.named)
-    if _wanted(told, layer.query, layer.num_heads) == "weights" and _forms_weights(layer.query):
-        return layer.with_weights(told, call.original)
-    return layer.in_steps(told)
 
 
 @dataclass(slots=True)
@@ -248,74 +251,56 @@ class _MultiHead(_Projected):
         self, told: Told, original: Callable[..., Any]
     ) -> tuple[Tensor, Tensor | None]:
         """The operator itself, asked for its weights."""
-        output, weights = self.native(original, self.query)
         given = self.need_weights and not self.average_attn_weights
-        self.tell_weights(told, weights, len(told) == 1 and not given)
+        output, weights = self.native(original, self.query, told, own=not given)
         if not self.need_weights:
             return output, None
         return output, weights if given else weights.sum(1) / self.num_heads
 
-    def in_steps(self, told: Told) -> tuple[Tensor, Tensor | None]:
-        """The same, its attention by whatever somebody told makes of it."""
-        x, seen, real = _dense(self.query, self.mask, self.mask_type, None)
-        q, k, v = self.heads(x)
-        weights: Tensor | None = None
-        if self.need_weights:
-            with untold():
-                weights = _weights(q, k, seen)
-            weights = attend(
-                told,
-                AttentionCall(kind="softmax", weights=weights, notes=(LEFT,)),
-                lambda call: weights if call is None else call.weights,
-                lambda replaced: replaced,
+    def in_steps(self) -> tuple[Tensor, Tensor | None]:
+        """The same by the function that is not fused, whose attention is told by itself.
+
+        Raises:
+            InterventionError: the sequences are nested.
+        """
+        if self.query.is_nested:
+            raise InterventionError(
+                "attention over nested tensors cannot be changed; pad the input"
             )
-            output = torch.matmul(weights, v)
-            if self.average_attn_weights:
-                weights = weights.mean(1)
-        else:
-            output = _attend(told, q, k, v, seen)
-        out = self.projected(output)
-        if real is not None:
-            out = torch._nested_tensor_from_mask(out, real, mask_check=False)
-        return out, weights
+        x, seen = self.query.transpose(0, 1), self._seen()
+        hidden = None if seen is None else ~seen
+        if hidden is not None and hidden.dim() == 4:
+            hidden = hidden.expand(len(self.query), self.num_heads, len(x), -1).flatten(0, 1)
+        output, weights = F.multi_head_attention_forward(
+            x,
+            x,
+            x,
+            self.embed_dim,
+            self.num_heads,
+            self.qkv_weight,
+            self.qkv_bias,
+            None,
+            None,
+            False,
+            0.0,
+            self.proj_weight,
+            self.proj_bias,
+            training=False,
+            attn_mask=hidden,
+            need_weights=self.need_weights,
+            average_attn_weights=self.average_attn_weights,
+        )
+        return self.emptied(output.transpose(0, 1)), weights
 
 
-def _attend(told: Told, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:
-    seen_call = AttentionCall(
-        kind="encoder",
-        q=q,
-        k=k,
-        v=v,
-        mask=seen,
-        scale=1 / math.sqrt(q.shape[-1]),
-        loose=True,
-        notes=(LEFT,),
-    )
-
-    def compute(call: AttentionCall | None) -> Tensor:
-        if call is None:
-            output = F.scaled_dot_product_attention(q, k, v, seen)
-        else:
-            output = computed(F.scaled_dot_product_attention, call)
-        if seen is not None:
-            # Where the model's own mask hides every key the fused kernel gives NaN.
-            output = output.masked_fill(~seen.any(-1, keepdim=True), math.nan)
-        return output
-
-    output: Tensor = attend(told, seen_call, compute, lambda replaced: replaced)
-    return output
-
-
-def _dense(
-    src: Tensor, mask: Tensor | None, mask_type: int | None, frame: FrameType | None
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """The input as one tensor, what is seen of the keys, and, if it was nested, what is real.
+def _padded(src: Tensor, frame: FrameType | None) -> tuple[Tensor, Tensor | None]:
+    """The input as one tensor, and, if it was nested, which positions are real.
 
     A nested input is padded to the length it had before torch cut it to the longest sequence,
     so that a mask of 6 positions gives maps of 6 by 6.
     """
     if not src.is_nested:
-        return src, _seen(mask, mask_type), None
+        return src, None
     lengths = torch.tensor([len(one) for one in src.unbind()], device=src.device)
     longest = int(lengths.max())
     while frame is not None:
@@ -325,22 +310,4 @@ def _dense(
         frame = frame.f_back
     width = src.unbind()[0].shape[-1]
     padded = src.to_padded_tensor(0.0, (len(lengths), longest, width))
-    real = torch.arange(longest, device=src.device) < lengths.unsqueeze(1)
-    return padded, (real.unsqueeze(2) & real.unsqueeze(1)).unsqueeze(1), real
-
-
-def _seen(mask: Tensor | None, mask_type: int | None) -> Tensor | None:
-    """Which keys are seen; the fused kernel hides those whose mask is not 0."""
-    if mask is None:
-        return None
-    seen = ~mask.to(torch.bool)
-    if mask_type == 1:
-        return seen[:, None, None, :]
-    return seen
-
-
-def _weights(q: Tensor, k: Tensor, seen: Tensor | None) -> Tensor:
-    logits = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))
-    if seen is not None:
-        logits = logits.masked_fill(~seen, -math.inf)
-    return torch.softmax(logits, -1)
+    return padded, torch.arange(longest, device=src.device) < lengths.unsqueeze(1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from types import CodeType, FrameType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
-from torch import nn
 
 _TABLE = 20
 """Longer lists and sets of functions are tables that torch looks functions up in."""
@@ -67,22 +66,6 @@ class Holders:
             self._count = sys.getrefcount(self._function) + len(self.replaced)
 
 
-_known: dict[int, int] = {}
-
-
-def give_back(stand_in: Any) -> None:
-    """Put the function where a module that was imported in the block took the stand-in for it."""
-    count = sys.getrefcount(stand_in)
-    if _known.setdefault(id(stand_in), count) == count:
-        return
-    for holder in gc.get_referrers(stand_in):
-        module = _module_of(holder) if isinstance(holder, dict) else None
-        if module is not None and module.__name__.partition(".")[0] != "attnlens":
-            for key in [key for key, value in holder.items() if value is stand_in]:
-                setattr(module, key, stand_in.__wrapped__)
-    _known[id(stand_in)] = sys.getrefcount(stand_in)
-
-
 def _module_of(namespace: dict[str, object]) -> ModuleType | None:
     name = namespace.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
@@ -101,21 +84,3 @@ def _is_table(holder: Any) -> bool:
     if isinstance(holder, tuple):
         return len(holder) == 2 and any(isinstance(part, str) for part in holder)
     return isinstance(holder, list) and len(holder) >= _TABLE
-
-
-_called: dict[CodeType, bool] = {}
-
-
-def calls_operators(kind: type[nn.Module]) -> bool:
-    """Whether the code of a type of modules calls attention as an operator, ``torch.ops.aten...``.
-
-    So do modules made by ``torch.export``.
-    """
-    code = getattr(getattr(kind, "forward", None), "__code__", None)
-    if code is None:
-        return False
-    if code not in _called:
-        _called[code] = "aten" in code.co_names and any(
-            "scaled_dot_product" in name for name in code.co_names
-        )
-    return _called[code]

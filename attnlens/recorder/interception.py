@@ -60,8 +60,6 @@ Meant = Callable[[TorchCall], Any]
 Told = list[tuple["Listener", str]]
 """Who is to be told of a call, and its site in their model."""
 
-_REPLACED = "the output was replaced: these are the weights the model asked for"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionCall:
@@ -86,7 +84,6 @@ class AttentionCall:
             what a handler puts in the place of softmax.
         modify: of kind ``"flex"``, what is done to scaled logits:
             ``modify(logits, first row of the batch, queries) -> logits``.
-        loose: whether the output may be computed in another way, so that its last bits differ.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
         own: whether ``q``, ``k`` or ``weights`` were made for the handler, which may keep them.
         notes: what must be known of how the call was seen.
@@ -105,7 +102,6 @@ class AttentionCall:
     gqa: bool = False
     weights: Tensor | None = None
     modify: Modify | None = None
-    loose: bool = False
     lse: Tensor | None = None
     own: bool = False
     notes: tuple[str, ...] = ()
@@ -121,8 +117,8 @@ class Handler(Protocol):
     """Watches attention calls, or takes their place.
 
     Attributes:
-        changes: whether `attention` may return anything but None for any call. Handlers that
-            change come before those that only watch, so a recording shows what the model used.
+        changes: whether `attention` may return another call. Handlers that change come before
+            those that only watch, so a recording shows what the model used.
         wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
     """
 
@@ -132,26 +128,20 @@ class Handler(Protocol):
     @property
     def wants_lse(self) -> bool: ...
 
-    def prefers(self, shape: tuple[int, int, int, int]) -> str:
-        """What a handler that only watches makes best use of, where both are to be had.
+    def prefers_weights(self, shape: tuple[int, int, int, int]) -> bool:
+        """Whether whole weights are of more use than queries and keys, where both are to be had.
 
         Args:
             shape: of the weights, ``(batch, head, query, key)``.
-
-        Returns:
-            ``"weights"``, whole; ``"queries"`` (and keys); or ``"steps"``: queries, keys and
-            values, from which it gives the output too.
         """
         ...
 
-    def attention(self, call: AttentionCall) -> Tensor | AttentionCall | None:
+    def attention(self, call: AttentionCall) -> AttentionCall | None:
         """Called once for every call, before the model goes on.
 
         Returns:
-            None to leave the call as it is; another call (see `AttentionCall.with_changes`) to
-            have that computed instead; or the result itself: the output
-            ``(batch, head, query, d of values)``, of kind ``"softmax"`` the weights. A handler
-            that only watches may give an output for ``loose`` calls.
+            None to leave the call as it is, or another call (see `AttentionCall.with_changes`) to
+            have that computed instead.
         """
         ...
 
@@ -193,9 +183,10 @@ class Listener:
         self.adapted: set[str] = set()
         self._numbers: dict[str, int] = {}
 
-    def wants(self, site: str) -> bool:
+    def wants(self, site: str, counted: bool = True) -> bool:
         """Whether the handler is told of a site's calls; counts the call."""
-        self.seen[site] = self.seen.get(site, 0) + 1
+        if counted:
+            self.seen[site] = self.seen.get(site, 0) + 1
         return site not in self.passed_over and self.is_wanted(site)
 
     def is_wanted(self, site: str) -> bool:
@@ -213,13 +204,10 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
         self.busy = False
-        self.adapted_elsewhere = 0
 
 
 here = _Here()
-"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on;
-``adapted_elsewhere`` while a module runs whose softmaxes are attention to other threads' listeners.
-"""
+"""The listeners of this thread, outermost first; ``busy`` while a call is being worked on."""
 
 
 @contextmanager
@@ -236,8 +224,8 @@ everywhere: list[Listener] = []
 """The listeners of all threads."""
 
 
-def note_elsewhere(frame: FrameType | None) -> None:
-    """Take down that a module ran in a thread without a listener of its model."""
+def note_elsewhere(frame: FrameType) -> None:
+    """Take down that a module ran in a thread without a listener."""
     for listener in everywhere.copy():
         found = listener.sites.running(frame)
         if found is not None:
@@ -248,6 +236,7 @@ def listening(
     frame: FrameType | None,
     accepts: Callable[[Listener, str, nn.Module], bool] | None = None,
     part: str = "",
+    counted: bool = True,
 ) -> Told:
     """Who is to be told of a call made from a frame.
 
@@ -255,6 +244,7 @@ def listening(
         accepts: whether it is an attention call at all, to a listener; None: it is.
         part: the attribute of the running module that would have made the call, had its work
             not been taken over.
+        counted: whether this is the call itself, or only asked beforehand.
     """
     if torch._C._current_graph_task_id() != -1:
         return []  # A checkpointed module computes again, for gradients, what was seen before.
@@ -266,7 +256,7 @@ def listening(
         site, module = running
         if part:
             site = listener.sites.names.get(id(getattr(module, part, None)), site)
-        if listener.wants(site):
+        if listener.wants(site, counted):
             found.append((listener, site))
     return found
 
@@ -275,7 +265,6 @@ def attend(
     told: Told,
     call: AttentionCall,
     compute: Callable[[AttentionCall | None], Any],
-    restore: Callable[[Tensor], Any],
     with_lse: Callable[[], tuple[Tensor, Tensor] | None] | None = None,
 ) -> Any:
     """Tell handlers of one call and compute it.
@@ -285,20 +274,17 @@ def attend(
         call: the call, without site and number.
         compute: the model's own way, given None; given a call, that call's output; in either
             case as the model gets it.
-        restore: turns a handler's result into what the model gets.
         with_lse: output and log-sum-exp by the kernel the model's own way would take, if any.
 
     Raises:
         RecordingError: the call came from inside a transform such as ``torch.vmap``; where it
             was to be changed, an InterventionError.
     """
-    changing = any(listener.handler.changes for listener, _ in told)
-    error = InterventionError if changing else RecordingError
-    done = "changed" if changing else "recorded"
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        raise error(
+        changing = any(listener.handler.changes for listener, _ in told)
+        raise (InterventionError if changing else RecordingError)(
             f"{told[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
-            f"{done}; run the model without it in the block"
+            f"{'changed' if changing else 'recorded'}; run the model without it in the block"
         )
     here.busy = True
     try:
@@ -310,19 +296,15 @@ def attend(
         output: Any = None
         for listener, site in ordered:
             handler = listener.handler
-            if with_lse and output is None and changed is None and handler.wants_lse:
+            if with_lse and changed is None and handler.wants_lse:
                 both = with_lse()
                 if both is not None:
                     output, lse = both
                     call = replace(call, lse=lse)
                 with_lse = None
             answer = handler.attention(replace(call, site=site, number=listener.number(site)))
-            if isinstance(answer, AttentionCall):
+            if answer is not None:
                 call = changed = answer
-            elif answer is not None and (output is None or handler.changes):
-                output = restore(answer)
-                if handler.changes:
-                    call = replace(call, notes=(*call.notes, _REPLACED))
         return compute(changed) if output is None else output
     finally:
         here.busy = False

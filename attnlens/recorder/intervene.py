@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -16,26 +16,32 @@ from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import InterventionError
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.asked import Factor, Hidden, New, edits_asked, softmaxes_asked
 from attnlens.recorder.choice import Which, matches
 from attnlens.recorder.completeness import (
-    LOOKED_FOR,
     Known,
-    doubtful,
-    elsewhere_sites,
+    no_attention,
     reasons_of,
     some_of,
     unseen_sites,
 )
-from attnlens.recorder.edges import Edges, Positions
-from attnlens.recorder.edits import Edit, Place, axes_of, edited, four
+from attnlens.recorder.edges import Edges
+from attnlens.recorder.edits import (
+    Array,
+    Change,
+    Edit,
+    Hidden,
+    Place,
+    axes_of,
+    edited,
+    edits_asked,
+    four,
+)
 from attnlens.recorder.interception import AttentionCall, Listener
 from attnlens.recorder.patches import intercepting
 from attnlens.recorder.sites import Hook
-from attnlens.recorder.torch_calls import PADDED
 from attnlens.recorder.written import watch_softmaxes
+from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.record import AttentionRecord
 
 
 @contextmanager
@@ -43,9 +49,8 @@ def intervene(
     model: nn.Module,
     *,
     hide: Hidden | Mapping[str, Hidden] = None,
-    scale: Factor | Mapping[str, Factor] | None = None,
-    replace: New | Mapping[str, New] | None = None,
-    freeze: Mapping[str, AttentionRecord] | None = None,
+    scale: float | Array | Mapping[str, float | Array] | None = None,
+    replace: Array | Change | Mapping[str, Array | Change] | None = None,
     renormalise: bool | None = None,
     sites: Which | None = None,
     heads: Positions = None,
@@ -71,7 +76,7 @@ def intervene(
     dropout, ``(batch, head, query, key)``. Gradients flow. Blocks nest: those entered first
     change first. Nothing of the model is changed, and other threads run it as it is.
 
-    Exactly one of these four says what is done to the chosen cells:
+    Exactly one of these three says what is done to the chosen cells:
 
     Args:
         hide: keys that are not looked at; the row's other keys are scaled up to sum to 1, and a
@@ -81,17 +86,14 @@ def intervene(
         scale: what the cells are multiplied by: a number, or a tensor laid out likewise.
         replace: new weights, laid out likewise, or a function of the weights
             ``(batch, head, query, key)`` that returns new ones.
-        freeze: a recording of whole weights; each site has those of its record, whatever its
-            input. A site recorded once has them in every call, else call by call.
-
-    Each of the first three may also be a mapping from names of sites, or patterns, to that. Of a
+    Each may also be a mapping from names of sites, or patterns, to that. Of a
     tensor for no named site, sites with another number of keys are left as they are.
 
     Args:
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
             keys: yes unless False; else: no unless True.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
-            None: all whose weights are over keys (of a recording: those it has).
+            None: all whose weights are over keys.
         heads: cells of these heads alone, by position, -1 being the last; None: of all.
         queries: likewise.
         keys: likewise.
@@ -109,14 +111,14 @@ def intervene(
     """
     if not isinstance(model, nn.Module):
         raise InterventionError(f"intervene needs a torch.nn.Module, not {type(model).__name__}")
-    given = {"hide": hide, "scale": scale, "replace": replace, "freeze": freeze}
+    given = {"hide": hide, "scale": scale, "replace": replace}
     scope = Edges(key=keys, query=queries, head=heads, row=rows, call=calls)
     edits = edits_asked(given, sites, scope)
     if renormalise is not None:
         for edit in edits:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:
-        run = _Run(model, edits, softmaxes_asked(adapters))
+        run = _Run(model, edits, _softmaxes(adapters))
         stack.callback(run.end)
         run.begin()
         with intercepting(run.listener):
@@ -134,10 +136,10 @@ class _Run:
     changes = True
     wants_lse = False
 
-    def prefers(self, shape: tuple[int, int, int, int]) -> str:
-        """Everything: attention is computed from what is changed."""
+    def prefers_weights(self, shape: tuple[int, int, int, int]) -> bool:
+        """Never asked, as it changes calls; see `interception.Handler`."""
         del shape
-        return "steps"
+        return True
 
     def __init__(self, model: nn.Module, edits: list[Edit], adapters: list[SoftmaxAdapter]) -> None:
         self.changed: dict[str, int] = {}
@@ -155,7 +157,7 @@ class _Run:
         for site, probe in self._known.probes.items():
             if self.listener.is_wanted(site):
                 self._watch_probe(site, probe)
-        if self._known.eager or self._known.scripts:
+        if self._known.eager or self._known.opaque:
             self._handles += self._known.count_runs(self.listener)
         self._handles += watch_softmaxes(self.listener, self._adapters, InterventionError)
 
@@ -168,13 +170,8 @@ class _Run:
     def attention(self, call: AttentionCall) -> AttentionCall | None:
         """Change one call; see `interception.Handler`."""
         answer = edited(call, self._edits)
-        if answer is None:
-            return None
-        self._note(call.site)
-        if PADDED in call.notes:
-            raise InterventionError(
-                f"{call.site}: attention over nested tensors cannot be changed; pad the input"
-            )
+        if answer is not None:
+            self._note(call.site)
         return answer
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
@@ -225,61 +222,55 @@ class _Run:
         if unseen:
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
         for edit in self._edits:
-            if not edit.touched:
-                raise InterventionError(f"{edit.name}= touched nothing: {self._why(edit)}")
-            for pattern in edit.patterns or ():
-                if not any(matches(site, pattern) for site in edit.touched):
-                    raise InterventionError(
-                        f"{edit.name}= touched nothing called {pattern!r}: "
-                        f"{self._why(edit, pattern)}"
-                    )
-            for number, edges in enumerate(edit.edges):
-                if number not in edit.used:
-                    raise InterventionError(
-                        f"{edit.name}= touched nothing for {edges}; calls of each site: "
-                        f"{self._counts()}"
-                    )
-        unseen = elsewhere_sites(listener, listener.seen)
-        if unseen:
-            raise InterventionError(f"attention ran that was not changed: {reasons_of(unseen)}")
+            self._judge(edit)
 
-    def _why(self, edit: Edit, pattern: str | None = None) -> str:
-        """Why an edit, or one of its patterns, touched nothing."""
-        seen, known = self.listener.seen, self._known.sites
-
-        def meant(site: str) -> bool:
-            return edit.wanted(site) and (pattern is None or matches(site, pattern))
-
-        elsewhere = sorted(filter(meant, self.listener.elsewhere))
-        if elsewhere and not any(map(meant, seen)):
-            return (
-                f"{some_of(elsewhere)} ran in another thread; open the block where the model is "
-                "called"
+    def _judge(self, edit: Edit) -> None:
+        calls = some_of([f"{site} {count}" for site, count in self.listener.seen.items()])
+        if not edit.touched:
+            raise InterventionError(f"{edit.name}= touched nothing: {self._why(edit, calls)}")
+        if both := [site for site in edit.passed if site in edit.touched]:
+            raise InterventionError(
+                f"{both[0]}: {edit.name}= has a number of keys that some calls of this site have "
+                "and others do not; give positions instead of a tensor, or choose calls="
             )
-        if not seen and not known:
-            return (
-                f"no attention of {type(self._model).__name__} ran in the block; looked for: "
-                f"{LOOKED_FOR}; call the model in the block; pass attention written by hand "
-                "through an AttentionProbe, or give adapters=[SoftmaxAdapter(site)]"
-                f"{doubtful(self.listener)}"
-            )
-        if not seen:
+        for pattern in edit.patterns or ():
+            if not any(matches(site, pattern) for site in edit.touched):
+                raise InterventionError(
+                    f"{edit.name}= touched nothing called {pattern!r}; calls of each site: {calls}"
+                )
+        for number, edges in enumerate(edit.edges):
+            if number not in edit.used:
+                raise InterventionError(
+                    f"{edit.name}= touched nothing for {edges}; calls of each site: {calls}"
+                )
+
+    def _why(self, edit: Edit, calls: str) -> str:
+        """Why an edit touched nothing."""
+        known = self._known.sites
+        if not self.listener.seen and not known:
+            return no_attention(self._model, self.listener)
+        if not self.listener.seen:
             return f"the model did not run in the block; it has: {some_of(known)}"
         if edit.passed:
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
             return f"it has {edit.values.shape[-1]} keys, and {counts}"
-        if not any(map(meant, seen)):
-            idle = [site for site in known if site not in seen]
-            return f"no such site ran; there ran {some_of(seen)}" + (
-                f"; known but not run: {some_of(idle)}" if idle else ""
-            )
-        if any(edges.call is not None for edges in edit.edges):
-            return f"no such call; calls of each site: {self._counts()}"
-        return f"none of the sites is attention over keys; name one with sites=: {some_of(seen)}"
+        idle = [site for site in known if site not in self.listener.seen]
+        return f"no such site or call ran, or none over keys; calls of each site: {calls}" + (
+            f"; known but not run: {some_of(idle)}" if idle else ""
+        )
 
-    def _counts(self) -> str:
-        return some_of([f"{site} {count}" for site, count in self.listener.seen.items()])
+
+def _softmaxes(given: Any) -> list[SoftmaxAdapter]:
+    """Adapters as they may be given, none, one or many."""
+    many = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
+    for one in many:
+        if not isinstance(one, SoftmaxAdapter):
+            raise InterventionError(
+                f"adapters={one!r}; give SoftmaxAdapter(sites): other adapters read what a module "
+                "gives, and cannot change what it computes"
+            )
+    return many
 
 
 class _ProbeHook(Hook):

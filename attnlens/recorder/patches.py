@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from types import MethodType
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.recorder.fused import encoder_layer, multi_head
-from attnlens.recorder.holders import Holders, calls_operators, give_back
+from attnlens.recorder.holders import Holders
 from attnlens.recorder.interception import (
     Listener,
     Meant,
@@ -32,11 +31,8 @@ from attnlens.recorder.interception import (
     note_elsewhere,
 )
 from attnlens.recorder.modes import WatchingMode, fused_path_asked
-from attnlens.recorder.torch_calls import attention_operator, by_operator, scaled_dot_product
-from attnlens.recorder.torch_calls import flex as flex_operator
-from attnlens.recorder.written import noted, softmax
-
-Noted = Callable[[TorchCall], bool]
+from attnlens.recorder.torch_calls import flex, scaled_dot_product
+from attnlens.recorder.written import softmax
 
 
 class StandIn:
@@ -47,25 +43,21 @@ class StandIn:
 
     Attributes:
         meant: does the call, and tells listeners of it.
-        noted: whether a call is attention, so that a listener of another thread has missed it.
     """
 
-    __slots__ = ("__name__", "__weakref__", "__wrapped__", "meant", "noted")
+    __slots__ = ("__name__", "__weakref__", "__wrapped__", "meant")
 
-    def __init__(self, original: Callable[..., Any], meant: Meant, noted: Noted) -> None:
+    def __init__(self, original: Callable[..., Any], meant: Meant) -> None:
         self.__wrapped__ = original
         self.__name__ = getattr(original, "__name__", type(original).__name__)
         self.meant = meant
-        self.noted = noted
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if here.listeners:
             if not here.busy:
                 return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, named))
-        elif everywhere:
-            call = TorchCall(self.__wrapped__, sys._getframe(1), args, named)
-            if self.noted(call):
-                note_elsewhere(call.frame)
+        elif everywhere and self.meant not in (softmax, fused_path_asked):
+            note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **named)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -98,24 +90,16 @@ class StandIn:
         return pkgutil.resolve_name, (f"{module}:{self.__name__}",)
 
 
-def _always(*_: Any) -> bool:
-    return True
-
-
-def _never(*_: Any) -> bool:
-    return False
-
-
 def _places() -> list[tuple[Any, str, StandIn]]:
-    sdpa = StandIn(F.scaled_dot_product_attention, scaled_dot_product, _always)
+    sdpa = StandIn(F.scaled_dot_product_attention, scaled_dot_product)
     places: list[tuple[Any, str, StandIn]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
-        (F, "softmax", StandIn(F.softmax, softmax, noted)),
+        (F, "softmax", StandIn(F.softmax, softmax)),
         (
             torch.overrides,
             "has_torch_function",
-            StandIn(torch.overrides.has_torch_function, fused_path_asked, _never),
+            StandIn(torch.overrides.has_torch_function, fused_path_asked),
         ),
     ]
     for name, meant in (
@@ -124,14 +108,14 @@ def _places() -> list[tuple[Any, str, StandIn]]:
     ):
         original = getattr(torch, name, None)
         if original is not None:
-            places.append((torch, name, StandIn(original, meant, _always)))
+            places.append((torch, name, StandIn(original, meant)))
     return places
 
 
 _PLACES: Final = _places()
 _BY_HAND: Final[list[tuple[Any, str, StandIn]]] = [
-    (torch, "softmax", StandIn(torch.softmax, softmax, noted)),
-    (Tensor, "softmax", StandIn(Tensor.softmax, softmax, noted)),
+    (torch, "softmax", StandIn(torch.softmax, softmax)),
+    (Tensor, "softmax", StandIn(Tensor.softmax, softmax)),
 ]
 """Where attention written by hand forms weights. A change of the class Tensor makes Python forget
 what it knows of tensors' methods, so these stand only where a module may be such attention."""
@@ -176,11 +160,10 @@ class _Patches:
             for owner, name, stand_in in (*_BY_HAND, *_held(kinds)) if by_hand else ():
                 if (id(owner), name) not in self._done:
                     self._put(owner, name, stand_in)
-            flex = sys.modules.get(_FLEX)
-            if flex is not None and hasattr(flex, "flex_attention_hop"):
-                original = flex.flex_attention_hop
-                if not isinstance(original, StandIn):
-                    self._put(flex, "flex_attention_hop", StandIn(original, flex_operator, _always))
+            library = sys.modules.get(_FLEX)
+            original = getattr(library, "flex_attention_hop", None)
+            if original is not None and not isinstance(original, StandIn):
+                self._put(library, "flex_attention_hop", StandIn(original, flex))
             for namespace, name in _holders.by_name():
                 if (id(namespace), name) not in self._done:
                     self._put(namespace, name, SDPA)
@@ -196,7 +179,6 @@ class _Patches:
                 self._undo.clear()
                 self._done.clear()
                 _holders.replaced.clear()
-                give_back(SDPA)
 
     def _put(self, owner: Any, name: str, stand_in: StandIn) -> None:
         inherited = name not in vars(owner)
@@ -219,11 +201,8 @@ _patches: Final = _Patches()
 
 
 def _unnamed(function: Any) -> Meant | None:
-    """Calls that no name leads to: of functions kept in objects, and of operators."""
-    if function is SDPA.__wrapped__:
-        return SDPA.meant
-    operator = attention_operator(function)
-    return None if operator is None else partial(by_operator, operator)
+    """What does a call that no name leads to, of the function kept in an object."""
+    return SDPA.meant if function is SDPA.__wrapped__ else None
 
 
 @contextmanager
@@ -238,7 +217,7 @@ def patched(kinds: Iterable[type[nn.Module]]) -> Iterator[None]:
     try:
         with ExitStack() as stack:
             # A mode costs a Python call per torch function: only where names do not do.
-            if _holders.hidden() or any(map(calls_operators, kinds)):
+            if _holders.hidden():
                 stack.enter_context(WatchingMode(_unnamed))
             yield
     finally:

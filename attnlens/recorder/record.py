@@ -148,7 +148,7 @@ class _Run:
             for adapter in adapters:
                 if not isinstance(adapter, SoftmaxAdapter):
                     self._watch_adapted(adapter, adapters)
-            if self.known.eager or self.known.scripts:
+            if self.known.eager or self.known.opaque:
                 self._handles += self.known.count_runs(self.listener)
         except BaseException:
             self.end()
@@ -156,15 +156,13 @@ class _Run:
                 self.stream.drop()
             raise
 
-    def prefers(self, shape: tuple[int, int, int, int]) -> str:
+    def prefers_weights(self, shape: tuple[int, int, int, int]) -> bool:
         """What there is most use for; see `interception.Handler`."""
-        return self._capture.prefers(shape)
+        return self._capture.prefers_weights(shape)
 
-    def attention(self, call: AttentionCall) -> Tensor | None:
+    def attention(self, call: AttentionCall) -> None:
         """Keep one call; see `interception.Handler`."""
-        record, output = self._capture.of_call(call)
-        self._add(record)
-        return output
+        self._add(self._capture.of_call(call))
 
     def close(self, note: str | None) -> None:
         """Finish a block that went well."""

@@ -21,33 +21,22 @@ _LEAST_ROWS = 8
 """Fewer queries at a time make the product of queries and keys slow."""
 
 
-def top_of(
-    source: LazyAttention, k: int, values: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """The k largest weights of every row of a call.
 
     Queries are taken a few at a time, so memory grows with the number of keys and not with
     queries times keys.
 
-    Args:
-        values: ``(batch, head, key, d)``; given, the output is worked out on the way.
-
     Returns:
         weights ``(batch, head, query, k)``, largest first, in float32 (float64 if the queries
-        are); their keys, likewise, int32; what the other keys hold, ``(batch, head, query)``;
-        the output ``(batch, head, query, d)``. A row whose keys are all hidden has weights and
-        residual 0, and NaN for output.
+        are); their keys, likewise, int32; what the other keys hold, ``(batch, head, query)``.
+        A row whose keys are all hidden has weights and residual 0.
     """
     batch, heads, queries, _ = source.shape
-    dtype = None if values is None else values.dtype
     source = source.exact
     weights = source.q.new_empty(batch, heads, queries, k)
     keys = torch.empty(batch, heads, queries, k, dtype=torch.int32, device=weights.device)
     residual = source.q.new_empty(batch, heads, queries)
-    output = None
-    if values is not None:
-        values = values.to(source.q.dtype)
-        output = source.q.new_empty(batch, heads, queries, values.shape[-1])
     for first, last in _batches(source):
         part = source.batches(first, last)
         for start, end, logits in chunks(part):
@@ -55,14 +44,8 @@ def top_of(
             lse = None if part.lse is None else part.lse[:, :, start:end]
             if lse is None:
                 shares(logits, source.may_hide)
-            if values is not None and output is not None:
-                seen = values[first:last, :, : logits.shape[-1]]
-                torch.matmul(logits, seen, out=output[place])
             weights[place], keys[place], residual[place] = _top_of_rows(logits, k, lse)
-    if output is not None:
-        empty = (weights[..., :1] == 0) & (residual.unsqueeze(-1) == 0)
-        output = output.masked_fill_(empty, math.nan).to(dtype)
-    return weights, keys, residual, output
+    return weights, keys, residual
 
 
 def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -73,18 +56,18 @@ def top_of_weights(weights: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     return values.view(*lead, k), keys.view(*lead, k).to(torch.int32), residual
 
 
-def chunks(source: LazyAttention, least_keys: int = 0) -> Iterator[tuple[int, int, Tensor]]:
+def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
     """The logits of some queries after the other: ``(first query, end, logits)``.
 
     One buffer is used for all of them. Of a causal call only keys that some query of the chunk
-    sees are worked out (at least ``least_keys``), so the logits may be narrower than the keys.
+    sees are worked out, so the logits may be narrower than the keys.
     """
     batch, heads, queries, keys = source.shape
     size = max(_LEAST_ROWS, _BUFFER_CELLS // max(1, batch * heads * keys))
     buffer = source.q.new_empty(batch * heads * min(size, queries) * keys)
     for start in range(0, queries, size):
         end = min(start + size, queries)
-        seen = min(keys, max(end, least_keys)) if source.causal else keys
+        seen = min(keys, end) if source.causal else keys
         shape = (batch, heads, end - start, seen)
         out = buffer[: math.prod(shape)].view(shape)
         yield start, end, source.logits(slice(start, end), seen, out)

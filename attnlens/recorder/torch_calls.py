@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlens.errors import RecordingError
-from attnlens.recorder.interception import AttentionCall, Told, TorchCall, attend, listening
+from attnlens.recorder.interception import AttentionCall, TorchCall, attend, listening
 from attnlens.recorder.sites import local_of
 
 _FLASH: Final = 1
@@ -39,41 +39,21 @@ class _Given:
     enable_gqa: bool = False
 
 
-def scaled_dot_product(call: TorchCall) -> Any:
-    """``F.scaled_dot_product_attention``."""
-    told = listening(call.frame)
-    if not told:
-        return call.run()
-    packed = call.frame is not None and _heads_stand_as_queries(call.frame)
-    return _sdpa(told, call, _Given(*call.args, **call.named), call.original, packed=packed)
-
-
-def _heads_stand_as_queries(frame: FrameType) -> bool:
+def _heads_stand_as_queries(frame: FrameType | None) -> bool:
     """Whether heads that share keys were laid out as queries of one head.
 
     Hugging Face's attention does so for a single query, as each step of a generation has.
     """
-    return frame.f_code.co_name == "sdpa_attention_forward" and local_of(frame, "q_length") == 1
+    hugging_face = frame is not None and frame.f_code.co_name == "sdpa_attention_forward"
+    return hugging_face and frame is not None and local_of(frame, "q_length") == 1
 
 
-def _sdpa(
-    told: Told,
-    made: TorchCall,
-    given: _Given,
-    again: Callable[..., Any],
-    *,
-    others: Callable[[Tensor], Any] | None = None,
-    packed: bool = False,
-) -> Any:
-    """One call with the arguments of ``F.scaled_dot_product_attention``.
-
-    Args:
-        made: the call as the model made it.
-        again: computes a changed call.
-        others: what the model gets besides the output, put round it; None: the output alone.
-        packed: whether what stands as queries are heads of one query.
-    """
-    notes: tuple[str, ...] = ()
+def scaled_dot_product(made: TorchCall) -> Any:
+    """``F.scaled_dot_product_attention``."""
+    told = listening(made.frame)
+    if not told:
+        return made.run()
+    given = _Given(*made.args, **made.named)
     mask, causal, gqa = given.attn_mask, given.is_causal, given.enable_gqa
     q, k, v = given.query, given.key, given.value
     if q.is_meta:
@@ -83,8 +63,7 @@ def _sdpa(
     if _is_causal_bias(mask):
         mask, causal = _of_causal_bias(mask, q.device)
     if q.is_nested or k.is_nested:
-        q, k, v, mask = _padded(q, k, v, mask)
-        notes = (PADDED,)
+        raise RecordingError(f"{told[0][1]}: nested tensors cannot be recorded; pad the input")
     autocast = torch.is_autocast_enabled(q.device.type)
     if autocast:
         # The kernel gets what autocast makes of its arguments, after this call.
@@ -92,8 +71,7 @@ def _sdpa(
         q, k, v = (_cast(tensor, dtype) for tensor in (q, k, v))
         mask = mask if mask is None or mask.dtype == torch.bool else _cast(mask, dtype)
     lead, places = q.shape[:-2], q.shape[-2]
-    packed = packed and places > 1 and q.shape[1] == k.shape[1]
-    if packed:
+    if _heads_stand_as_queries(made.frame) and places > 1 and q.shape[1] == k.shape[1]:
         lead = k.shape[:-2]
         gqa, q = True, q.expand(*lead, -1, -1).flatten(1, 2).unsqueeze(2)
         if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
@@ -115,25 +93,20 @@ def _sdpa(
         scale=1 / math.sqrt(q.shape[-1]) if given.scale is None else given.scale,
         dropout=given.dropout_p,
         gqa=gqa,
-        notes=notes,
     )
 
-    def restore(output: Tensor) -> Any:
-        output = output.reshape(*lead, places, output.shape[-1])
-        return output if others is None else others(output)
+    def restore(output: Tensor) -> Tensor:
+        return output.reshape(*lead, places, output.shape[-1])
 
     def compute(changed: AttentionCall | None) -> Any:
-        return made.run() if changed is None else restore(computed(again, changed))
+        return made.run() if changed is None else restore(computed(made.original, changed))
 
     def with_lse() -> tuple[Tensor, Tensor] | None:
-        if autocast or gqa or notes or others or given.attn_mask is not mask:
+        if autocast or gqa or given.attn_mask is not mask:
             return None
         return _flash(given)
 
-    return attend(told, call, compute, restore, with_lse)
-
-
-PADDED: Final = "nested tensors were recorded padded; rows and keys past a sequence's end are 0"
+    return attend(told, call, compute, with_lse)
 
 
 UNCOMPILED: Final = (
@@ -238,27 +211,6 @@ def _mask_of_four(
     return _of_four(mask.expand(*lead, queries, keys))
 
 
-def _padded(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Nested ``(batch, head, some positions, d)`` as one tensor, and what of it is real."""
-    if mask is not None:
-        return q, k, v, mask  # Torch refuses it with a message of its own.
-    rows = [len(one) for one in q.transpose(1, 2).unbind()]
-    columns = [len(one) for one in k.transpose(1, 2).unbind()]
-    real = _real(rows, q).unsqueeze(-1) & _real(columns, k).unsqueeze(-2)
-    q, k, v = (
-        torch.nn.utils.rnn.pad_sequence(list(one.transpose(1, 2).unbind()), batch_first=True)
-        for one in (q, k, v)
-    )
-    return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), real.unsqueeze(1)
-
-
-def _real(lengths: list[int], like: Tensor) -> Tensor:
-    longest = torch.arange(max(lengths), device=like.device)
-    return longest < torch.tensor(lengths, device=like.device).unsqueeze(1)
-
-
 def flex(made: TorchCall) -> Any:
     """The operator that ``flex_attention`` ends in, however it was imported."""
     told = listening(made.frame)
@@ -294,7 +246,7 @@ def flex(made: TorchCall) -> Any:
         _, lse, largest = made.run()
         return output, lse, largest
 
-    return attend(told, seen, compute, restore)
+    return attend(told, seen, compute)
 
 
 def _modified(logits: Tensor, batch: int, queries: Tensor, score_mod: Any, mask_mod: Any) -> Tensor:
@@ -316,46 +268,3 @@ def _modified(logits: Tensor, batch: int, queries: Tensor, score_mod: Any, mask_
     scores = over_all(score_mod, True)(logits, *places)
     seen = over_all(mask_mod, False)(*places)
     return scores.to(logits.dtype).masked_fill(~seen, -math.inf)
-
-
-_OPERATORS: Final = frozenset(
-    {
-        "aten::scaled_dot_product_attention",
-        "aten::_scaled_dot_product_attention_math",
-        "aten::_scaled_dot_product_cudnn_attention",
-        "aten::_scaled_dot_product_efficient_attention",
-        "aten::_scaled_dot_product_flash_attention",
-        "aten::_scaled_dot_product_flash_attention_for_cpu",
-        "aten::_scaled_dot_product_fused_attention_overrideable",
-    }
-)
-
-
-def attention_operator(function: Any) -> Any:
-    """The overload of an operator that computes attention; None of anything else."""
-    if isinstance(function, torch._ops.OpOverloadPacket):
-        if function._qualified_op_name not in _OPERATORS:
-            return None
-        return function.default
-    if isinstance(function, torch._ops.OpOverload) and function._schema.name in _OPERATORS:
-        return function
-    return None
-
-
-def by_operator(operator: Any, call: TorchCall) -> Any:
-    """``torch.ops.aten.scaled_dot_product_attention`` and the kernels behind it."""
-    told = listening(call.frame)
-    if not told:
-        return call.run()
-    names = [argument.name for argument in operator._schema.arguments]
-    given = dict(zip(names, call.args, strict=False)) | call.named
-    if "attn_bias" in given:
-        given["attn_mask"] = given["attn_bias"]
-    known = {field.name: given[field.name] for field in fields(_Given) if field.name in given}
-
-    def others(output: Tensor) -> Any:
-        if len(operator._schema.returns) == 1:
-            return output
-        return (output, *call.run()[1:])
-
-    return _sdpa(told, call, _Given(**known), F.scaled_dot_product_attention, others=others)

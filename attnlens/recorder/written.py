@@ -29,7 +29,6 @@ from attnlens.recorder.interception import (
     Meant,
     TorchCall,
     attend,
-    here,
     listening,
     untold,
 )
@@ -84,15 +83,7 @@ def softmax(call: TorchCall) -> Any:
             notes=notes,
         ),
         lambda call: weights if call is None or call.weights is None else call.weights.view(whole),
-        lambda output: output.reshape(whole),
     )
-
-
-def noted(call: TorchCall) -> bool:
-    """Whether a softmax is attention to a listener of another thread."""
-    if call.frame is not None and call.frame.f_code is _MULTI_HEAD_CODE:
-        return True
-    return here.adapted_elsewhere > 0 and _over_keys(call) is not None
 
 
 def _over_keys(call: TorchCall) -> torch.Size | None:
@@ -214,7 +205,6 @@ def watch_softmaxes(
 
     def before(*_: Any) -> None:
         if threading.get_ident() != owner:
-            here.adapted_elsewhere += 1
             return
         modes.append(ExitStack())
         if not listener.spoken_for:  # one mode is enough for a site inside another
@@ -222,9 +212,7 @@ def watch_softmaxes(
         listener.spoken_for += 1
 
     def after(*_: Any) -> None:
-        if threading.get_ident() != owner:
-            here.adapted_elsewhere = max(0, here.adapted_elsewhere - 1)
-        elif modes:
+        if threading.get_ident() == owner and modes:
             listener.spoken_for -= 1
             modes.pop().close()
 

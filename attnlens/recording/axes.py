@@ -1,8 +1,20 @@
-"""Named, labelled dimensions."""
+"""Named, labelled dimensions, and positions along them."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from torch import Tensor
+
+from attnlens.errors import AttnlensError, RecordingError
+
+Positions = int | Sequence[int] | slice | None
+
+_GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of them, or a slice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +30,58 @@ class Axis:
     def labelled(self, labels: tuple[str, ...]) -> Axis:
         """The same axis with labels."""
         return Axis(self.name, labels)
+
+
+def positions(
+    name: str, given: Any, error: type[AttnlensError] = RecordingError
+) -> tuple[int, ...] | slice:
+    """Positions as they may be given, one or many.
+
+    Raises:
+        AttnlensError: of the type given: none, or something else.
+    """
+    if isinstance(given, Tensor | np.ndarray):
+        given = given.tolist()
+    parts: Iterable[Any] = given if isinstance(given, Iterable) else (given,)
+    if isinstance(given, slice):
+        parts = [part for part in (given.start, given.stop, given.step) if part is not None]
+    many = [] if isinstance(given, str | bytes) else list(parts)
+    if not all(map(_is_number, many)) or not (many or isinstance(given, slice)):
+        raise error(f"{name}={given!r}; {_GIVE}")
+    return given if isinstance(given, slice) else tuple(map(operator.index, many))
+
+
+def places(
+    given: tuple[int, ...] | slice,
+    size: int,
+    what: str,
+    error: type[AttnlensError] = RecordingError,
+    remedy: str = "",
+) -> list[int]:
+    """Positions counted from 0 along an axis of some size, at least one.
+
+    Args:
+        what: the positions are of, for the error, such as ``"encoder: head"``.
+        remedy: what to do about a position that is not there.
+
+    Raises:
+        AttnlensError: of the type given: a position that is not there, or none at all.
+    """
+    there = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
+    if isinstance(given, slice):
+        chosen = list(range(size))[given] if given.step != 0 else []
+        if not chosen:
+            raise error(f"{what}: {given!r} chooses none; {there}")
+        return chosen
+    for place in given:
+        if not -size <= place < size:
+            raise error(f"{what} {place} is out of range; {there}")
+    return [place % size for place in given]
+
+
+def _is_number(value: object) -> bool:
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return not isinstance(value, bool | np.bool_)

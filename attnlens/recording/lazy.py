@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from attnlens.errors import RecordingError
+from attnlens.recording.axes import places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,20 +56,6 @@ class LazyAttention:
         """Whether every key may be hidden from some query."""
         return self.mask is not None
 
-    def row(self, query: int, head: int | None = None) -> Tensor:
-        """The weights of one query: ``(batch, head, key)``, or ``(batch, key)`` of one head.
-
-        Raises:
-            RecordingError: no such query or head.
-        """
-        chosen = self.weights([query])[:, :, 0]
-        if head is None:
-            return chosen
-        heads = self.q.shape[1]
-        if not -heads <= head < heads:
-            raise RecordingError(f"no head {head}; there are {heads} (0 to {heads - 1})")
-        return chosen[:, head]
-
     def weights(self, rows: Sequence[int] | slice | None = None) -> Tensor:
         """The weights of the chosen queries (all of them if None).
 
@@ -100,7 +86,9 @@ class LazyAttention:
             ``(batch, head, query, key)``.
         """
         batch, heads, queries, every = self.shape
-        chosen = rows if isinstance(rows, slice) else _as_slice(chosen_rows(rows, queries))
+        chosen: slice | list[int] | None = rows if isinstance(rows, slice) else None
+        if rows is not None and not isinstance(rows, slice):
+            chosen = _as_slice(places(tuple(rows), queries, "row"))
         exact = self.exact
         q = exact.q if chosen is None else exact.q[:, :, chosen]
         count = every if keys is None else keys
@@ -125,10 +113,10 @@ class LazyAttention:
             else:
                 out.add_(mask)
         if self.causal:
-            places = torch.arange(queries, device=out.device)
-            places = places if chosen is None else places[chosen]
+            row = torch.arange(queries, device=out.device)
+            row = row if chosen is None else row[chosen]
             if count > 1 and not (isinstance(chosen, slice) and count <= _first(chosen) + 1):
-                later = torch.arange(count, device=out.device) > places[:, None]
+                later = torch.arange(count, device=out.device) > row[:, None]
                 out.masked_fill_(later, -math.inf)
         return out
 
@@ -154,7 +142,7 @@ def without_autocast(device: str) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def _as_slice(rows: list[int] | None) -> list[int] | slice | None:
+def _as_slice(rows: list[int]) -> list[int] | slice:
     """Neighbouring rows as a slice, which copies nothing."""
     if rows and rows == list(range(rows[0], rows[0] + len(rows))):
         return slice(rows[0], rows[0] + len(rows))
@@ -176,21 +164,3 @@ def shares(logits: Tensor, may_hide: bool) -> Tensor:
     if hidden is not None and bool(hidden.any()):
         weights.masked_fill_(hidden, 0.0)
     return weights
-
-
-def chosen_rows(rows: Sequence[int] | None, queries: int, site: str = "") -> list[int] | None:
-    """Rows as counted from 0; -1 is the last query.
-
-    Raises:
-        RecordingError: a row that is not there.
-    """
-    if rows is None:
-        return None
-    place = f"{site}: " if site else ""
-    for row in rows:
-        if not -queries <= row < queries:
-            raise RecordingError(
-                f"{place}row {row} is out of range; there are {queries} queries "
-                f"(0 to {queries - 1}, or -1 for the last)"
-            )
-    return [row % queries for row in rows]

@@ -1,11 +1,16 @@
-"""The record of one call, and what can be asked of it: a part, an array, a table."""
+"""The record of one call: attention weights, where they came from, what can be asked of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from attnlens.recording.kept import Kept
+from torch import Tensor
+
+from attnlens.errors import RecordingError
+from attnlens.recording.axes import Axis
+from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.select import by_label, by_position
 from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
 
@@ -16,16 +21,161 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AttentionRecord(Kept):
-    """The attention of one call of one module; `Kept` tells what it holds."""
+class AttentionRecord:
+    """What was kept of one call of one module.
+
+    Attributes:
+        site: where, as in ``named_modules()``.
+        call: 0, 1, ... when one module runs more than once.
+        weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
+            worked out, all of them, each time they are asked for.
+        axes: one per dimension of ``weights``.
+        content: the part of the logits from query times key, where the model tells it. None
+            where nothing is added to it, and where only the softmax was seen: a note says so.
+        bias: the part of the logits from built-in biases, likewise.
+        rows: which queries were kept, counted from 0; None: all of them.
+        keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
+            largest weight first. Keys with weight 0 may fill a row up. The labels of the key
+            axis, if any, then name every key of the model.
+        residual: of a top-k record, the mass that was not kept, ``(batch, head, query)``.
+        key_count: of a top-k record, how many keys there were.
+        lazy: queries and keys from which any row can be worked out.
+        notes: what a reader must know of how the weights were come by.
+
+    Raises:
+        RecordingError: axes and weights do not fit each other.
+    """
+
+    site: str
+    call: int
+    weights: Tensor
+    axes: tuple[Axis, ...]
+    content: Tensor | None = None
+    bias: Tensor | None = None
+    rows: tuple[int, ...] | None = None
+    keys: Tensor | None = None
+    residual: Tensor | None = None
+    key_count: int | None = None
+    lazy: LazyAttention | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        shape = self.shape
+        fits = len(self.axes) == len(shape)
+        if fits:
+            fits = all(
+                axis.labels is None or len(axis.labels) == size
+                for axis, size in zip(self.axes, self.sizes, strict=True)
+            )
+        if not fits:
+            told = ", ".join(
+                f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
+                for axis in self.axes
+            )
+            raise RecordingError(f"{self.site}: axes say ({told}), weights have shape {shape}")
+        if self.lazy is not None:
+            # An empty slot: asking for it comes to __getattr__, which works the weights out.
+            object.__delattr__(self, "weights")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "weights":
+                return self.lazy.weights()
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @classmethod
+    def of_lazy(
+        cls,
+        site: str,
+        call: int,
+        lazy: LazyAttention,
+        axes: tuple[Axis, ...],
+        notes: tuple[str, ...] = (),
+    ) -> AttentionRecord:
+        """A record whose weights are worked out when asked for."""
+        # The queries stand in for the weights, which would be costly to form here.
+        return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of ``weights``, told without working them out."""
+        return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many positions each axis has; keys of a top-k record: those of the model."""
+        shape = self.shape
+        return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
+
+    def names(self, place: int) -> tuple[str, ...]:
+        """What the positions of one axis are called: their labels, or else their numbers.
+
+        A query's number is its place among all queries of the call, also where only some were
+        kept.
+        """
+        axis = self.axes[place]
+        if axis.labels is not None:
+            return axis.labels
+        if axis.name == "query" and self.rows is not None:
+            return tuple(map(str, self.rows))
+        return tuple(map(str, range(self.sizes[place])))
+
+    def place_of(self, name: str) -> int:
+        """Which dimension an axis is.
+
+        Raises:
+            RecordingError: no axis, or more than one, has this name.
+        """
+        names = [axis.name for axis in self.axes]
+        if names.count(name) != 1:
+            problem = "no axis" if name not in names else "more than one axis"
+            raise RecordingError(f"{self.site}: {problem} {name!r}; axes: {', '.join(names)}")
+        return names.index(name)
+
+    def replaced(self, **changes: Any) -> AttentionRecord:
+        """The same record with other fields; a lazy one stays lazy.
+
+        ``dataclasses.replace`` would work out the weights of a lazy record.
+        """
+        values = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "weights" and field.name not in changes
+        }
+        if "weights" not in changes:
+            values["weights"] = self.weights if self.lazy is None else self.lazy.q
+        return type(self)(**values, **changes)
+
+    def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
+        """The same record with labels on the named axes.
+
+        Where only some queries were kept, labels of all queries may be given: those of the
+        kept ones are taken.
+
+        Raises:
+            RecordingError: no such axis, or as many labels as positions there are not.
+        """
+        names = [axis.name for axis in self.axes]
+        for name in labels:
+            if name not in names:
+                raise RecordingError(f"{self.site}: no axis {name!r}; axes: {', '.join(names)}")
+        told = {name: tuple(given) for name, given in labels.items()}
+        query = told.get("query", ())
+        if self.rows and len(query) > max(len(self.rows), *self.rows):
+            told["query"] = tuple(query[row] for row in self.rows)
+        axes = tuple(
+            axis.labelled(told[axis.name]) if axis.name in told else axis for axis in self.axes
+        )
+        return self.replaced(axes=axes)
 
     def sel(self, **choices: Any) -> AttentionRecord:
         """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
 
         A text is a label, or the number of a position whose axis has no labels, and stands
-        for every position that is called so; a stretch of labels, ``slice("the", "mat")``,
-        includes its last. A number is a position, as for `isel`. Lists may hold both. Every
-        axis stays. Of a lazy record only the rows that are asked for are formed.
+        for every position that is called so. A number is a position, as for `isel`. Lists may
+        hold both. Every axis stays. Of a lazy record only the rows asked for are formed; keys
+        of a top-k record stay all.
 
         Raises:
             RecordingError: no such axis, label or position.

@@ -87,16 +87,7 @@ class Recording(Mapping[str, AttentionRecord]):
                 except RecordingError:
                     continue  # another size, or no such axis
             if not fitting:
-                sizes = {
-                    size
-                    for record in records
-                    for axis, size in zip(record.axes, record.sizes, strict=True)
-                    if axis.name == name
-                }
-                told = (
-                    f"axes of that name have {sorted(sizes)} positions" if sizes else "no such axis"
-                )
-                raise RecordingError(f"{len(given)} labels for {name!r} fit no record; {told}")
+                raise RecordingError(f"{len(given)} labels for {name!r} fit no record")
         return Recording(records)
 
     def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:

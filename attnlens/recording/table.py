@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.errors import RecordingError
-from attnlens.recording.kept import Kept
 from attnlens.words import count
 
 if TYPE_CHECKING:
     import pandas
+
+    from attnlens.recording.record import AttentionRecord
 
 MOST_ROWS: Final = 5_000_000
 """Rows of a table; more are made only where more are asked for."""
@@ -28,7 +29,7 @@ WIDEST: Final = 60
 """Characters of a name in a summary."""
 
 
-def kind_of(record: Kept) -> str:
+def kind_of(record: AttentionRecord) -> str:
     """What was kept: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
     if record.lazy is not None:
         return "lazy"
@@ -38,7 +39,7 @@ def kind_of(record: Kept) -> str:
     return rows or "all"
 
 
-def array_of(record: Kept, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
+def array_of(record: AttentionRecord, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
     """What `AttentionRecord.to_numpy` describes."""
     sizes = record.sizes
     if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > MOST_CELLS:
@@ -66,7 +67,7 @@ def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
     return array
 
 
-def table_of(records: Sequence[Kept], *, most: int = MOST_ROWS) -> pandas.DataFrame:
+def table_of(records: Sequence[AttentionRecord], *, most: int = MOST_ROWS) -> pandas.DataFrame:
     """What `AttentionRecord.to_pandas` describes, of several records one after another."""
     import pandas
 
@@ -89,7 +90,7 @@ def table_of(records: Sequence[Kept], *, most: int = MOST_ROWS) -> pandas.DataFr
     return whole[[*(name for name in whole.columns if name not in ends), *ends]]
 
 
-def _table(record: Kept, repeated: set[str]) -> pandas.DataFrame:
+def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
     import pandas
 
     names = [axis.name for axis in record.axes]
@@ -125,58 +126,33 @@ def _table(record: Kept, repeated: set[str]) -> pandas.DataFrame:
     return pandas.DataFrame(columns)
 
 
-def record_text(record: Kept) -> str:
-    """A record in a few lines: where, what was kept, each axis, and its notes."""
-    kept = record.lazy.q if record.lazy is not None else record.weights
-    kind = str(kept.dtype).removeprefix("torch.")
-    lines = [
-        f"AttentionRecord {_short(record.site)} (call {record.call}): {kind_of(record)}, {kind}"
-    ]
-    width = max((len(_short(axis.name)) for axis in record.axes), default=0)
-    for place, (axis, size) in enumerate(zip(record.axes, record.sizes, strict=True)):
-        told = ""
-        if axis.labels is not None or (axis.name == "query" and record.rows is not None):
-            names = record.names(place)
-            told = "  " + _listed(names)
-        lines.append(f"  {_short(axis.name):{width}} {size:>6}{told}")
-    parts = [name for name in ("content", "bias") if getattr(record, name) is not None]
-    if parts:
-        lines.append(f"  logits told: {' and '.join(parts)}")
+def record_text(record: AttentionRecord) -> str:
+    """A record on one line, and its notes."""
+    kind = str((record.weights if record.lazy is None else record.lazy.q).dtype)
+    told = f"{kind_of(record)}, {kind.removeprefix('torch.')}, {_sizes(record)}"
+    lines = [f"AttentionRecord {_short(record.site)} (call {record.call}): {told}"]
     return "\n".join(lines + _noted(record.notes))
 
 
-def recording_text(sites: Mapping[str, Sequence[Kept]]) -> str:
+def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
     """A recording on one screen: every site, its calls, what was kept, its sizes, the notes."""
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
-    table = []
-    for site, calls in sites.items():
-        sizes = list(dict.fromkeys(_sizes(one) for one in calls))
-        kinds = list(dict.fromkeys(kind_of(one) for one in calls))
-        table.append(
-            (
-                _short(site) or "(the model itself)",
-                count(len(calls), "call"),
-                " / ".join(kinds[:2]) + (" / …" if len(kinds) > 2 else ""),
-                " / ".join(sizes[:2]) + (" / …" if len(sizes) > 2 else ""),
-            )
-        )
-    shown = table if len(table) <= LISTED else [*table[: LISTED - 4], *table[-3:]]
-    widths = [max((len(row[at]) for row in shown), default=0) for at in range(3)]
-    for number, row in enumerate(shown):
-        if len(table) > LISTED and number == LISTED - 4:
-            lines.append(f"  … {len(table) - len(shown)} more")
-        cells = [cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True)]
-        lines.append("  " + "  ".join(cells).rstrip())
+    for site, calls in list(sites.items())[:LISTED]:
+        told = dict.fromkeys(f"{kind_of(one)}, {_sizes(one)}" for one in calls)
+        name = _short(site) or "(the model itself)"
+        lines.append(f"  {name}: {count(len(calls), 'call')}, {' / '.join([*told][:2])}")
+    if len(sites) > LISTED:
+        lines.append(f"  … {len(sites) - LISTED} more")
     return "\n".join(lines + _noted(notes_of(records)))
 
 
-def notes_of(records: Iterable[Kept]) -> tuple[str, ...]:
+def notes_of(records: Iterable[AttentionRecord]) -> tuple[str, ...]:
     """What records say of how they were come by, each thing once."""
     return tuple(dict.fromkeys(note for record in records for note in record.notes))
 
 
-def _sizes(record: Kept) -> str:
+def _sizes(record: AttentionRecord) -> str:
     return ", ".join(
         f"{_short(axis.name)} {size}" for axis, size in zip(record.axes, record.sizes, strict=True)
     )
@@ -185,11 +161,6 @@ def _sizes(record: Kept) -> str:
 def _noted(notes: Sequence[str]) -> list[str]:
     lines = [f"  note: {_short(note, 200)}" for note in notes[:LISTED]]
     return lines + ([f"  … {len(notes) - LISTED} more notes"] if len(notes) > LISTED else [])
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    told = [_short(name, 20) for name in names]
-    return ", ".join(told if len(told) <= most + 1 else [*told[:most], "…", told[-1]])
 
 
 def _short(text: str, widest: int = WIDEST) -> str:

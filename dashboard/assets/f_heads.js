@@ -2,9 +2,9 @@
 // Every head of a scale as a small map; one of them large, with its figures and a table.
 (function () {
   const A = window.attnlens;
-  const VIEWS = { full: "weights", content_only: "content only", bias_only: "bias only", value_norm: "value norm", effect: "effect of hiding" };
-  const TOLD = { full: "share of its attention", content_only: "share by query times key alone", bias_only: "share by the built-in biases alone",
-    value_norm: "weight times the length of what it carries", effect: "nats by which the prediction moves when hidden from this head alone" };
+  const VIEWS = { full: "weights", content_only: "content only", effect: "effect of hiding" };
+  const TOLD = { full: "share of its attention", content_only: "share by query times key alone",
+    effect: "nats by which the prediction moves when hidden from this head alone" };
   A.viewNames = VIEWS;
   let cards = [], open = null, effects = null;
 
@@ -120,7 +120,7 @@
         const own = state.view === "full" ? innings.own(state.scale, card.number, at) : null;
         card.foot.textContent = !map.columns.length || map.columns.length < 2 ? "no past to look at"
           : state.view === "effect" ? (mine ? "most " + map.rowMost.toExponential(1) + " nats" : "working it out …")
-          : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "strongest " + (state.view === "value_norm" ? map.rowMost.toPrecision(2) : A.percent(map.rowMost));
+          : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "strongest " + A.percent(map.rowMost);
         card.button.setAttribute("aria-pressed", String(state.head === card.number));
         card.button.setAttribute("aria-label", "Head " + card.number + ", " + A.headName(card.head, card.number) + ", " + A.headChip(card.head) + ". " + card.foot.textContent + ". Enlarge");
       }
@@ -173,7 +173,7 @@
   }
   function cellText(innings, map, row, column, view) {
     const value = map.cells[row * map.columns.length + column];
-    const told = !(value >= 0) ? "not seen" : view === "effect" ? value.toExponential(2) + " nats" : view === "value_norm" ? value.toPrecision(3) : A.percent(value, true);
+    const told = !(value >= 0) ? "not seen" : view === "effect" ? value.toExponential(2) + " nats" : A.percent(value, true);
     return "asked about " + innings.balls[map.rows[row]].label + ", looked at " + A.keyName(innings, map, map.columns[column], true) + ": " + told;
   }
 
@@ -187,7 +187,7 @@
     const effectOf = (key) => { const row = !map.long && explanation && explanation.history.find((one) => one.index === key + 1); return row && row.effect_nats !== null ? row.effect_nats.toExponential(1) : ""; };
     const figures = [["on the past", A.percent(1 - innings.own(state.scale, card.number, at))], ["on the ball itself", A.percent(innings.own(state.scale, card.number, at))],
       inner && inner.bias_share !== null ? ["built in", A.percent(inner.bias_share)] : null, inner && inner.note ? ["its balls", inner.note] : null].filter(Boolean);
-    const value = (v) => (state.view === "effect" ? v.toExponential(1) : state.view === "value_norm" ? v.toPrecision(2) : A.percent(v, true));
+    const value = (v) => (state.view === "effect" ? v.toExponential(1) : A.percent(v, true));
     A.put("head-one",
       A.el("div", { class: "one-head" },
         A.el("div", null, A.el("h3", null, "Head " + card.number + " of " + state.scale + ": " + A.headName(head, card.number)),
@@ -242,7 +242,7 @@
     const ticks = [0, 0.04, 0.16, 0.36, 0.64, 1].map((share) => share * top);
     const figure = { data: [{ ...base.data[0], z, text, zmax: Math.sqrt(top),
         colorscale: A.colour("ramp").split(/\s+/).map((hex, at, all) => [at / (all.length - 1), hex]),
-        colorbar: { ...base.data[0].colorbar, tickvals: ticks.map(Math.sqrt), ticktext: ticks.map((one) => (state.view === "effect" ? one.toExponential(0) : state.view === "value_norm" ? one.toPrecision(2) : (100 * one).toFixed(one < 0.1 ? 1 : 0) + "%")), title: { text: state.view === "effect" ? "nats" : VIEWS[state.view], side: "right" } } }],
+        colorbar: { ...base.data[0].colorbar, tickvals: ticks.map(Math.sqrt), ticktext: ticks.map((one) => (state.view === "effect" ? one.toExponential(0) : (100 * one).toFixed(one < 0.1 ? 1 : 0) + "%")), title: { text: state.view === "effect" ? "nats" : VIEWS[state.view], side: "right" } } }],
       layout: { ...base.layout, font: { color: ink, family: "inherit", size: 11 }, height: map.rows.length < 3 ? 190 : Math.min(560, 150 + map.rows.length * 14),
         uirevision: state.scale + state.head + state.view,
         xaxis: { ...base.layout.xaxis, tickvals: map.columns.map((_, c) => c), ticktext: map.columns.map(name), range: [-0.5, wide - 0.5], title: { text: map.long ? "over looked at" : "ball looked at" } },

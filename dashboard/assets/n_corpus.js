@@ -91,7 +91,6 @@
     sources();
     attention();
     claims();
-    past();
     surprises();
     players();
   }
@@ -193,25 +192,6 @@
     })), A.stem() + "-" + name + ".csv", "text/csv")]]);
   }
   const among = (found) => " (" + A.count(found.players, "player") + " compared; " + many(found.too_few) + " with too few balls)";
-
-  function past() {
-    const told = data.past_balls, panel = A.at("past");
-    panel.hidden = !told;
-    document.querySelector(".places a[href='#past']").hidden = !told;
-    if (!told) return;
-    const all = [...told.batters.most, ...told.bowlers.most], most = Math.max(2, ...all.map((row) => row.ratio.high || row.ratio.value));
-    const columns = (role) => [
-      { name: role, of: (row) => row.name, show: (row) => A.el("bdi", null, row.name) },
-      { name: "interval", show: (row) => A.span(row.ratio.value, row.ratio.low, row.ratio.high, 0, most, 1) },
-      { name: "times usual", number: true, of: (row) => row.ratio.value, ends: (row) => [row.ratio.low, row.ratio.high], show: (row) => A.between(row.ratio.value, row.ratio.low, row.ratio.high, fraction(2)) },
-      { name: "nats", number: true, title: "mean effect of hiding one of their balls", of: (row) => row.effect_nats, show: (row) => row.effect_nats.toFixed(5) },
-      { name: "past balls", number: true, of: (row) => row.past, show: (row) => many(row.past) },
-      { name: "matches", number: true, of: (row) => row.matches },
-    ];
-    listed("past", [["Batters whose past balls move it most" + among(told.batters), told.batters.most, "batter"], ["Bowlers whose past balls move it most" + among(told.bowlers), told.bowlers.most, "bowler"]], columns,
-      "Hiding one of the last " + told.within + " balls changed the prediction by " + (told.effect_nats || 0).toFixed(5) + " nats on average (" + many(told.past) + " balls before " + many(told.asked) +
-      "). Times usual compares a player's balls with all balls as far back: 1, the mark, is no more than those. Players with " + data.least.past + " such balls before " + data.least.asked + " tested ones; among many, some stand out by chance.");
-  }
 
   function players() {
     const told = data.surprises, all = ["batters", "bowlers"].flatMap((role) => [...told[role].most, ...told[role].least]);

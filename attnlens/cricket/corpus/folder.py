@@ -2,11 +2,11 @@
 
 ::
 
-    DIR/manifest.json                             settings, model, sources, how far it is
+    DIR/manifest.json                             settings, model, how far it is
         sources.jsonl                             every file read, with its digest
         skipped.jsonl                             every file and match passed over, and why
         parts/part-2024-00000.json                one per finished part
-        balls/year=2024/part-2024-00000.parquet   and so for every table
+        balls/year=2024/part-2024-00000.parquet   and so for every table that has rows
 
 A part is finished when its file in ``parts`` is there, which is written last. Every file is
 written beside its place and renamed, so whatever is killed leaves whole files only. One process
@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from attnlens.cricket.corpus.plan import Part, Plan, Skipped
 from attnlens.errors import InputError
@@ -40,103 +39,19 @@ LOCK: Final = ".lock"
 YEAR: Final = "year"
 """The folder level of every table: the year of the match's first day, 0 where it has none."""
 
-TABLES: Final = ("balls", "heads", "matches", "evidence", "effects")
 KIND: Final = "attnlens corpus"
-ANOTHER: Final = "choose another folder, or begin anew with --restart"
+SETTINGS: Final = (
+    "schema_version",
+    "attnlens",
+    "model",
+    "history",
+    "evidence",
+    "matches_per_part",
+)
+"""Fields of the manifest that all rows follow from: they must be the same to go on."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Everything that the rows follow from but the matches: it must be the same to go on.
-
-    Attributes:
-        model: its name, digest and dates, and the names its heads have earned.
-        history: a digest of the matches that ratings have learnt from.
-        evidence: how many balls are tested, and the seed of their draw.
-    """
-
-    schema_version: str
-    attnlens: str
-    model: Json
-    history: str | None
-    evidence: Mapping[str, int] | None
-    matches_per_part: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """What a corpus was begun with, and how far it is."""
-
-    settings: Settings
-    matches: int
-    parts: int
-    complete: bool
-
-    def to_json(self) -> str:
-        """One object, the settings among its fields."""
-        how_far = {"matches": self.matches, "parts": self.parts, "complete": self.complete}
-        whole = {"kind": KIND, **asdict(self.settings), **how_far}
-        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-    @classmethod
-    def read(cls, path: Path) -> Manifest:
-        """The manifest in a file.
-
-        Raises:
-            InputError: there is none, or it is damaged.
-        """
-        try:
-            whole = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(
-                "holds no corpus",
-                path=path.parent,
-                remedy="make one with `attnlens corpus explain SRC --out DIR`",
-            ) from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"is damaged ({error})", path=path, remedy="explain anew") from None
-        if not isinstance(whole, dict) or whole.pop("kind", None) != KIND:
-            raise InputError("is no corpus's manifest", path=path, remedy="explain anew")
-        try:
-            settings = Settings(**{name: whole[name] for name in Settings.__slots__})
-            how_far = {name: whole[name] for name in ("matches", "parts", "complete")}
-        except KeyError as error:
-            reason = f"is damaged (it lacks {error})"
-            raise InputError(reason, path=path, remedy="explain anew") from None
-        return cls(settings=settings, **how_far)
-
-
-@dataclass(frozen=True, slots=True)
-class TableFile:
-    """A part's file of a table."""
-
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A finished part, as its file tells."""
-
-    year: int
-    digest: str
-    matches: int
-    balls: int
-    tested: int
-    tables: Mapping[str, TableFile]
-    skipped: tuple[Skipped, ...]
-
-    @classmethod
-    def read(cls, path: Path) -> Finished:
-        """The part that a file tells of.
-
-        Raises:
-            OSError, ValueError, KeyError, TypeError, AttributeError: it is damaged.
-        """
-        whole = json.loads(path.read_text("utf-8"))
-        tables = {name: TableFile(**table) for name, table in whole.pop("tables").items()}
-        skipped = tuple(Skipped(**one) for one in whole.pop("skipped"))
-        return cls(**whole, tables=tables, skipped=skipped)
+TOLD: Final = (*SETTINGS, "matches", "parts", "complete")
+RECORDED: Final = ("year", "digest", "tables", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,32 +61,42 @@ class Corpus:
     folder: Path
 
     @property
-    def manifest(self) -> Manifest:
-        """What it was begun with, and how far it is.
+    def manifest(self) -> Json:
+        """What it was begun with, and how far it is: the fields `TOLD`.
 
         Raises:
             InputError: there is none, or it is damaged.
         """
-        return Manifest.read(self.folder / MANIFEST)
+        path = self.folder / MANIFEST
+        try:
+            whole = json.loads(path.read_text("utf-8"))
+            if whole["kind"] != KIND:
+                raise ValueError("it is of another kind")
+            return {name: whole[name] for name in TOLD}
+        except FileNotFoundError:
+            raise InputError(
+                "holds no corpus",
+                path=self.folder,
+                remedy="make one with `attnlens corpus explain SRC --out DIR`",
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"is damaged ({error!r})", path=path, remedy="explain anew") from None
 
-    def finished(self) -> dict[str, Finished]:
-        """The finished parts by name, in order.
+    def finished(self) -> dict[str, Json]:
+        """The fields `RECORDED` of the finished parts, by name, in order.
 
         A part whose tables are not there in full counts as unfinished.
         """
-        parts: dict[str, Finished] = {}
-        folder = self.folder / PARTS
-        for path in sorted(folder.glob("part-*.json")) if folder.is_dir() else ():
-            try:
-                part = Finished.read(path)
-                whole = all(
-                    self.table_file(name, part.year, path.stem).stat().st_size == table.bytes
-                    for name, table in part.tables.items()
-                )
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                continue
-            if whole:
-                parts[path.stem] = part
+        parts: dict[str, Json] = {}
+        for path in sorted((self.folder / PARTS).glob("part-*.json")):
+            with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+                whole = json.loads(path.read_text("utf-8"))
+                sizes = {
+                    self.table_file(table, whole["year"], path.stem).stat().st_size - about["bytes"]
+                    for table, about in whole["tables"].items()
+                }
+                if sizes <= {0}:
+                    parts[path.stem] = {name: whole[name] for name in RECORDED}
         return parts
 
     def table_file(self, table: str, year: int, part: str) -> Path:
@@ -180,23 +105,23 @@ class Corpus:
 
     def skipped(self) -> int:
         """How many files and matches were passed over, as far as is known."""
-        try:
-            return len((self.folder / SKIPPED).read_text("utf-8").splitlines())
-        except FileNotFoundError:
-            return 0
+        return len(self._lines(SKIPPED))
 
     def files(self) -> dict[str, list[Path]]:
         """The files of every table, of finished parts only."""
         files: dict[str, list[Path]] = {}
         for name, part in self.finished().items():
-            for table in part.tables:
-                files.setdefault(table, []).append(self.table_file(table, part.year, name))
+            for table in part["tables"]:
+                files.setdefault(table, []).append(self.table_file(table, part["year"], name))
         return files
 
     # Writing: only with the lock.
 
-    def begin(self, settings: Settings, plan: Plan) -> list[Part]:
+    def begin(self, settings: Json, plan: Plan) -> list[Part]:
         """Make the folder ready for a plan; of an earlier run's parts, those that fit stay.
+
+        Args:
+            settings: by the names `SETTINGS`.
 
         Returns:
             the parts that are not finished.
@@ -213,63 +138,72 @@ class Corpus:
                 path=self.folder,
                 remedy="choose another folder",
             )
-        for name in (PARTS, *TABLES):
-            for left in (self.folder / name).rglob("*.part"):
-                left.unlink(missing_ok=True)
+        for left in self.folder.rglob("*.part"):
+            left.unlink(missing_ok=True)
         known = {part.name: part.digest for part in plan.parts}
         kept = set()
         for name, part in self.finished().items():
-            if known.get(name) == part.digest:
+            if known.get(name) == part["digest"]:
                 kept.add(name)
             else:
                 (self.folder / PARTS / f"{name}.json").unlink()
-                for table in part.tables:
-                    self.table_file(table, part.year, name).unlink()
+                for table in part["tables"]:
+                    self.table_file(table, part["year"], name).unlink()
         (self.folder / PARTS).mkdir(exist_ok=True)
         files = sorted(plan.files.items())
         self._write_lines(SOURCES, ({"file": name, "sha256": digest} for name, digest in files))
-        self._tell(settings, plan, complete=False)
+        self.tell(settings, plan, complete=False)
         return [part for part in plan.parts if part.name not in kept]
-
-    def finish(self, settings: Settings, plan: Plan) -> tuple[Skipped, ...]:
-        """Tell that every part is there; what was passed over."""
-        return self._tell(settings, plan, complete=True)
-
-    def clear(self) -> None:
-        """Take away a whole corpus, and nothing else.
-
-        Raises:
-            InputError: the folder holds something else.
-        """
-        if not (self.folder / MANIFEST).exists():
-            return
-        assert self.manifest
-        # The manifest goes last: what is left of a corpus that was half taken away is one.
-        for name in (PARTS, *TABLES):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in (SOURCES, SKIPPED, MANIFEST):
-            (self.folder / name).unlink(missing_ok=True)
 
     def put(self, done: PartDone) -> None:
         """Keep a finished part: its tables, and then the file that says so."""
-        part = done.part
-        tables = {}
+        part, tables = done.part, {}
         for table, data in done.tables.items():
             path = self.table_file(table, part.year, part.name)
             path.parent.mkdir(parents=True, exist_ok=True)
             with written_beside(path) as beside:
                 beside.write_bytes(data)
-            tables[table] = TableFile(len(data), hashlib.sha256(data).hexdigest())
-        finished = Finished(
-            year=part.year,
-            digest=part.digest,
-            matches=done.matches,
-            balls=done.balls,
-            tested=done.tested,
-            tables=tables,
-            skipped=done.skipped,
-        )
-        self._write(f"{PARTS}/{part.name}.json", json.dumps(asdict(finished), indent=1) + "\n")
+            tables[table] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        whole = {
+            "year": part.year,
+            "digest": part.digest,
+            "matches": done.matches,
+            "balls": done.balls,
+            "tested": done.tested,
+            "tables": tables,
+            "skipped": [asdict(one) for one in done.skipped],
+        }
+        self._write(f"{PARTS}/{part.name}.json", json.dumps(whole, indent=1) + "\n")
+
+    def tell(self, settings: Json, plan: Plan, *, complete: bool) -> tuple[Skipped, ...]:
+        """Write how far the corpus is, and what was passed over, which is returned."""
+        of_parts = [Skipped(**one) for part in self.finished().values() for one in part["skipped"]]
+        skipped = (*plan.skipped, *of_parts)
+        self._write_lines(SKIPPED, map(asdict, skipped))
+        how_far = {"matches": plan.matches, "parts": len(plan.parts), "complete": complete}
+        whole = {"kind": KIND, **settings, **how_far}
+        self._write(MANIFEST, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+        return skipped
+
+    def _check(self, settings: Json, plan: Plan) -> None:
+        before = self.manifest
+        had = {line["sha256"] for line in self._lines(SOURCES)}
+        lost = len(had - set(plan.digests))
+        other = [f"another {name}" for name, now in settings.items() if before[name] != now]
+        if lost:
+            other.append(f"other matches: {lost} of its {len(had)} files are not among those given")
+        if other:
+            raise InputError(
+                f"was begun with {other[0]}",
+                path=self.folder,
+                remedy="give what it was begun with, or choose another folder",
+            )
+
+    def _lines(self, name: str) -> list[Json]:
+        """What a list in the folder holds; nothing where it is not there."""
+        path = self.folder / name
+        lines = path.read_text("utf-8").splitlines() if path.exists() else ()
+        return [json.loads(line) for line in lines]
 
     def _write(self, name: str, text: str) -> None:
         with written_beside(self.folder / name) as beside:
@@ -277,53 +211,6 @@ class Corpus:
 
     def _write_lines(self, name: str, lines: Iterable[Mapping[str, str]]) -> None:
         self._write(name, "".join(f"{json.dumps(line)}\n" for line in lines))
-
-    def _tell(self, settings: Settings, plan: Plan, *, complete: bool) -> tuple[Skipped, ...]:
-        """Write what was passed over, and how far the corpus is."""
-        of_parts = [one for part in self.finished().values() for one in part.skipped]
-        skipped = (*plan.skipped, *of_parts)
-        self._write_lines(SKIPPED, map(asdict, skipped))
-        manifest = Manifest(
-            settings=settings, matches=plan.matches, parts=len(plan.parts), complete=complete
-        )
-        self._write(MANIFEST, manifest.to_json())
-        return skipped
-
-    def _check(self, settings: Settings, plan: Plan) -> None:
-        before = self.manifest.settings
-        for name in Settings.__slots__:
-            had, now = getattr(before, name), getattr(settings, name)
-            if had != now:
-                raise InputError(
-                    f"was begun with another {_setting(name, had, now)}",
-                    path=self.folder,
-                    remedy=ANOTHER,
-                )
-        path = self.folder / SOURCES
-        if path.exists():
-            lines = path.read_text("utf-8").splitlines()
-            had = {json.loads(line)["sha256"] for line in lines}
-            lost = len(had - set(plan.digests))
-            if lost:
-                raise InputError(
-                    f"was begun with other matches: {lost} of its {len(had)} files are not among "
-                    "those given",
-                    path=self.folder,
-                    remedy=f"give them too, {ANOTHER}",
-                )
-
-
-def _setting(name: str, before: Any, now: Any) -> str:
-    """What differs, in as few words as tell it."""
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        inner = next(key for key in now if before.get(key) != now[key])
-        return f"{name} ({inner} {_short(before.get(inner))}, now {_short(now[inner])})"
-    return f"{name} ({_short(before)}, now {_short(now)})"
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:12]}…"
 
 
 @contextmanager
@@ -337,12 +224,8 @@ def writing(folder: Path) -> Iterator[Corpus]:
         folder.mkdir(exist_ok=True)
         lock = (folder / LOCK).open("a+b")
     except OSError as error:
-        reason = "its folder does not exist" if isinstance(error, FileNotFoundError) else None
-        raise InputError(
-            reason or f"cannot be written ({error.strerror or error})",
-            path=folder,
-            remedy="make the folder first" if reason else "write to another folder",
-        ) from error
+        reason = f"cannot be written ({error.strerror or error})"
+        raise InputError(reason, path=folder, remedy="write to another folder") from error
     with lock:
         if not _locked(lock):
             raise InputError(

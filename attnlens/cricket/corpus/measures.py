@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.cricket.model.batch import moved, training_batch
+from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.heads import SCALES, SHARES
 from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.relations import RELATIONS, Balls, relate, relate_overs
@@ -69,9 +69,7 @@ class InningsMeasures:
     scales: dict[str, ScaleMeasures]
 
 
-def measure(
-    model: FullModel, innings: Sequence[InningsArrays], device: torch.device
-) -> list[InningsMeasures]:
+def measure(model: FullModel, innings: Sequence[InningsArrays]) -> list[InningsMeasures]:
     """Ask the model about every ball of every innings, several innings in a pass.
 
     Which innings share a pass follows from their lengths and order alone, so that the same
@@ -79,7 +77,7 @@ def measure(
     """
     by_place: dict[int, InningsMeasures] = {}
     for places in _passes([len(arrays) for arrays in innings]):
-        by_place |= zip(places, _pass(model, [innings[at] for at in places], device), strict=True)
+        by_place |= zip(places, _pass(model, [innings[at] for at in places]), strict=True)
     return [by_place[place] for place in range(len(innings))]
 
 
@@ -95,15 +93,13 @@ def _passes(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield waiting
 
 
-def _pass(
-    model: FullModel, innings: Sequence[InningsArrays], device: torch.device
-) -> Iterator[InningsMeasures]:
-    batch = moved(training_batch(innings)[0], device)
+def _pass(model: FullModel, innings: Sequence[InningsArrays]) -> Iterator[InningsMeasures]:
+    batch = training_batch(innings)[0]
     sequence = batch["sequence"]
     with torch.no_grad():
         prediction = model.predict(batch)
-        chances = prediction.logits.double().softmax(-1).cpu().numpy()
-        gates = prediction.gates.cpu().numpy()
+        chances = prediction.logits.double().softmax(-1).numpy()
+        gates = prediction.gates.numpy()
         now, visible = sequence["now"], sequence["visible"]
         table = relate(now, sequence["balls"], visible)
         scales = {
@@ -131,7 +127,7 @@ def _scale(
     if scale == "long":
         overs = past.shape[-1]
         seen = visible & (now.over[:, None, :] < now.over[:, :, None])
-        membership = (now.over[..., None] == torch.arange(overs, device=past.device)).to(past.dtype)
+        membership = (now.over[..., None] == torch.arange(overs)).to(past.dtype)
         keys = (torch.einsum("bqk,bko->bqo", seen.to(past.dtype), membership) > 0).sum(-1)
         uniform = _even(table, seen)
         table = relate_overs(table, seen, membership, now.over)
@@ -158,7 +154,7 @@ def _scale(
         "strongest": strongest.transpose(1, 2),
         "most": most.transpose(1, 2),
     }
-    return {name: value.cpu().numpy() for name, value in figures.items()}
+    return {name: value.numpy() for name, value in figures.items()}
 
 
 def _even(table: Tensor, seen: Tensor) -> Tensor:

@@ -8,9 +8,7 @@ later year leave the parts of earlier years as they are.
 from __future__ import annotations
 
 import datetime
-import glob
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -30,6 +28,9 @@ BLOCK: Final = 2**20
 
 MATCHES_EACH: Final = 32
 """Matches in a part where nothing else is asked for: about a second's work and 4 MB."""
+
+SEED: Final = 5
+"""Of the draw of balls to test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,30 +121,11 @@ class Plan:
         return sorted(self.files.values())
 
 
-def sources_named(words: Sequence[str]) -> list[str]:
-    """The sources, with patterns such as ``2024/*.json`` replaced by the files that fit.
-
-    Raises:
-        InputError: nothing fits a pattern.
-    """
-    sources: list[str] = []
-    for word in words:
-        if glob.has_magic(word) and not os.path.exists(word):
-            fitting = sorted(glob.glob(word, recursive=True))
-            if not fitting:
-                raise InputError("no file fits this pattern", path=word, remedy="check the path")
-            sources += fitting
-        else:
-            sources.append(word)
-    return sources
-
-
 def plan_of(
     sources: Sequence[str],
     *,
     each: int = MATCHES_EACH,
     tested: int = 0,
-    seed: int = 5,
     report: Report = silent,
 ) -> Plan:
     """Find every match of the sources, without reading its balls.
@@ -154,7 +136,6 @@ def plan_of(
     Args:
         each: matches in a part, at most.
         tested: balls to test over the whole corpus.
-        seed: of the draw of those balls.
         report: takes passing words of progress.
 
     Raises:
@@ -181,13 +162,13 @@ def plan_of(
     if not entries:
         reason = f" ({skipped[0].file}: {skipped[0].problem})" if skipped else ""
         raise InputError(
-            f"there is no match to explain{reason}",
-            path=sources[0] if len(sources) == 1 else None,
-            remedy="give match files, folders or zips",
+            f"there is no match to explain{reason}", remedy="give match files, folders or zips"
         )
     ordered = sorted(entries.values(), key=_order)
-    drawn = _drawn(len(ordered), tested, seed)
-    chosen = [replace(entry, tested=balls) for entry, balls in zip(ordered, drawn, strict=True)]
+    # Every match is as likely at each draw.
+    drawn = np.random.default_rng(SEED).integers(len(ordered), size=tested)
+    counts = np.bincount(drawn, minlength=len(ordered)).tolist()
+    chosen = [replace(entry, tested=balls) for entry, balls in zip(ordered, counts, strict=True)]
     return Plan(tuple(_parts(chosen, each)), files, tuple(skipped))
 
 
@@ -210,15 +191,6 @@ def _parts(entries: Sequence[Entry], each: int) -> Iterator[Part]:
         matches = tuple(group)
         for number, start in enumerate(range(0, len(matches), each)):
             yield Part(year, number, matches[start : start + each])
-
-
-def _drawn(matches: int, balls: int, seed: int) -> list[int]:
-    """How many balls to test of each match: every match is as likely at each draw."""
-    generator = np.random.default_rng(seed)
-    counted: list[int] = np.bincount(
-        generator.integers(matches, size=balls), minlength=matches
-    ).tolist()
-    return counted
 
 
 def _all_entries(sources: Sequence[str], skipped: list[Skipped]) -> Iterator[Entry]:

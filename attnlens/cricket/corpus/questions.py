@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeAlias, TypeVar
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
 """A row of an answer, by column: whatever DuckDB has types for."""
+
+Rows: TypeAlias = Iterator[tuple[Any, ...]]
 
 LONGEST: Final = 300
 """Characters of a complaint about a question."""
@@ -50,9 +51,6 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         InputError: DuckDB is not installed, no part is finished, or a file is damaged.
     """
     try:
-        # DuckDB aborts where Ctrl-C comes while it is imported, which only a main thread notices.
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(import_module, "duckdb").result()
         import duckdb
     except ImportError:
         raise InputError(
@@ -62,48 +60,40 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
     files = {
         table: [os.path.realpath(path) for path in paths] for table, paths in corpus.files().items()
     }
-    if not files:
+    if "balls" not in files:
         raise InputError(
-            "has no finished part yet",
+            "holds no ball yet",
             path=corpus.folder,
-            remedy="run `attnlens corpus explain` on it",
+            remedy="run `attnlens corpus explain` on it, with matches that were played",
         )
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "python_enable_replacements": "false",
-            "temp_directory": "",  # nothing is written, also where memory runs out
-        },
-    )
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "python_enable_replacements": "false",
+        "temp_directory": "",  # nothing is written, also where memory runs out
+    }
+    connection = duckdb.connect(":memory:", config=config)
     try:
         for table, paths in files.items():
-            read = connection.read_parquet(paths, hive_partitioning=True)
-            read.create_view(table)
+            connection.read_parquet(paths, hive_partitioning=True).create_view(table)
         reached = ", ".join(_quoted(path) for paths in files.values() for path in paths)
         connection.execute(f"SET allowed_paths = [{reached}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         yield connection
     except duckdb.Error as error:
-        raise damaged(corpus, error) from None
+        reason = _complaint(error).replace(f"{os.path.realpath(corpus.folder)}{os.sep}", "")
+        raise InputError(
+            f"is damaged ({reason})",
+            path=corpus.folder,
+            remedy="take that file away, and run `attnlens corpus explain` as before",
+        ) from None
     except RuntimeError as error:
         if str(error) == INTERRUPTED:
             raise KeyboardInterrupt from None
         raise
     finally:
         connection.close()
-
-
-def damaged(corpus: Corpus, error: Exception) -> InputError:
-    """What is said of a corpus whose tables cannot be read."""
-    reason = _complaint(error).replace(f"{os.path.realpath(corpus.folder)}{os.sep}", "")
-    return InputError(
-        f"is damaged ({reason})",
-        path=corpus.folder,
-        remedy="take that file away, and run `attnlens corpus explain` as before",
-    )
 
 
 def _quoted(text: str) -> str:
@@ -117,49 +107,63 @@ def _complaint(error: Exception) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def rows_of(
-    connection: DuckDBPyConnection, question: str, parameters: Sequence[str | int] = ()
-) -> list[Row]:
+def rows_of(connection: DuckDBPyConnection, question: str, parameters: object = None) -> list[Row]:
     """The rows of a question of our own."""
-    asked = connection.execute(question, list(parameters))
+    asked = connection.execute(question, parameters)
     names = [column[0] for column in asked.description or ()]
     return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
 
 
-@contextmanager
 def _answered(
-    folder: str | os.PathLike[str], question: str
-) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
-    """The columns, no two of one name, and the rows of an answer, a few rows held at a time.
+    folder: str | os.PathLike[str], question: str, take: Callable[[list[str], Rows], T]
+) -> T:
+    """What is made of an answer, which Ctrl-C ends.
+
+    DuckDB looks for that by itself, but on a busy main thread may do so only when all is done. So
+    the work is another thread's, and the main thread waits.
+
+    Args:
+        take: makes something of the columns, no two of one name, and of the rows.
 
     Raises:
         InputError: there is no corpus, the question is not one SELECT, or DuckDB cannot answer
             it; on one line.
     """
-    with opened(Corpus(Path(folder))) as connection:
-        import duckdb
+    connections: list[DuckDBPyConnection] = []
 
+    def work() -> T:
+        with opened(Corpus(Path(folder))) as connection:
+            connections.append(connection)
+            return _asked(connection, question, take)
+
+    with ThreadPoolExecutor(1) as thread:
+        result = thread.submit(work)
         try:
-            statements = connection.extract_statements(question)
-            if len(statements) != 1:
-                raise InputError(
-                    f"{len(statements)} statements", remedy="ask one question at a time"
-                )
-            if statements[0].type != duckdb.StatementType.SELECT:
-                kind = statements[0].type.name
-                raise InputError(
-                    f"{kind} is no question; a corpus is only read", remedy="start with SELECT"
-                )
-            with _interruptible(connection) as done:
-                done(lambda: connection.execute(statements[0]))
-                columns = connection.description or ()
-                single = [at for at, column in enumerate(columns) if str(column[1]) == "FLOAT"]
-                rows = _rows(lambda: done(lambda: connection.fetchmany(1000)), single)
-                yield _apart(column[0] for column in columns), rows
-        except duckdb.Error as error:
-            if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in str(error):
-                raise  # a file's fault, not the question's
-            raise InputError(_complaint(error), remedy="mend the SQL") from None
+            return result.result()
+        except KeyboardInterrupt:
+            while not wait([result], 0.05).done:
+                for connection in connections:  # it may not have begun
+                    connection.interrupt()
+            raise
+
+
+def _asked(
+    connection: DuckDBPyConnection, question: str, take: Callable[[list[str], Rows], T]
+) -> T:
+    import duckdb
+
+    try:
+        statements = connection.extract_statements(question)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise InputError("that is no question: a corpus is only read", remedy="give one SELECT")
+        connection.execute(statements[0])
+        columns = connection.description or ()
+        single = [place for place, column in enumerate(columns) if str(column[1]) == "FLOAT"]
+        return take(_apart(column[0] for column in columns), _rows(connection, single))
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in str(error):
+            raise  # a file's fault, not the question's
+        raise InputError(_complaint(error), remedy="mend the SQL") from None
 
 
 def _apart(names: Iterable[str]) -> list[str]:
@@ -174,11 +178,9 @@ def _apart(names: Iterable[str]) -> list[str]:
     return apart
 
 
-def _rows(
-    some: Callable[[], list[tuple[Any, ...]]], single: Sequence[int]
-) -> Iterator[tuple[Any, ...]]:
-    """Rows as they come; figures of single precision with the digits they have."""
-    while rows := some():
+def _rows(connection: DuckDBPyConnection, single: Sequence[int]) -> Rows:
+    """Rows as they come, a few held at a time; figures of single precision with their digits."""
+    while rows := connection.fetchmany(1000):
         for row in rows:
             values = list(row)
             for place in single:
@@ -187,39 +189,21 @@ def _rows(
             yield tuple(values)
 
 
-@contextmanager
-def _interruptible(connection: DuckDBPyConnection) -> Iterator[Callable[[Callable[[], T]], T]]:
-    """What does a piece of work that Ctrl-C ends.
-
-    DuckDB looks for it by itself, but on a busy main thread may do so only when all is done. So
-    the work is another thread's, and the main thread waits.
-    """
-    with ThreadPoolExecutor(1) as thread:
-
-        def done(work: Callable[[], T]) -> T:
-            result = thread.submit(work)
-            try:
-                return result.result()
-            except KeyboardInterrupt:
-                while not wait([result], 0.05).done:  # it may not have begun
-                    connection.interrupt()
-                raise
-
-        yield done
-
-
 def query(folder: str | os.PathLike[str], question: str) -> list[Row]:
     """The rows of an answer.
 
     Args:
         question: one SELECT over the views ``balls``, ``heads``, ``matches`` and, where balls
-            were tested, ``evidence`` and ``effects``.
+            were tested, ``evidence``.
 
     Raises:
         InputError: there is no corpus, or the question cannot be answered.
     """
-    with _answered(folder, question) as (names, rows):
-        return [dict(zip(names, row, strict=True)) for row in rows]
+    return _answered(
+        folder,
+        question,
+        lambda names, rows: [dict(zip(names, row, strict=True)) for row in rows],
+    )
 
 
 def write_answer(
@@ -233,7 +217,8 @@ def write_answer(
     Raises:
         InputError: as `query`.
     """
-    with _answered(folder, question) as (names, rows):
+
+    def write(names: list[str], rows: Rows) -> None:
         if file_format == "csv":
             writer = csv.writer(out, lineterminator="\n")
             writer.writerow(map(cell, names))
@@ -242,6 +227,8 @@ def write_answer(
         for row in rows:
             plain = {name: _plain(value) for name, value in zip(names, row, strict=True)}
             out.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
+
+    _answered(folder, question, write)
 
 
 def _cell(value: Any) -> Any:
@@ -287,24 +274,18 @@ def surprising_balls(
         InputError: there is no corpus, no part of it is finished, it is damaged, or DuckDB is not
             installed.
     """
-    kept = (
-        "surprise_bits is not null and not super_over and (? = '' or phase = ?) and "
-        "(? = '' or actual = ?) and (contains(lower(batter), lower(?)) or "
-        "contains(lower(bowler), lower(?)))"
-    )
-    asked = [phase, phase, outcome, outcome, player, player]
     with opened(Corpus(Path(folder))) as connection:
-        [counted] = rows_of(connection, f"select count(*) as found from balls where {kept}", asked)
         balls = rows_of(
             connection,
-            f"select {SURPRISING} from balls where {kept} "
-            "order by surprise_bits desc, match_id, innings, index limit ?",
-            [*asked, most],
+            f"select {SURPRISING}, count(*) over () as found from balls "
+            "where surprise_bits is not null and not super_over and $phase in ('', phase) and "
+            "$outcome in ('', actual) and (contains(lower(batter), lower($player)) or "
+            "contains(lower(bowler), lower($player))) "
+            "order by surprise_bits desc, match_id, innings, index limit $most",
+            {"player": player, "phase": phase, "outcome": outcome, "most": most},
         )
-    for row in balls:
-        row["date"] = day_of(row["date"])
-        row["surprise_bits"] = round(row["surprise_bits"], 6)
-    return {**counted, "balls": balls}
+    found = max((row.pop("found") for row in balls), default=0)
+    return {"found": found, "balls": [{**row, "date": day_of(row["date"])} for row in balls]}
 
 
 def day_of(date: Any) -> str | None:

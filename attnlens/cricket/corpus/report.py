@@ -7,11 +7,11 @@ matches, not balls, are independent. Groups of fewer than `Least` are counted, n
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -36,9 +36,6 @@ LISTED: Final = 12
 OF_EACH: Final = 2
 """Of the most surprising balls, so many of each outcome: fives would fill the list."""
 
-FAR: Final = 35
-"""Past balls further back are not compared: few have an effect."""
-
 CLAIMS_BY: Final = {
     "kind": "case when kind = 'head' and removed_from = 'head' then 'a head''s balls, hidden "
     "from that head' when kind = 'head' then 'a head''s balls, hidden from the model' "
@@ -57,16 +54,12 @@ class Least:
         claims: tested, of a kind, a phase or a head.
         bin: balls in a bin of a reliability diagram.
         balls, matches: of a player whose surprise is told.
-        past, asked: past balls of a player whose effect is told, and sampled balls they stand
-            before.
     """
 
     claims: int = 30
     bin: int = 50
     balls: int = 200
     matches: int = 5
-    past: int = 60
-    asked: int = 10
 
 
 def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> Row:
@@ -79,35 +72,31 @@ def report_data(folder: str | os.PathLike[str], least: Least | None = None) -> R
     least = least or Least()
     corpus = Corpus(Path(folder))
     manifest, finished = corpus.manifest, corpus.finished()
-    settings = manifest.settings
     with opened(corpus) as connection:
-        [played] = rows_of(connection, "select count(actual) as balls from balls")
-        if not played["balls"]:
+        figures = _figures(connection)
+        if not figures["balls"]:
             raise InputError(
-                "holds no ball that was bowled",
-                path=corpus.folder,
-                remedy="add matches that were played: `attnlens corpus explain`",
+                "tells of no ball what came of it", path=folder, remedy="add other matches"
             )
-        tested = "evidence" in next(iter(finished.values())).tables
+        tested = "evidence" in corpus.files()
         data = {
             "kind": "attnlens corpus report",
-            "schema_version": settings.schema_version,
+            "schema_version": manifest["schema_version"],
             "corpus": {
-                "model": settings.model,
-                "history": settings.history is not None,
-                "parts": manifest.parts,
+                "model": manifest["model"],
+                "history": manifest["history"] is not None,
+                "parts": manifest["parts"],
                 "finished": len(finished),
                 "skipped": corpus.skipped(),
-                "evidence": settings.evidence,
+                "evidence": manifest["evidence"],
             },
             "least": asdict(least),
-            "figures": _figures(connection),
+            "figures": figures,
             "fusion": _fusion(connection),
             "attention": _attention(connection),
             "calibration": [_calibration(connection, one, least) for one in OUTCOMES],
             "surprises": _surprises(connection, least),
             "claims": _claims(connection, least) if tested else None,
-            "past_balls": _past_balls(connection, least) if tested else None,
         }
     plain: Row = rounded_all(data)
     return plain
@@ -127,14 +116,13 @@ def _figures(connection: DuckDBPyConnection) -> Row:
         "sum(entropy_bits) * ln(2) as expected, count(*) filter (top = actual) as hits from balls "
         "where actual is not null group by match_id order by match_id",
     )
+    fit = {"log_loss": "loss", "expected_log_loss": "expected", "accuracy": "hits"}
     return {
         **counts,
         "first": day_of(counts["first"]),
         "last": day_of(counts["last"]),
         "balls": sum(match["balls"] for match in matches),
-        "log_loss": _ratio(matches, "loss", "balls"),
-        "expected_log_loss": _ratio(matches, "expected", "balls"),
-        "accuracy": _ratio(matches, "hits", "balls"),
+        **{name: _ratio(matches, sums, "balls") for name, sums in fit.items() if matches},
     }
 
 
@@ -265,19 +253,24 @@ def _surprising(connection: DuckDBPyConnection, role: str, least: Least) -> Row:
         "where surprise_bits is not null and not super_over group by player, match_id "
         "order by player, match_id",
     )
-
-    def figures(matches: Sequence[Row]) -> Row | None:
-        balls = _total(matches, "balls")
+    players, few = [], 0
+    for player, of_player in groupby(rows, key=lambda row: row["player"]):
+        matches = list(of_player)
+        balls = sum(match["balls"] for match in matches)
         if balls < least.balls or len(matches) < least.matches:
-            return None
-        return {
-            "balls": balls,
-            "matches": len(matches),
-            "surprise_bits": _total(matches, "surprise") / balls,
-            "excess_bits": _ratio(matches, "excess", "balls"),
-        }
-
-    players, few = _players(rows, figures, "excess_bits")
+            few += 1
+            continue
+        players.append(
+            {
+                "player": player,
+                "name": matches[-1]["name"],
+                "balls": balls,
+                "matches": len(matches),
+                "surprise_bits": sum(match["surprise"] for match in matches) / balls,
+                "excess_bits": _ratio(matches, "excess", "balls"),
+            }
+        )
+    players.sort(key=lambda row: (-row["excess_bits"]["value"], row["player"]))
     more = [player for player in players if player["excess_bits"]["value"] > 0]
     return {
         "players": len(players),
@@ -285,32 +278,6 @@ def _surprising(connection: DuckDBPyConnection, role: str, least: Least) -> Row:
         "most": more[:LISTED],
         "least": players[len(more) :][: -LISTED - 1 : -1],
     }
-
-
-def _players(
-    rows: Sequence[Row], figures: Callable[[Sequence[Row]], Row | None], order: str
-) -> tuple[list[Row], int]:
-    """Players with their figures, the largest first, and how many have too little to tell.
-
-    Args:
-        rows: one per player and match, in order of both.
-        figures: of a player's matches; ``None`` where they are too few.
-        order: the figure to sort by.
-    """
-    players, few = [], 0
-    for player, of_player in groupby(rows, key=lambda row: row["player"]):
-        matches = list(of_player)
-        told = figures(matches)
-        if told is None:
-            few += 1
-        else:
-            players.append({"player": player, "name": matches[-1]["name"], **told})
-    players.sort(key=lambda row: (-row[order]["value"], row["player"]))
-    return players, few
-
-
-def _total(rows: Sequence[Row], name: str) -> Any:
-    return sum(row[name] for row in rows)
 
 
 def _claims(connection: DuckDBPyConnection, least: Least) -> Row:
@@ -345,47 +312,3 @@ def _claims(connection: DuckDBPyConnection, least: Least) -> Row:
             enough.sort(key=lambda row: PHASES.index(row["name"]))
         counts |= {group: enough, f"{group}_too_few": len(rows) - len(enough)}
     return counts
-
-
-def _past_balls(connection: DuckDBPyConnection, least: Least) -> Row:
-    """Players whose past balls move later predictions more than balls as far back do."""
-    [counts] = rows_of(
-        connection,
-        "select count(*) as past, count(distinct (match_id, innings, index)) as asked, "
-        "avg(effect_nats) as effect_nats from effects where distance <= ?",
-        [FAR],
-    )
-    return {
-        **counts,
-        "within": FAR,
-        "batters": _moving(connection, "batter", least),
-        "bowlers": _moving(connection, "bowler", least),
-    }
-
-
-def _moving(connection: DuckDBPyConnection, role: str, least: Least) -> Row:
-    rows = rows_of(
-        connection,
-        "with usual as (select distance, avg(effect_nats) as nats from effects group by 1) "
-        f"select coalesce(past_{role}_id, past_{role}) as player, min(past_{role}) as name, "
-        "match_id, count(*) as past, count(distinct (innings, index)) as asked, "
-        "sum(effect_nats) as effect, sum(nats) as usual "
-        "from effects join usual using (distance) where distance <= ? "
-        "group by player, match_id order by player, match_id",
-        [FAR],
-    )
-
-    def figures(matches: Sequence[Row]) -> Row | None:
-        past, asked = _total(matches, "past"), _total(matches, "asked")
-        if past < least.past or asked < least.asked or len(matches) < 2:
-            return None
-        return {
-            "past": past,
-            "asked": asked,
-            "matches": len(matches),
-            "effect_nats": _total(matches, "effect") / past,
-            "ratio": _ratio(matches, "effect", "usual"),
-        }
-
-    players, few = _players(rows, figures, "ratio")
-    return {"players": len(players), "too_few": few, "most": players[:LISTED]}

@@ -8,19 +8,28 @@ what uniform attention would have given.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+from numpy.typing import NDArray
 
-from attnlens.cricket.corpus.sides import ClaimRow, HeadRows, MatchFacts, PastRow, Side
+from attnlens.cricket.corpus.measures import InningsMeasures
+from attnlens.cricket.explain.evidence import Tested
+from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.match.results import result_sentence
-from attnlens.cricket.model.heads import SCALES, SHARES
+from attnlens.cricket.model.heads import SCALES, SHARES, head_key
+from attnlens.cricket.model.kinds import in_training
 from attnlens.cricket.model.predictor import FUSED
+from attnlens.cricket.model.ratings import PHASES
+from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
+from attnlens.cricket.model.tensors import InningsArrays
+from attnlens.cricket.model.trained import TrainedPredictor
 
 SCHEMA_VERSION: Final = "1.0"
 DIGITS: Final = 6
@@ -32,212 +41,237 @@ FIGURE: Final = pyarrow.float64()
 DATE: Final = pyarrow.date32()
 FLAG: Final = pyarrow.bool_()
 
-Column: TypeAlias = tuple[pyarrow.DataType, Callable[[Any], Any]]
-"""A type, and what makes the column: from the whole of `Side` or `HeadRows`, else row by row."""
+Values: TypeAlias = NDArray[Any]
+Columns: TypeAlias = dict[str, tuple[pyarrow.DataType, Any]]
+"""Some rows of a table: each column's type and its values."""
 
-Table: TypeAlias = Mapping[str, Column]
+PATTERNS: Final = dict(enumerate(STARTING_PATTERNS))
 
-
-def _chance(place: int, side: Side) -> Any:
-    return side.measures.chances[:, place]
-
-
-def _gate(place: int, side: Side) -> Any:
-    return side.measures.gates[:, place]
+OUTCOME_NAMES: Final = np.array([*OUTCOMES, None], object)
+"""By number; -1 is none."""
 
 
-def _mean(scale: str, place: int, side: Side) -> Any:
-    return side.measures.scales[scale].mean[:, place]
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One innings with a ball bowled.
+
+    Attributes:
+        predictor: with the ratings that the match is explained with.
+    """
+
+    match: Match
+    innings: Innings
+    arrays: InningsArrays
+    predictor: TrainedPredictor
+
+    @property
+    def phases(self) -> list[str]:
+        """The phase of every ball."""
+        quota = quota_of(self.match, self.innings)
+        balls = self.innings.deliveries
+        return [PHASES[phase_of(ball.legal_balls_before, quota)] for ball in balls]
+
+    def same(self, value: object) -> list[Any]:
+        """One value for every ball."""
+        return [value] * len(self.innings.deliveries)
+
+    def of_balls(self, name: str) -> list[Any]:
+        """What `Delivery` tells under a name, of every ball."""
+        return [getattr(ball, name) for ball in self.innings.deliveries]
 
 
-def _uniform(scale: str, place: int, side: Side) -> Any:
-    return side.measures.scales[scale].uniform[:, place]
+def ball_columns(side: Side, measures: InningsMeasures) -> Columns:
+    """The rows of ``balls``: one per delivery of an innings."""
+    balls = side.innings.deliveries
+    return {
+        "match_id": (TEXT, side.same(side.match.match_id)),
+        "innings": (COUNT, side.same(side.innings.number)),
+        "index": (COUNT, side.arrays.index),
+        "label": (TEXT, side.of_balls("label")),
+        "batter": (TEXT, [ball.batter.name for ball in balls]),
+        "bowler": (TEXT, [ball.bowler.name for ball in balls]),
+        **_expected(side.arrays.outcome, measures.chances),
+        **_situation(side),
+        **_looked(measures),
+    }
 
 
-def _own(scale: str, side: Side) -> Any:
-    return side.measures.scales[scale].own.mean(1)
+def _expected(happened: Values, chances: Values) -> Columns:
+    """What came and what was expected; a surprise is NaN where nothing came."""
+    bits = np.log2(np.maximum(chances, np.finfo(np.float64).tiny))
+    surprise = np.where(happened >= 0, -bits[np.arange(len(happened)), happened], np.nan)
+    return {
+        "actual": (TEXT, OUTCOME_NAMES[happened]),
+        **{f"p_{name}": (FIGURE, chances[:, place]) for place, name in enumerate(OUTCOMES)},
+        "top": (TEXT, OUTCOME_NAMES[chances.argmax(1)]),
+        "surprise_bits": (FIGURE, surprise),
+        "entropy_bits": (FIGURE, -(chances * bits).sum(1)),
+    }
 
 
-def _share(place: int, heads: HeadRows) -> Any:
-    return heads.of("shares")[:, place]
+def _situation(side: Side) -> Columns:
+    """How things stood before each ball, and the runs it brought."""
+    match, innings, balls = side.match, side.innings, side.innings.deliveries
+    quota = quota_of(match, innings)
+    legal = np.array(side.of_balls("legal_balls_before"))
+    score = np.array(side.of_balls("score_before"))
+
+    def short_of(whole: int | None, had: Values) -> Values | list[None]:
+        """What is left of a whole, where there is one."""
+        return side.same(None) if whole is None else np.maximum(whole - had, 0)
+
+    return {
+        "date": (DATE, side.same(match.date)),
+        "competition": (TEXT, side.same(_competition(match))),
+        "match_type": (TEXT, side.same(match.match_type)),
+        "gender": (TEXT, side.same(match.gender)),
+        "venue": (TEXT, side.same(match.venue)),
+        "batting_team": (TEXT, side.same(innings.batting_team)),
+        "bowling_team": (TEXT, side.same(innings.bowling_team)),
+        "super_over": (FLAG, side.same(innings.super_over)),
+        "in_training": (FLAG, side.same(in_training(match, side.predictor) is not None)),
+        "phase": (TEXT, side.phases),
+        "over": (COUNT, side.arrays.over),
+        "legal_balls": (COUNT, legal),
+        "balls_left": (COUNT, short_of(quota, legal)),
+        "score": (COUNT, score),
+        "wickets": (COUNT, side.of_balls("wickets_before")),
+        "target": (COUNT, side.same(innings.target)),
+        "runs_required": (COUNT, short_of(innings.target, score)),
+        "batter_id": (TEXT, [ball.batter.id for ball in balls]),
+        "non_striker": (TEXT, [ball.non_striker.name for ball in balls]),
+        "bowler_id": (TEXT, [ball.bowler.id for ball in balls]),
+        "runs": (COUNT, side.of_balls("runs_total")),
+        "runs_batter": (COUNT, side.of_balls("runs_batter")),
+    }
 
 
-BY_RELATION: Final = [
-    (scale, relation, place) for scale in SCALES for place, relation in enumerate(SHARES)
-]
-
-BALLS: Final[Table] = {
-    "match_id": (TEXT, lambda side: side.same(side.match.match_id)),
-    "innings": (COUNT, lambda side: side.same(side.innings.number)),
-    "index": (COUNT, lambda side: side.arrays.index),
-    "label": (TEXT, lambda side: [ball.label for ball in side.balls]),
-    "batter": (TEXT, lambda side: [ball.batter.name for ball in side.balls]),
-    "bowler": (TEXT, lambda side: [ball.bowler.name for ball in side.balls]),
-    "actual": (TEXT, lambda side: side.outcomes(side.arrays.outcome)),
-    **{f"p_{outcome}": (FIGURE, partial(_chance, place)) for place, outcome in enumerate(OUTCOMES)},
-    "top": (TEXT, lambda side: side.outcomes(side.measures.chances.argmax(1))),
-    "surprise_bits": (FIGURE, lambda side: side.surprise),
-    "entropy_bits": (FIGURE, lambda side: -(side.measures.chances * side.bits).sum(1)),
-    "date": (DATE, lambda side: side.same(side.match.date)),
-    "competition": (TEXT, lambda side: side.same(side.competition)),
-    "match_type": (TEXT, lambda side: side.same(side.match.match_type)),
-    "gender": (TEXT, lambda side: side.same(side.match.gender)),
-    "venue": (TEXT, lambda side: side.same(side.match.venue)),
-    "batting_team": (TEXT, lambda side: side.same(side.innings.batting_team)),
-    "bowling_team": (TEXT, lambda side: side.same(side.innings.bowling_team)),
-    "super_over": (FLAG, lambda side: side.same(side.innings.super_over)),
-    "in_training": (FLAG, lambda side: side.same(side.in_training)),
-    "phase": (TEXT, lambda side: side.phases),
-    "over": (COUNT, lambda side: side.arrays.over),
-    "legal_balls": (COUNT, lambda side: side.legal),
-    "balls_left": (COUNT, lambda side: side.short_of(side.quota, side.legal)),
-    "score": (COUNT, lambda side: side.score),
-    "wickets": (COUNT, lambda side: [ball.wickets_before for ball in side.balls]),
-    "target": (COUNT, lambda side: side.same(side.innings.target)),
-    "runs_required": (COUNT, lambda side: side.short_of(side.innings.target, side.score)),
-    "batter_id": (TEXT, lambda side: [ball.batter.id for ball in side.balls]),
-    "non_striker": (TEXT, lambda side: [ball.non_striker.name for ball in side.balls]),
-    "bowler_id": (TEXT, lambda side: [ball.bowler.id for ball in side.balls]),
-    "batter_balls": (COUNT, lambda side: side.faced_and_made[0]),
-    "batter_runs": (COUNT, lambda side: side.faced_and_made[1]),
-    "runs": (COUNT, lambda side: [ball.runs_total for ball in side.balls]),
-    "runs_batter": (COUNT, lambda side: [ball.runs_batter for ball in side.balls]),
-    **{f"fusion_{source}": (SHARE, partial(_gate, place)) for place, source in enumerate(FUSED)},
-    **{f"{scale}_own": (SHARE, partial(_own, scale)) for scale in SCALES},
-    **{f"{s}_{relation}": (SHARE, partial(_mean, s, place)) for s, relation, place in BY_RELATION},
-    **{
-        f"{scale}_{relation}_uniform": (SHARE, partial(_uniform, scale, place))
-        for scale, relation, place in BY_RELATION
-    },
-}
-"""One row per delivery; columns are made from a `Side`."""
-
-HEADS: Final[Table] = {
-    "match_id": (TEXT, lambda heads: heads.each_ball(heads.side.same(heads.side.match.match_id))),
-    "innings": (COUNT, lambda heads: heads.each_ball(heads.side.same(heads.side.innings.number))),
-    "index": (COUNT, lambda heads: heads.each_ball(heads.side.arrays.index)),
-    "phase": (TEXT, lambda heads: heads.each_ball(heads.side.phases)),
-    "scale": (TEXT, lambda heads: heads.each_head(heads.scales)),
-    "head": (TEXT, lambda heads: heads.each_head(heads.keys)),
-    "earned": (TEXT, lambda heads: heads.each_head(heads.earned)),
-    **{relation: (SHARE, partial(_share, place)) for place, relation in enumerate(SHARES)},
-    "own": (SHARE, lambda heads: heads.of("own")),
-    "entropy": (SHARE, lambda heads: np.where(heads.some, heads.of("entropy"), np.nan)),
-    "visible": (COUNT, lambda heads: heads.visible),
-    "strongest_index": (COUNT, lambda heads: heads.strongest_index),
-    "strongest_label": (TEXT, lambda heads: heads.strongest_labels),
-    "strongest_over": (COUNT, lambda heads: heads.strongest_over),
-    "strongest_weight": (SHARE, lambda heads: np.where(heads.some, heads.of("most"), np.nan)),
-}
-"""One row per delivery, scale and head; columns are made from `HeadRows`."""
-
-ASKED: Final[Table] = {
-    "match_id": (TEXT, lambda row: row.side.match.match_id),
-    "innings": (COUNT, lambda row: row.side.innings.number),
-    "index": (COUNT, lambda row: row.index),
-    "phase": (TEXT, lambda row: row.side.phases[row.index - 1]),
-}
-"""Which sampled delivery a row of the next two tables is about."""
-
-EVIDENCE: Final[Table] = {
-    **ASKED,
-    "number": (COUNT, lambda row: row.number),
-    "claim": (WORDS, lambda row: row.claim.text),
-    "kind": (TEXT, lambda row: row.claim.kind),
-    "scale": (TEXT, lambda row: row.claim.scale),
-    "head": (TEXT, lambda row: row.claim.head),
-    "removed_from": (TEXT, lambda row: row.tested.removed_from),
-    "removed": (pyarrow.list_(COUNT), lambda row: list(row.claim.removed)),
-    "effect_nats": (FIGURE, lambda row: row.tested.effect),
-    "outcome": (TEXT, lambda row: OUTCOMES[row.moved]),
-    "points": (FIGURE, lambda row: row.tested.points[row.moved]),
-    "controls": (COUNT, lambda row: len(row.tested.controls)),
-    "p": (FIGURE, lambda row: row.tested.p),
-    "q": (FIGURE, lambda row: row.tested.q),
-    "verdict": (TEXT, lambda row: row.tested.judged.verdict),
-    "reason": (TEXT, lambda row: row.tested.judged.reason),
-}
-"""One row per claim tested on a sampled delivery: a `ClaimRow`."""
-
-EFFECTS: Final[Table] = {
-    **ASKED,
-    "past_index": (COUNT, lambda row: row.past.index),
-    "distance": (COUNT, lambda row: row.index - row.past.index),
-    "past_batter": (TEXT, lambda row: row.past.batter.name),
-    "past_batter_id": (TEXT, lambda row: row.past.batter.id),
-    "past_bowler": (TEXT, lambda row: row.past.bowler.name),
-    "past_bowler_id": (TEXT, lambda row: row.past.bowler.id),
-    "past_outcome": (TEXT, lambda row: row.past.outcome or None),
-    "attention": (SHARE, lambda row: row.attention),
-    "effect_nats": (FIGURE, lambda row: row.effect),
-}
-"""One row per past ball of a sampled delivery: `PastRow`, what hiding it alone does."""
-
-MATCHES: Final[Table] = {
-    "match_id": (WORDS, lambda row: row.match.match_id),
-    "source": (WORDS, lambda row: row.source),
-    "sha256": (WORDS, lambda row: row.sha256),
-    "date": (DATE, lambda row: row.match.date),
-    "competition": (WORDS, lambda row: row.competition),
-    "season": (WORDS, lambda row: row.match.season),
-    "match_type": (WORDS, lambda row: row.match.match_type),
-    "gender": (WORDS, lambda row: row.match.gender),
-    "team_1": (WORDS, lambda row: row.team(0)),
-    "team_2": (WORDS, lambda row: row.team(1)),
-    "venue": (WORDS, lambda row: row.match.venue),
-    "city": (WORDS, lambda row: row.match.city),
-    "result": (WORDS, lambda row: result_sentence(row.match)),
-    "balls": (COUNT, lambda row: sum(len(one.deliveries) for one in row.match.innings)),
-    "in_training": (FLAG, lambda row: row.in_training),
-}
-"""One row per match: `MatchFacts`."""
-
-TABLES: Final[Mapping[str, Table]] = {
-    "balls": BALLS,
-    "heads": HEADS,
-    "matches": MATCHES,
-    "evidence": EVIDENCE,
-    "effects": EFFECTS,
-}
-"""Every table; the last two only where evidence was asked for."""
-
-TESTED: Final = ("evidence", "effects")
+def _looked(measures: InningsMeasures) -> Columns:
+    """Fusion weights, and where each scale looked."""
+    scales = measures.scales
+    shares = [(scale, name, at) for scale in SCALES for at, name in enumerate(SHARES)]
+    return {
+        **{f"fusion_{name}": (SHARE, measures.gates[:, at]) for at, name in enumerate(FUSED)},
+        **{f"{scale}_own": (SHARE, scales[scale].own.mean(1)) for scale in SCALES},
+        **{f"{scale}_{name}": (SHARE, scales[scale].mean[:, at]) for scale, name, at in shares},
+        **{
+            f"{scale}_{name}_uniform": (SHARE, scales[scale].uniform[:, at])
+            for scale, name, at in shares
+        },
+    }
 
 
-def schema_of(table: Table) -> pyarrow.Schema:
-    """Its columns as Parquet has them."""
-    return pyarrow.schema({name: kind for name, (kind, _) in table.items()})
+def head_columns(side: Side, measures: InningsMeasures) -> Columns:
+    """The rows of ``heads``: one per delivery, scale and head, each scale's heads in order."""
+    heads = [
+        (scale, head_key(number, PATTERNS.get(number)), earned)
+        for scale in SCALES
+        for number, earned in enumerate(side.predictor.earned(scale))
+    ]
+    labels = np.array([*side.of_balls("label"), None], object)
+
+    def each_ball(values: Values | Sequence[Any]) -> Values:
+        return np.repeat(np.asarray(values), len(heads))
+
+    def each_head(values: Sequence[str]) -> Values:
+        return np.tile(np.array(values, object), len(side.arrays))
+
+    def of(name: str) -> Values:
+        """A figure that each head has, ``(rows, ...)``."""
+        by_ball = np.concatenate([getattr(measures.scales[s], name) for s in SCALES], axis=1)
+        return by_ball.reshape(-1, *by_ball.shape[2:])
+
+    scales, keys, earned = map(list, zip(*heads, strict=True))
+    shares, strongest = of("shares"), of("strongest").astype(np.int64)
+    some = strongest >= 0
+    ball = np.where(some & (each_head(scales) != "long"), strongest, -1)
+    over = np.where(ball >= 0, side.arrays.over[ball], strongest)
+    visible = np.stack([measures.scales[scale].visible for scale, _, _ in heads], 1).ravel()
+    return {
+        "match_id": (TEXT, each_ball(side.same(side.match.match_id))),
+        "innings": (COUNT, each_ball(side.same(side.innings.number))),
+        "index": (COUNT, each_ball(side.arrays.index)),
+        "phase": (TEXT, each_ball(side.phases)),
+        "scale": (TEXT, each_head(scales)),
+        "head": (TEXT, each_head(keys)),
+        "earned": (TEXT, each_head(earned)),
+        **{relation: (SHARE, shares[:, place]) for place, relation in enumerate(SHARES)},
+        "own": (SHARE, of("own")),
+        "entropy": (SHARE, np.where(some, of("entropy"), np.nan)),
+        "visible": (COUNT, visible),
+        "strongest_index": (COUNT, np.ma.masked_array(ball + 1, ball < 0)),
+        "strongest_label": (TEXT, labels[ball]),
+        "strongest_over": (COUNT, np.ma.masked_array(over, ~some)),
+        "strongest_weight": (SHARE, np.where(some, of("most"), np.nan)),
+    }
 
 
-def batch_of(table: Table, source: Side | HeadRows) -> pyarrow.RecordBatch:
-    """The rows of one innings in ``balls`` or ``heads``."""
-    arrays = [_array(make(source), kind) for kind, make in table.values()]
-    return pyarrow.record_batch(arrays, schema=schema_of(table))
+def claim_columns(side: Side, index: int, claims: Sequence[Tested]) -> Columns:
+    """The rows of ``evidence``: one per claim tested on a sampled delivery."""
+    # What hiding the claim's balls moved most.
+    moved = [int(np.abs(one.points).argmax()) for one in claims]
+    return {
+        "match_id": (TEXT, [side.match.match_id] * len(claims)),
+        "innings": (COUNT, [side.innings.number] * len(claims)),
+        "index": (COUNT, [index] * len(claims)),
+        "phase": (TEXT, [side.phases[index - 1]] * len(claims)),
+        "number": (COUNT, list(range(len(claims)))),
+        "claim": (WORDS, [one.claim.text for one in claims]),
+        "kind": (TEXT, [one.claim.kind for one in claims]),
+        "scale": (TEXT, [one.claim.scale for one in claims]),
+        "head": (TEXT, [one.claim.head for one in claims]),
+        "removed_from": (TEXT, [one.removed_from for one in claims]),
+        "removed": (pyarrow.list_(COUNT), [list(one.claim.removed) for one in claims]),
+        "effect_nats": (FIGURE, [one.effect for one in claims]),
+        "outcome": (TEXT, OUTCOME_NAMES[moved]),
+        "points": (FIGURE, [one.points[at] for one, at in zip(claims, moved, strict=True)]),
+        "controls": (COUNT, [len(one.controls) for one in claims]),
+        "p": (FIGURE, [one.p for one in claims]),
+        "q": (FIGURE, [one.q for one in claims]),
+        "verdict": (TEXT, [one.judged.verdict for one in claims]),
+        "reason": (TEXT, [one.judged.reason for one in claims]),
+    }
 
 
-def batch_of_rows(
-    table: Table, rows: Iterable[MatchFacts | ClaimRow | PastRow]
-) -> pyarrow.RecordBatch:
-    """Some rows of one of the other tables."""
-    kept = list(rows)
-    arrays = [_array([make(row) for row in kept], kind) for kind, make in table.values()]
-    return pyarrow.record_batch(arrays, schema=schema_of(table))
+def match_columns(match: Match, predictor: TrainedPredictor, source: str, sha256: str) -> Columns:
+    """The row of ``matches``.
+
+    Args:
+        source: the file that told of it; ``sha256``: of its bytes.
+    """
+    teams = (*match.teams, None, None)
+    row = {
+        "match_id": (WORDS, match.match_id),
+        "source": (WORDS, source),
+        "sha256": (WORDS, sha256),
+        "date": (DATE, match.date),
+        "competition": (WORDS, _competition(match)),
+        "season": (WORDS, match.season),
+        "match_type": (WORDS, match.match_type),
+        "gender": (WORDS, match.gender),
+        "team_1": (WORDS, teams[0]),
+        "team_2": (WORDS, teams[1]),
+        "venue": (WORDS, match.venue),
+        "city": (WORDS, match.city),
+        "result": (WORDS, result_sentence(match)),
+        "balls": (COUNT, sum(len(innings.deliveries) for innings in match.innings)),
+        "in_training": (FLAG, in_training(match, predictor) is not None),
+    }
+    return {name: (kind, [value]) for name, (kind, value) in row.items()}
 
 
-def _array(values: Any, kind: pyarrow.DataType) -> pyarrow.Array:
-    """A column; NaN is told as null, and figures are rounded here, once."""
-    if pyarrow.types.is_floating(kind):
-        figures = np.asarray(values, np.float64)
-        # Adding nought takes the sign off a rounded nought.
-        return pyarrow.array(np.round(figures, DIGITS) + 0.0, from_pandas=True).cast(kind)
-    if pyarrow.types.is_dictionary(kind):
-        return pyarrow.array(values, pyarrow.string()).dictionary_encode()
-    return pyarrow.array(values, kind)
+def _competition(match: Match) -> str | None:
+    name = match.event.get("name")
+    return None if name is None else str(name)
 
 
-def parquet_of(name: str, batches: Sequence[pyarrow.RecordBatch]) -> bytes:
+def parquet_of(several: Sequence[Columns]) -> bytes:
     """Some rows of a table as the bytes of a Parquet file, the same for the same rows."""
-    schema = schema_of(TABLES[name])
+    schema = pyarrow.schema({name: kind for name, (kind, _) in several[0].items()})
+    batches = [
+        pyarrow.record_batch([_array(kind, values) for kind, values in rows.values()], schema)
+        for rows in several
+    ]
     table = pyarrow.Table.from_batches(batches, schema).unify_dictionaries().combine_chunks()
     floats = [field.name for field in schema if pyarrow.types.is_floating(field.type)]
     stream = io.BytesIO()
@@ -251,3 +285,14 @@ def parquet_of(name: str, batches: Sequence[pyarrow.RecordBatch]) -> bytes:
         store_schema=False,
     )
     return stream.getvalue()
+
+
+def _array(kind: pyarrow.DataType, values: Any) -> pyarrow.Array:
+    """A column; NaN is told as null, and figures are rounded here, once."""
+    if pyarrow.types.is_floating(kind):
+        figures = np.asarray(values, np.float64)
+        # Adding nought takes the sign off a rounded nought.
+        return pyarrow.array(np.round(figures, DIGITS) + 0.0, from_pandas=True).cast(kind)
+    if pyarrow.types.is_dictionary(kind):
+        return pyarrow.array(values, pyarrow.string()).dictionary_encode()
+    return pyarrow.array(values, kind)

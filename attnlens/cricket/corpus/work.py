@@ -1,34 +1,55 @@
-"""One part of a corpus, from its matches to the bytes of its files: the same wherever it runs.
+"""One part of a corpus, from its matches to the bytes of its files, and who works it out.
 
-A `PartWorker` is made once in each process, or Ray actor; a `PartWork` goes in and a `PartDone`
-comes out, both small. Nothing is written here.
+A `PartWorker` is made once in each process; a `Part` goes in and a `PartDone` comes out. Nothing
+is written here. Results come as they are ready, in any order, and never more than a few wait:
+work is handed out only as results are taken.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field, replace
-from itertools import chain
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from multiprocessing import active_children, connection, get_context, parent_process
+from typing import Any, Final, TypeAlias
 
-import pyarrow
-import torch
+import numpy as np
 
 from attnlens.cricket.corpus.measures import measure
-from attnlens.cricket.corpus.plan import Entry, Part, Skipped
-from attnlens.cricket.corpus.sides import HeadRows, MatchFacts, Side, sampled, tested_rows
-from attnlens.cricket.corpus.tables import TABLES, TESTED, batch_of, batch_of_rows, parquet_of
+from attnlens.cricket.corpus.plan import SEED, Entry, Part, Skipped
+from attnlens.cricket.corpus.tables import (
+    Columns,
+    Side,
+    ball_columns,
+    claim_columns,
+    head_columns,
+    match_columns,
+    parquet_of,
+)
 from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.explain.evidence import gather_evidence
+from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.model.ratings import Ratings, Table, team_key, venue_key
-from attnlens.cricket.model.trained import TrainedPredictor, load_predictor
-from attnlens.cricket.model.window import one_thread
+from attnlens.cricket.model.tensors import encode_innings
+from attnlens.cricket.model.window import cut_window, one_thread
 from attnlens.cricket.readers import MatchShelf
+from attnlens.cricket.readers.history import Report, matches_to_learn, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 
-Batches = dict[str, list[pyarrow.RecordBatch]]
+OBJECT_STORE: Final = 512 * 2**20
+"""Bytes of the object store of a Ray cluster of one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +59,13 @@ class Task:
     Attributes:
         model: a checkpoint, or the name of a shipped one.
         sha256: of the checkpoint: other weights are refused.
-        tested: whether balls are sampled for evidence.
-        seed: of that sample.
-        device: ``cpu`` or ``cuda``.
+        history: sources of matches that bring the ratings to each match's date; without any,
+            they are the checkpoint's own.
     """
 
     model: str | None
     sha256: str
-    tested: bool = False
-    seed: int = 5
-    device: str = "cpu"
-
-
-@dataclass(frozen=True, slots=True)
-class PartWork:
-    """A part to work out.
-
-    Attributes:
-        ratings: by match id, the ratings of the day before it; for a match that is not in it,
-            the checkpoint's own.
-    """
-
-    part: Part
-    ratings: Mapping[str, Ratings] = field(default_factory=dict)
+    history: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class PartDone:
     """A part worked out.
 
     Attributes:
-        tables: the bytes of each table's file.
+        tables: the bytes of the file of each table that has rows.
         matches, balls, tested: how many it holds.
         skipped: its matches that could not be read.
     """
@@ -81,40 +86,40 @@ class PartDone:
     skipped: tuple[Skipped, ...]
 
 
-def check_device(device: str) -> None:
-    """Whether this machine has a device.
+@dataclass(frozen=True, slots=True)
+class DistinctMatches:
+    """Every match of some sources that can be read, each id once; read when they are needed."""
 
-    Raises:
-        InputError: it has none.
-    """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
+    sources: Sequence[str]
+    report: Report = silent
+
+    def __iter__(self) -> Iterator[Match]:
+        seen: set[str] = set()
+        for match in matches_to_learn(self.sources, [], self.report):
+            if match.match_id not in seen:
+                seen.add(match.match_id)
+                yield match
 
 
 class PartWorker:
     """Works out parts, one after the other, on one thread.
 
     Args:
-        predictor: the task's, where it is at hand.
+        session: of the task's model and history, where it is at hand.
 
     Raises:
-        InputError: the checkpoint is another than the task's, or there is no such device.
+        InputError: the checkpoint is another than the task's.
     """
 
-    def __init__(self, task: Task, predictor: TrainedPredictor | None = None) -> None:
-        check_device(task.device)
-        self.task = task
-        self.predictor = load_predictor(task.model) if predictor is None else predictor
-        if self.predictor.sha256 != task.sha256:
+    def __init__(self, task: Task, session: Session | None = None) -> None:
+        learnt_from = DistinctMatches(task.history) if task.history else None
+        self.session = session or Session(task.model, learnt_from)
+        if self.session.predictor.sha256 != task.sha256:
             raise InputError(
                 "is another checkpoint than the corpus was begun with",
-                path=task.model or self.predictor.name,
+                path=task.model or self.session.predictor.name,
                 remedy="give that one to every machine",
             )
-        self.device = torch.device(task.device)
-        # Evidence is many small passes, which a GPU has no use for: the predictor stays.
-        model = self.predictor.model
-        self._model = copy.deepcopy(model).to(self.device) if self.device.type == "cuda" else model
         self._shelf = MatchShelf()
 
     def close(self) -> None:
@@ -122,116 +127,190 @@ class PartWorker:
         self._shelf.close()
 
     @one_thread()
-    def __call__(self, work: PartWork) -> PartDone:
+    def __call__(self, part: Part) -> PartDone:
         """The part's tables."""
         skipped: list[Skipped] = []
-        read = list(self._read(work, skipped))
-        sides = [facts.sides() for facts, _ in read]
-        every = list(chain.from_iterable(sides))
-        for side, measures in zip(
-            every, measure(self._model, [side.arrays for side in every], self.device), strict=True
-        ):
-            side.taken = measures
-        batches: Batches = {
-            "balls": [batch_of(TABLES["balls"], side) for side in every],
-            "heads": [batch_of(TABLES["heads"], HeadRows(side)) for side in every],
-            "matches": [batch_of_rows(TABLES["matches"], [facts for facts, _ in read])],
-        }
-        tested = 0
-        if self.task.tested:
-            batches |= {name: [] for name in TESTED}
-            for (_, entry), of_match in zip(read, sides, strict=True):
-                tested += self._test(of_match, entry.tested, batches)
-        return PartDone(
-            work.part,
-            {name: parquet_of(name, some) for name, some in batches.items()},
-            len(read),
-            sum(len(side.arrays) for side in every),
-            tested,
-            tuple(skipped),
-        )
-
-    def _read(self, work: PartWork, skipped: list[Skipped]) -> Iterator[tuple[MatchFacts, Entry]]:
-        """The part's matches that can be read, each with the ratings it is explained with."""
-        for entry in work.part.entries:
+        rows: dict[str, list[Columns]] = {}
+        sides, drawn = [], []
+        for entry in part.entries:
             try:
                 match = entry.read(self._shelf)
             except MatchFileError as error:
                 skipped.append(Skipped.by(error))
                 continue
-            ratings = work.ratings.get(match.match_id)
-            own = self.predictor
-            predictor = own if ratings is None else replace(own, ratings=ratings)
-            yield MatchFacts(match, entry.file, entry.sha256, predictor), entry
+            told = match_columns(match, self.session.dated(match), entry.file, entry.sha256)
+            rows.setdefault("matches", []).append(told)
+            of_match = self._sides(match)
+            sides += of_match
+            drawn += sampled(of_match, entry)
+        measured = measure(self.session.predictor.model, [side.arrays for side in sides])
+        for side, measures in zip(sides, measured, strict=True):
+            rows.setdefault("balls", []).append(ball_columns(side, measures))
+            rows.setdefault("heads", []).append(head_columns(side, measures))
+        for side, index in drawn:
+            rows.setdefault("evidence", []).append(_tested(side, index))
+        return PartDone(
+            part=part,
+            tables={name: parquet_of(some) for name, some in rows.items()},
+            matches=len(part.entries) - len(skipped),
+            balls=sum(len(side.arrays) for side in sides),
+            tested=len(drawn),
+            skipped=tuple(skipped),
+        )
 
-    def _test(self, sides: list[Side], count: int, batches: Batches) -> int:
-        """Add the rows of a match's sampled balls; how many balls they were."""
-        balls = list(sampled(sides, count, self.task.seed))
-        for side, index in balls:
-            claims, past = tested_rows(side, index)
-            batches["evidence"].append(batch_of_rows(TABLES["evidence"], claims))
-            batches["effects"].append(batch_of_rows(TABLES["effects"], past))
-        return len(balls)
-
-
-def works_of(session: Session, parts: Iterable[Part]) -> Iterator[PartWork]:
-    """Every part, in order, with the ratings of each match's date.
-
-    Parts come in order of date. Without a history nothing need be handed out: everybody has the
-    checkpoint's own ratings.
-    """
-    with closing(MatchShelf()) as shelf:
-        for part in parts:
-            ratings: dict[str, Ratings] = {}
-            for entry in part.entries if session.history is not None else ():
-                try:
-                    match = entry.read(shelf)
-                except MatchFileError:
-                    continue  # whoever works the part out will say so
-                dated = session.dated(match).ratings
-                # Testing claims needs other players' ratings too.
-                ratings[match.match_id] = dated if entry.tested else ratings_of(match, dated)
-            yield PartWork(part, ratings)
+    def _sides(self, match: Match) -> list[Side]:
+        """Every innings with a ball bowled, super overs too."""
+        told = self.session.dated(match)
+        return [
+            Side(match, innings, encode_innings(match, innings, told.ratings, told.base), told)
+            for innings in match.innings
+            if innings.deliveries
+        ]
 
 
-def ratings_of(match: Match, ratings: Ratings) -> Ratings:
-    """The ratings of a match's players, teams and ground only; for that match they are the same.
-
-    Encoding the match with them gives the same arrays as with all.
-    """
-    players = [
-        player
-        for innings in match.innings
-        for ball in innings.deliveries
-        for player in (ball.batter, ball.non_striker, ball.bowler)
+def sampled(sides: Sequence[Side], entry: Entry) -> list[tuple[Side, int]]:
+    """The balls of a match to test: of its ordinary innings, with a ball before, none twice."""
+    pool = [
+        (side, index)
+        for side in sides
+        if not side.innings.super_over
+        for index in range(2, len(side.arrays) + 1)
     ]
-    sides = {*match.teams, *(innings.batting_team for innings in match.innings)}
-    wanted = {
-        *map(ratings.player_key, players),
-        *(team_key(match, team) for team in sides),
-        venue_key(match),
-        "all",  # the era's
-    }
-    names = {player.name for player in players}
-    return replace(
-        ratings,
-        tables={name: _rows_of(table, wanted) for name, table in ratings.tables.items()},
-        aliases={name: key for name, key in ratings.aliases.items() if name in names},
+    if not pool or not entry.tested:
+        return []
+    # The match's id makes the draw the match's own.
+    generator = np.random.default_rng([SEED, zlib.crc32(sides[0].match.match_id.encode())])
+    chosen = generator.permutation(len(pool))[: entry.tested]
+    return [pool[place] for place in sorted(chosen.tolist())]
+
+
+def _tested(side: Side, index: int) -> Columns:
+    """What is claimed of a ball, and what became of it."""
+    window = cut_window(side.match, side.innings, side.arrays, index)
+    reading = read_ball(side.predictor, window)
+    return claim_columns(
+        side, index, gather_evidence(side.predictor, window, reading.scales).tested
     )
 
 
-def _rows_of(table: Table, wanted: set[str]) -> Table:
-    """The rows of some keys, and of what they are in a phase or an innings: ``key#number``."""
-    kept = {
-        key: row
-        for key, row in table.keys.items()
-        if key in wanted or key.rpartition("#")[0] in wanted
-    }
-    order = list(kept.values())
-    return replace(
-        table,
-        keys={key: place for place, key in enumerate(kept)},
-        rating=table.rating[order],
-        precision=table.precision[order],
-        balls=table.balls[order],
-    )
+@cache
+def _worker(task: Task) -> PartWorker:
+    """This process's worker."""
+    return PartWorker(task)
+
+
+def worked_out(task: Task, part: Part) -> PartDone:
+    """A part worked out in a process that goes on to the next one."""
+    return _worker(task)(part)
+
+
+Submit: TypeAlias = Callable[[Task, Part], Future[PartDone]]
+
+
+def in_turn(task: Task, parts: Sequence[Part], workers: int, submit: Submit) -> Iterator[PartDone]:
+    """As many parts at work as there are workers, until all are done."""
+    left = iter(parts)
+    with _uninterrupted():
+        waiting = {submit(task, part) for part in islice(left, workers)}
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        # Work first, so that nobody waits while answers are written to disk.
+        waiting |= {submit(task, part) for part in islice(left, len(done))}
+        yield from (one.result() for one in done)
+
+
+def in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[PartDone]:
+    """Several processes on this machine, which end with this one, however it ends.
+
+    Raises:
+        InputError: one of them was killed.
+    """
+    others = set(active_children())
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _end_with_parent)
+    try:
+        yield from in_turn(
+            task, parts, workers, lambda task, part: pool.submit(worked_out, task, part)
+        )
+    except BrokenProcessPool:
+        raise InputError(
+            "a worker process was killed, perhaps for want of memory",
+            remedy="run the same command again, with fewer --workers: finished parts are kept",
+        ) from None
+    finally:
+        for process in set(active_children()) - others:
+            process.kill()
+        pool.shutdown()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes started meanwhile take no notice of Ctrl-C: whoever started them decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end_with_parent() -> None:
+    """See to it that this process ends when the one that started it does, also in mid-part."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def in_ray(
+    task: Task, parts: Sequence[Part], workers: int, address: str | None = None
+) -> Iterator[PartDone]:
+    """Workers of Ray, each with one CPU, on this machine or on a cluster.
+
+    They read the sources and the checkpoint by the same paths as this process.
+
+    Args:
+        address: of a running cluster; without, one is started here and ended again.
+
+    Raises:
+        InputError: Ray is not installed, there is no cluster at the address, or a worker gave up.
+    """
+    # Nothing about this run goes to anybody, and a cluster of one's own needs no password.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+    except ImportError:
+        raise InputError("--engine ray needs Ray", remedy="pip install 'attnlens[ray]'") from None
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    place = tempfile.mkdtemp(prefix="attnlens-ray-")
+    where: dict[str, Any] = {"address": address}
+    if address is None:
+        os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+        where = {
+            "num_cpus": workers,
+            "include_dashboard": False,
+            "object_store_memory": OBJECT_STORE,
+            "_node_ip_address": "127.0.0.1",
+            "_temp_dir": place,
+        }
+    try:
+        ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+        remote = ray.remote(worked_out)
+        yield from in_turn(
+            task, parts, workers, lambda task, part: remote.remote(task, part).future()
+        )
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise InputError(
+            f"Ray gave up ({' '.join(str(error).split())[-160:]})",
+            remedy="check --address, and run the same command again: finished parts are kept",
+        ) from None
+    finally:
+        ray.shutdown()
+        shutil.rmtree(place, ignore_errors=True)

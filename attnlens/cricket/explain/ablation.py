@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +13,14 @@ from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
 from attnlens.cricket.model.relations import Balls, Batch, take
 
 MASKS_AT_ONCE = 1024
+
+
+def ask(model: FullModel, graph: Batch, sequence: dict[str, Any]) -> Floats:
+    """Outcome probabilities of one row of a batch, ``(query, outcome)``."""
+    with torch.no_grad():
+        logits = model({"graph_data": graph, "sequence": sequence})
+    result: Floats = logits[0].double().softmax(-1).numpy()
+    return result
 
 
 def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> Floats:
@@ -28,9 +36,7 @@ def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> F
         masks = torch.from_numpy(visible[start : start + MASKS_AT_ONCE])[None]
         sequence = {**batch["sequence"], "visible": masks}
         sequence["now"] = repeat(batch["sequence"]["now"], masks.shape[1])
-        with torch.no_grad():
-            logits = model({"graph_data": batch["graph_data"], "sequence": sequence})
-        results.append(logits[0].double().softmax(-1).numpy())
+        results.append(ask(model, batch["graph_data"], sequence))
     if not results:
         return np.zeros((0, model.sizes.outcomes))
     return np.concatenate(results)
@@ -39,14 +45,6 @@ def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> F
 def repeat(balls: Balls, queries: int) -> Balls:
     """One query ball, ``queries`` times over."""
     return take(balls, [0] * queries)  # type: ignore[no-any-return]  # a Balls gives a Balls
-
-
-def without(count: int, sets: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    """Masks over ``count`` past balls, ``(set, count)``, each hiding one set of positions."""
-    visible = np.ones((len(sets), count), bool)
-    for row, hidden in enumerate(sets):
-        visible[row, list(hidden)] = False
-    return visible
 
 
 def under_knowledge(
@@ -88,7 +86,5 @@ def under_knowledge(
                 "now": repeat(now, len(rows)),
                 "visible": torch.from_numpy(visible[rows])[None],
             }
-            with torch.no_grad():
-                logits = model({"graph_data": graph, "sequence": sequence})
-            results[rows] = logits[0].double().softmax(-1).numpy()
+            results[rows] = ask(model, graph, sequence)
     return results

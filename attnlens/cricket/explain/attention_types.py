@@ -7,7 +7,7 @@ own, so that on every other head they are absent, not null.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,11 +17,10 @@ from pydantic import (
     Field,
     StringConstraints,
     Tag,
-    model_validator,
 )
 
 from attnlens.cricket.match.outcomes import Outcome
-from attnlens.cricket.model.heads import SCALE_NAMES as SCALES
+from attnlens.cricket.model.heads import Scale
 
 Integer = Annotated[int, Field(strict=True)]
 Ball = Annotated[int, Field(strict=True, ge=1)]
@@ -113,12 +112,6 @@ class _WholeRow(Plain):
 class Head(_WholeRow, _TopBalls, _Pattern):
     """One head's row of attention, from the current ball to the past."""
 
-    @model_validator(mode="after")
-    def _parallel(self) -> Self:
-        _same_lengths(self, "top_balls", "weights", "outcomes", "labels", "effects")
-        _same_lengths(self, "top_any", "top_any_weights")
-        return self
-
 
 class BowlerHead(Head, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
     """A head that started on the bowler's earlier balls."""
@@ -131,11 +124,6 @@ class BatsmanHead(Head, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
 class LongHead(Head, _WholeRow, _TopOvers, _TopBalls, _Pattern):
     """A head over summaries of earlier overs."""
 
-    @model_validator(mode="after")
-    def _parallel_overs(self) -> Self:
-        _same_lengths(self, "top_overs", "top_over_weights")
-        return self
-
 
 class LongBowlerHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBowler, _Pattern):
     """A head over earlier overs that started on the bowler's."""
@@ -143,15 +131,6 @@ class LongBowlerHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBowler, _P
 
 class LongBatsmanHead(LongHead, _WholeRow, _TopOvers, _TopBalls, _NamesBatsman, _Pattern):
     """A head over earlier overs that started on the batter's."""
-
-
-def _same_lengths(holder: BaseModel, first: str, *others: str) -> None:
-    length = len(getattr(holder, first))
-    for other in others:
-        if len(getattr(holder, other)) != length:
-            raise ValueError(
-                f"{other} has {len(getattr(holder, other))} entries, {first} has {length}"
-            )
 
 
 def _kind_of_head(head: Any) -> str:
@@ -193,6 +172,7 @@ class RelationShare(Plain):
 
 
 class _HeatMap(Plain):
+    scale: Scale
     current_ball: Ball
     sequence_range: tuple[Integer, Integer]
     question: Text
@@ -203,38 +183,22 @@ class _HeatMap(Plain):
     ball_labels: tuple[Text, ...]
     ball_outcomes: tuple[Outcome, ...]
 
-    @model_validator(mode="after")
-    def _rows_cover_the_balls(self) -> Self:
-        _same_lengths(self, "balls", "ball_labels", "ball_outcomes")
-        for name, head in self.attention_by_head.items():
-            if len(head.row) != len(self.balls):
-                raise ValueError(
-                    f"{name}: row has {len(head.row)} entries, balls has {len(self.balls)}"
-                )
-        return self
-
-
-class _BallScale(Plain):
-    scale: Literal["micro", "short", "medium"]
-
-
-class _OverScale(Plain):
-    scale: Literal["long"]
-
 
 # Without it the schema would let any other key through beside the heads.
 _ONLY_HEADS = Field(json_schema_extra={"additionalProperties": False})
 
 
-class HeatMap(_HeatMap, _BallScale):
+class HeatMap(_HeatMap):
     """Where attention went among the balls of a window."""
 
+    scale: Literal["micro", "short", "medium"]
     attention_by_head: Annotated[dict[HeadKey, AnyHead], _ONLY_HEADS]
 
 
-class LongHeatMap(_HeatMap, _OverScale):
+class LongHeatMap(_HeatMap):
     """Where attention went among earlier overs; an over's weight is split over its balls."""
 
+    scale: Literal["long"]
     attention_by_head: Annotated[dict[HeadKey, AnyLongHead], _ONLY_HEADS]
 
 
@@ -249,13 +213,6 @@ class AcrossBalls(Plain):
     short: HeatMap
     medium: HeatMap
     long: LongHeatMap
-
-    @model_validator(mode="after")
-    def _named_for_their_scale(self) -> Self:
-        for scale in SCALES:
-            if getattr(self, scale).scale != scale:
-                raise ValueError(f"{scale} holds the scale {getattr(self, scale).scale}")
-        return self
 
 
 class FusionWeights(Plain):

@@ -1,14 +1,19 @@
-"""Explaining one ball: read it, run the model, read its attention, test it, write it down."""
+"""Explaining one ball: read it, run the model, read its attention, test it, write it down.
+
+Numbers become percentage points, and are rounded, here and once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from attnlens.arrays import Floats
 from attnlens.claims.claims import MODEL
-from attnlens.cricket.explain import build, types
+from attnlens.cricket.explain import types
 from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
     FusionWeights,
@@ -25,15 +30,18 @@ from attnlens.cricket.explain.evidence import (
     gather_evidence,
     groups_of,
 )
-from attnlens.cricket.explain.flags import flags_of
 from attnlens.cricket.explain.heatmap import NATS_DIGITS, heat_map
-from attnlens.cricket.explain.particulars import ball_facts, match_facts, model_particulars
+from attnlens.cricket.explain.particulars import (
+    ball_facts,
+    flags_of,
+    match_facts,
+    model_particulars,
+)
 from attnlens.cricket.explain.reading import Reading, read_ball
-from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.explain.types import Explanation, OutcomePoints
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.model.calibration import CalibrationTable
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.tensors import NODES
@@ -47,6 +55,18 @@ NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
+
+BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
+"""The groups of contributions that were known before the first ball of the match."""
+
+CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
+    "striker's record": "records of other players",
+    "bowler's record": "records of other players",
+    "the scoreboard": "scoreboards of earlier balls",
+    "the chase": "scoreboards of earlier balls",
+    "venue and teams": None,
+}
+"""What a claim about what was known is compared with."""
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the controls' effects, as far as they are told."""
@@ -91,26 +111,25 @@ def explain_ball(
     flags = flags_of(window, predictor, evidence=evidence, history=history)
     across_balls = _across_balls(window, reading, tested)
     contributions = () if tested is None else _contributions(window, tested)
+    claims = () if tested is None else tested.tested
     return Explanation(
         schema_version=types.SCHEMA_VERSION,
         model=model_particulars(predictor),
         match=match_facts(match, window),
         ball=ball_facts(window, reference),
-        prediction=build.prediction(
-            full.tolist(),
-            baseline.tolist(),
+        prediction=prediction(
+            full,
+            baseline,
             _outcome(window.delivery.outcome or None),
             explained,
-            _calibration(predictor, flags, full.tolist()),
+            _calibration(predictor, flags, full),
         ),
         contributions=contributions,
         within_ball=_within_ball(reading),
         across_balls=across_balls,
         fusion_weights=_fusion_weights(reading),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
-        evidence=()
-        if tested is None
-        else tuple(_claim(one, tested, window, explained) for one in tested.tested),
+        evidence=tuple(_claim(one, full, explained) for one in claims),
         flags=flags,
         summary="",
         narrative=(),
@@ -121,33 +140,58 @@ def _outcome(name: str | None) -> Outcome | None:
     return None if name is None else OUTCOMES[OUTCOME_INDEX[name]]
 
 
+def prediction(
+    full: Floats,
+    baseline: Floats,
+    actual: Outcome | None,
+    explained: Outcome | None = None,
+    calibration: types.Calibration | None = None,
+) -> types.Prediction:
+    """What is expected, beside the baseline, and how surprising what happened was.
+
+    Args:
+        full, baseline: probabilities of the outcomes ``(11,)``.
+        calibration: how often calls like these came true.
+    """
+    return types.Prediction(
+        outcomes=tuple(
+            types.OutcomeProbability(
+                outcome=outcome, probability=rounded(now), baseline=rounded(base)
+            )
+            for outcome, now, base in zip(OUTCOMES, full.tolist(), baseline.tolist(), strict=True)
+        ),
+        top=OUTCOMES[int(full.argmax())],
+        explained=explained,
+        actual=actual,
+        surprise_bits=None if actual is None else rounded(-math.log2(full[OUTCOME_INDEX[actual]])),
+        calibration=calibration,
+    )
+
+
 def _calibration(
-    predictor: TrainedPredictor, flags: Sequence[types.Caution], full: Sequence[float]
+    predictor: TrainedPredictor, flags: Sequence[types.Caution], full: Floats
 ) -> types.Calibration | None:
     """How often such calls came true; nothing for cricket in which none was counted."""
-    elsewhere = NOT_COUNTED.intersection(caution.flag for caution in flags)
     table = predictor.calibration
-    if table is None or elsewhere:
+    if table is None or NOT_COUNTED.intersection(caution.flag for caution in flags):
         return None
-    chances = zip(OUTCOMES, full, strict=True)
+    levels = [table.like(name, chance) for name, chance in zip(OUTCOMES, full, strict=True)]
     return types.Calibration(
         checkpoint=table.checkpoint,
         matches=table.matches,
         balls=table.balls,
         first=table.first,
         last=table.last,
-        outcomes=tuple(_calls_like(table, outcome, chance) for outcome, chance in chances),
-    )
-
-
-def _calls_like(table: CalibrationTable, outcome: Outcome, chance: float) -> types.CallsLikeThis:
-    level = table.like(outcome, chance)
-    return types.CallsLikeThis(
-        outcome=outcome,
-        predicted=level.predicted,
-        happened=level.happened,
-        happened_ci=level.happened_ci,
-        balls=level.balls,
+        outcomes=tuple(
+            types.CallsLikeThis(
+                outcome=outcome,
+                predicted=level.predicted,
+                happened=level.happened,
+                happened_ci=level.happened_ci,
+                balls=level.balls,
+            )
+            for outcome, level in zip(OUTCOMES, levels, strict=True)
+        ),
     )
 
 
@@ -196,19 +240,38 @@ def _fusion_weights(reading: Reading) -> FusionWeights:
     return FusionWeights(**dict(zip(FUSED, map(rounded, gates), strict=True)))
 
 
+def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
+    """Changes in percentage points ``(11,)``, one entry per outcome."""
+    return tuple(
+        OutcomePoints(outcome=outcome, points=rounded(value))
+        for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
+    )
+
+
 def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribution, ...]:
     """Each group's part, with its balls that do most by themselves."""
-    greatest = {}
-    for group, places in groups_of(window).items():
+    groups = groups_of(window)
+    told = []
+    for group, parts in zip(tested.groups, tested.contributions, strict=True):
         balls = sorted(
-            (window.past[place].index for place in places),
+            (window.past[place].index for place in groups.get(group, ())),
             key=lambda index: (-tested.effects[index], -index),
         )
-        greatest[group] = [
-            (index, (100 * (tested.full - tested.singles[index])).tolist())
-            for index in balls[:GREATEST]
-        ]
-    return build.contributions(tested.groups, tested.contributions.tolist(), greatest)
+        told.append(
+            types.Contribution(
+                group=group,
+                points=outcome_points(100 * parts),
+                when="before the match" if group in BEFORE_THE_MATCH else "in the match",
+                balls=tuple(_adds(index, tested) for index in balls[:GREATEST]),
+            )
+        )
+    return tuple(told)
+
+
+def _adds(index: int, tested: Evidence) -> types.BallContribution:
+    """What a past ball adds to each outcome by itself."""
+    points = 100 * (tested.full - tested.singles[index])
+    return types.BallContribution(index=index, points=outcome_points(points))
 
 
 def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribution]) -> set[int]:
@@ -223,48 +286,59 @@ def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribu
 def _history(
     window: BallWindow, reading: Reading, tested: Evidence | None, named: set[int]
 ) -> tuple[types.PastBall, ...]:
-    """The recent balls and those that are named."""
+    """The recent balls and those that are named, with what hiding each alone does."""
     wanted = {ball.index for ball in window.past[-RECENT:]} | named
-    if tested is None:
-        return tuple(
-            build.past_ball(ball, float(reading.total[place]))
-            for place, ball in enumerate(window.past)
-            if ball.index in wanted
+    if tested is not None:
+        wanted.update(index for one in tested.tested for index in one.claim.removed)
+    told = []
+    for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
+        if ball.index not in wanted:
+            continue
+        effect: float | None = None
+        changes: tuple[OutcomePoints, ...] = ()
+        if tested is not None:
+            effect = rounded(tested.effects[ball.index], NATS_DIGITS)
+            changes = outcome_points(100 * (tested.singles[ball.index] - tested.full))
+        told.append(
+            types.PastBall(
+                index=ball.index,
+                label=ball.label,
+                over=ball.over,
+                batter=ball.batter,
+                bowler=ball.bowler,
+                outcome=ball.outcome,
+                runs=ball.runs,
+                runs_batter=ball.runs_batter,
+                boundary=ball.boundary,
+                wicket=ball.wicket,
+                attention=rounded(attention),
+                effect_nats=effect,
+                changes=changes,
+            )
         )
-    wanted.update(index for one in tested.tested for index in one.claim.removed)
-    return tuple(
-        build.past_ball(
-            ball,
-            float(reading.total[place]),
-            tested.effects[ball.index],
-            build.outcome_points((100 * (tested.singles[ball.index] - tested.full)).tolist()),
-        )
-        for place, ball in enumerate(window.past)
-        if ball.index in wanted
-    )
+    return tuple(told)
 
 
-def _claim(
-    one: Tested, tested: Evidence, window: BallWindow, explained: Outcome | None
-) -> types.Evidence:
+def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Evidence:
     claim = one.claim
     spread = None
     if len(one.controls):
         nats = np.quantile(one.controls, QUANTILES).tolist()
         spread = tuple(rounded(value, NATS_DIGITS) for value in nats)
-    removed = [window.past[index - 1] for index in claim.removed]
+    random_sets: types.Control = (
+        "random sets with the same distances" if one.matched else "random sets of the same size"
+    )
     return types.Evidence(
         claim=claim.text,
         scale=claim.scale,
         head=claim.head,
         kind=claim.kind,
         removed=claim.removed,
-        tally=build.tally(removed, window.delivery.over),
         removed_from="model" if one.place == MODEL else "head",
         effect_nats=rounded(one.effect, NATS_DIGITS),
-        changes=build.outcome_points(one.points.tolist()),
-        top_change=build.top_change(tested.full.tolist(), one.probabilities.tolist(), explained),
-        control=_control(one),
+        changes=outcome_points(one.points),
+        top_change=top_change(full, one.probabilities, explained),
+        control=CONTROLS.get(claim.kind, random_sets),
         controls=len(one.controls),
         control_median_nats=None if spread is None else spread[MEDIAN],
         control_quantiles_nats=spread,
@@ -276,15 +350,20 @@ def _claim(
     )
 
 
-def _control(one: Tested) -> types.Control | None:
-    """What a claim is compared with."""
-    if one.claim.kind in ("striker's record", "bowler's record"):
-        return "records of other players"
-    if one.claim.kind in ("the scoreboard", "the chase"):
-        return "scoreboards of earlier balls"
-    if one.claim.kind == "venue and teams":
-        return None
-    return "random sets with the same distances" if one.matched else "random sets of the same size"
+def top_change(before: Floats, after: Floats, explained: Outcome | None = None) -> types.TopChange:
+    """The outcome that is explained, else that which moves most when something is hidden.
+
+    Args:
+        before, after: probabilities of the outcomes ``(11,)``.
+    """
+    moves = after - before
+    place = int(np.abs(moves).argmax()) if explained is None else OUTCOME_INDEX[explained]
+    return types.TopChange(
+        outcome=OUTCOMES[place],
+        points=rounded(100 * float(moves[place])),
+        before=rounded(float(before[place])),
+        after=rounded(float(after[place])),
+    )
 
 
 def _second_operator(one: Tested) -> types.SecondOperator | None:

@@ -21,7 +21,7 @@ from attnlens.arrays import Floats
 from attnlens.claims.claims import IN_DOUBT, MODEL, ROUNDS, Measured, Trial
 from attnlens.claims.controls import FEWEST
 from attnlens.claims.verdicts import p_value
-from attnlens.cricket.explain.ablation import repeat
+from attnlens.cricket.explain.ablation import ask, repeat
 from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.quota import phase_of, quota_of
@@ -160,10 +160,7 @@ class Known:
         sequence = self.window.batch["sequence"]
         everything: Tensor = sequence["visible"].expand(1, count, -1)
         asked = {**sequence, "now": repeat(sequence["now"], count), "visible": everything}
-        with torch.no_grad():
-            logits = self.predictor.model({"graph_data": graph, "sequence": asked})
-        result: Floats = logits[0].double().softmax(-1).numpy()
-        return result
+        return ask(self.predictor.model, graph, asked)
 
 
 def measure_knowledge(

@@ -1,4 +1,7 @@
-"""A match and its innings as plain data for a page: the score as on television, ball by ball.
+"""A match and its innings as plain data for a page: the score, what is expected, where it looks.
+
+The numbers of one ball are those of `attnlens.cricket.explain.reading`; all balls at once cost
+about as much as one. Nothing is tested here: that is `attnlens.cricket.explain.evidence`'s.
 
 Attention goes as bytes: each head's row is a share of its own largest weight in 1/255ths, and
 that weight stands beside it, so a whole innings with every view fits in some hundred kilobytes.
@@ -9,30 +12,159 @@ from __future__ import annotations
 import base64
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from attnlens.analysis.scores import divergence
-from attnlens.cricket.explain.innings_reading import VIEWS, InningsReading, read_innings
+from attnlens.arrays import Floats32
 from attnlens.cricket.explain.one_head import OneBall
+from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.results import result_sentence
 from attnlens.cricket.match.scorecard import charged_runs
+from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.heads import QUESTIONS, SCALE_QUESTIONS, SCALES, head_key
 from attnlens.cricket.model.people import people_of, sides_of
-from attnlens.cricket.model.predictor import FUSED
+from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
 from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
-from attnlens.cricket.model.tensors import NODES, encode_innings, free_hits
+from attnlens.cricket.model.relations import Batch
+from attnlens.cricket.model.tensors import NODES, InningsArrays, encode_innings, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import cut_window, one_thread
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.files import Json
+from attnlens.models.attention import hidden_softmax
+from attnlens.recorder import record
+from attnlens.recording.record import AttentionRecord
 
 LEVELS = 255
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaleRows:
+    """One scale's attention for every ball of an innings.
+
+    Attributes:
+        views: ``full``, the model's weights, and ``content_only``, what they would be from query
+            times key alone; ``(head, ball, place)``. A ball scale's places are distances, the
+            ball before first; the long scale's are overs from 0.
+        own: weight on the ball itself ``(head, ball)``.
+    """
+
+    views: dict[str, Floats32]
+    own: Floats32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InningsReading:
+    """One recorded pass over an innings.
+
+    Attributes:
+        probabilities, baseline: of the outcomes ``(ball, 11)``; the baseline knows nothing.
+        gates: fusion weights in the order of `FUSED` ``(ball, 5)``.
+        layers: weights of the layers inside the ball ``(ball, 4)``.
+        nodes: weights of the nodes, each within its layer, in the order of `NODES`
+            ``(ball, 17)``.
+        scales: by scale.
+        total: attention over all paths, by distance, over the medium scale's window
+            ``(ball, place)``.
+    """
+
+    probabilities: Floats32
+    baseline: Floats32
+    gates: Floats32
+    layers: Floats32
+    nodes: Floats32
+    scales: dict[str, ScaleRows]
+    total: Floats32
+
+
+@one_thread()
+def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsReading:
+    """Run the predictor over every delivery of an innings and read its attention."""
+    model = predictor.model
+    batch, _ = training_batch([arrays])
+    with torch.no_grad(), record(model) as recording:
+        prediction = model.predict(batch)
+    with torch.no_grad():
+        baseline = model.predict(_nothing_known(batch)).logits
+    return InningsReading(
+        probabilities=_shares(prediction.logits),
+        baseline=_shares(baseline),
+        gates=_array(prediction.gates[0]),
+        layers=_array(prediction.within["layers"][0]),
+        nodes=_array(torch.cat([prediction.within[layer][0] for layer in NODES], -1)),
+        scales={scale: _scale(recording[SITES[scale]], scale) for scale in SCALES},
+        total=_total(model, prediction, arrays.over),
+    )
+
+
+def _array(value: Tensor) -> Floats32:
+    result: Floats32 = value.detach().float().numpy()
+    return result
+
+
+def _shares(logits: Tensor) -> Floats32:
+    return _array(logits[0].double().softmax(-1))
+
+
+def _nothing_known(batch: Batch) -> Batch:
+    """The batch with the past hidden and every group of knowledge taken away."""
+    sequence = batch["sequence"]
+    nothing = torch.zeros_like(sequence["shared"])
+    return {
+        "graph_data": {**batch["graph_data"], "known": dict.fromkeys(KNOWLEDGE, nothing)},
+        "sequence": {
+            **sequence,
+            "visible": torch.zeros_like(sequence["visible"]),
+            "shared": nothing,
+        },
+    }
+
+
+def _scale(entry: AttentionRecord, scale: str) -> ScaleRows:
+    if entry.content is None:
+        raise ValueError(f"{entry.site}: its probe does not tell query times key")
+    content = hidden_softmax(entry.content, entry.weights == 0)
+    views = {}
+    for name, weights in (("full", entry.weights), ("content_only", content)):
+        rows = _array(weights[0, ..., :-1])
+        if scale != "long":
+            rows = _by_distance(rows)[..., : SCALES[scale] - 1]
+        views[name] = np.ascontiguousarray(rows)
+    return ScaleRows(views, _array(entry.weights[0, ..., -1]))
+
+
+def _by_distance(rows: Floats32) -> Floats32:
+    """``(..., ball, key)`` as ``(..., ball, distance)``, the ball before first."""
+    balls, keys = rows.shape[-2:]
+    first = balls - keys
+    told = np.zeros((*rows.shape[:-1], max(balls - 1, 0)), np.float32)
+    for ball in range(balls):
+        seen = rows[..., ball, : max(ball - first, 0)][..., ::-1]
+        told[..., ball, : seen.shape[-1]] = seen
+    return told
+
+
+def _total(model: FullModel, prediction: Prediction, overs: NDArray[np.int64]) -> Floats32:
+    """Every path's attention by distance, as `attnlens.cricket.explain.reading.Reading.total`."""
+    gates = prediction.gates[0].double()
+    slots = model.slot_shares(prediction)[0].double()
+    inside = torch.einsum("qs,sqk->qk", slots, prediction.slots[0].double())
+    total = gates[:, [FUSED.index("within_ball")]] * inside
+    for scale, weights in prediction.scales.items():
+        mean = weights[0, ..., :-1].double().mean(0)
+        if scale == "long":  # an over's weight is split over its balls
+            mean = mean[:, overs] / torch.from_numpy(np.bincount(overs)[overs])
+        total[:, total.shape[1] - mean.shape[1] :] += gates[:, [FUSED.index(scale)]] * mean
+    return np.ascontiguousarray(_by_distance(_array(total))[:, : SCALES["medium"] - 1])
 
 
 def shown_match(match: Match) -> Json:
@@ -89,13 +221,13 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
         },
         "balls": list(_balls(innings)),
         "scales": _scales(predictor),
-        "views": VIEWS,
         "fused": list(FUSED),
         "graph": {layer: list(nodes) for layer, nodes in NODES.items()},
         "slots": dict(SLOTS),
     }
     if innings.deliveries:
-        told |= _packed(read_innings(match, innings, predictor))
+        arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
+        told |= _packed(read_encoded(arrays, predictor))
     return told
 
 

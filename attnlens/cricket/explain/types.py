@@ -222,22 +222,6 @@ class SecondOperator(Plain):
     controls: Count
 
 
-class Tally(Plain):
-    """What came of a claim's balls, counted; ``dots`` brought no run and no wicket.
-
-    ``bowler`` and ``batter`` are named where all the balls are theirs.
-    """
-
-    balls: Ball
-    runs: Integer
-    dots: Count
-    boundaries: Count
-    wickets: Count
-    bowler: Text | None
-    batter: Text | None
-    this_over: Flag
-
-
 ClaimKind = Literal[
     "head",
     "this over",
@@ -262,8 +246,7 @@ Control = Literal[
 class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict.
 
-    ``removed`` is empty, and ``tally`` null, where the claim is about what was known, not about
-    past balls.
+    ``removed`` is empty where the claim is about what was known, not about past balls.
     ``control_quantiles_nats`` are the controls' 5th, 25th, 50th, 75th and 95th percentiles.
     ``replaced`` is null where the second operator was not tried: it checks supported claims.
     """
@@ -273,7 +256,6 @@ class Evidence(Plain):
     head: HeadKey | None
     kind: ClaimKind
     removed: tuple[Ball, ...]
-    tally: Tally | None
     removed_from: Literal["model", "head"]
     effect_nats: Finite
     changes: EveryOutcome

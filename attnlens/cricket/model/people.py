@@ -30,9 +30,7 @@ def people_of(match: Match) -> list[Player]:
     return [*found.values(), *(Player(name) for name in dict.fromkeys(squads) if name not in names)]
 
 
-def person_called(
-    name: str, match: Match, predictor: TrainedPredictor, option: str, *, unseen: bool = False
-) -> Player:
+def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
     """The player a name or a registry id means.
 
     Whole names come before parts of names, and people of the match before others whom the
@@ -40,7 +38,6 @@ def person_called(
 
     Args:
         option: where the name was given, for messages.
-        unseen: take a name that nobody has in full as a player without a record.
 
     Raises:
         InputError: nobody, or several, have that name.
@@ -50,10 +47,8 @@ def person_called(
     if not sought:
         raise InputError(f"{option} names nobody", remedy="give a name")
     here, rated = people_of(match), rated_players(predictor)
-    exact = _exact(sought, here) or _exact(sought, rated)
-    if unseen and not exact:
-        return Player(written)
-    called = exact or _partly(sought, here) or _partly(sought, rated)
+    called = _exact(sought, here) or _exact(sought, rated)
+    called = called or _partly(sought, here) or _partly(sought, rated)
     if called:
         return _only(called, written, option)
     names = {player.name for player in (*here, *rated)}
@@ -62,7 +57,7 @@ def person_called(
     known = f"{told} {', '.join(near)}" if near else "no known name is near"
     raise InputError(
         f"{option}: nobody in the match or the ratings is called {written!r}; {known}",
-        remedy="write the name as the match files do, or add --unseen for a player without record",
+        remedy="write the name as the match files do",
     )
 
 
@@ -128,14 +123,14 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
     Raises:
         InputError: the player belongs to the other side of this match.
     """
-    own = innings.batting_team if option == "--batter" else innings.bowling_team
+    bats = option.endswith("batter")
+    own, does = (innings.batting_team, "bat") if bats else (innings.bowling_team, "bowl")
     teams = sides_of(match, player)
     if teams and own not in teams:
-        does = "bat" if option == "--batter" else "bowl"
         raise InputError(
             f"{player} plays for {' and '.join(sorted(teams))}, and {own} {does} in innings "
             f"{innings.number}",
-            remedy=f"name another with {option}",
+            remedy="name another",
         )
 
 

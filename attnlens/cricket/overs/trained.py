@@ -24,8 +24,7 @@ from attnlens.cricket.model.trained import (
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import CONTEXT_FEATURES, PAST_FEATURES, RATED
 from attnlens.cricket.overs.tokens import TOKENS
-from attnlens.errors import CheckpointError
-from attnlens.models.checkpoint import checkpoint_kind, read_checkpoint
+from attnlens.models.checkpoint import read_checkpoint
 
 KIND: Final = "cricket"
 FORMAT: Final = 1
@@ -77,16 +76,6 @@ class OverWriter:
             ratings_until=None if until is None else until.isoformat(),
             sizes=trained.model.sizes,
         )
-
-
-def writes_overs(model: str | os.PathLike[str] | None) -> bool:
-    """Whether a checkpoint, by name or file, is an encoder-decoder of overs."""
-    if model is None:
-        return False
-    try:
-        return checkpoint_kind(named_checkpoint(model)[1]) == KIND
-    except CheckpointError:
-        return False  # whoever reads it will say what is wrong
 
 
 def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:

@@ -12,8 +12,15 @@ from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.study.head_report import Bias, Head, RelationRow, Scale, Slot, Source
-    from attnlens.cricket.study.head_stability import Beside, HeadsDocument
+    from attnlens.cricket.study.head_report import (
+        Bias,
+        Head,
+        HeadReport,
+        RelationRow,
+        Scale,
+        Slot,
+        Source,
+    )
     from attnlens.cricket.study.heads import Importance
 
 FAVOURED: Final = 1.25
@@ -51,28 +58,25 @@ LEGEND: Final = (
 
 
 @terminal_page(most=110)
-def render_heads(page: Page, shown: HeadsDocument) -> None:
+def render_heads(page: Page, shown: HeadReport) -> None:
     """The document of ``attnlens heads``.
 
     On a narrow page the figures of a row follow its name, each with what it is.
     """
     _head(page, shown)
-    report = shown.report
-    for scale in report.scales:
+    for scale in shown.scales:
         _scale(page, scale)
-    _slots(page, report.slots)
-    _fusion(page, report.fusion)
-    if shown.beside is not None:
-        _beside(page, shown.beside)
+    _slots(page, shown.slots)
+    _fusion(page, shown.fusion)
     for line in LEGEND:
         page.paragraph(line, "quiet")
 
 
-def _head(page: Page, data: HeadsDocument) -> None:
+def _head(page: Page, data: HeadReport) -> None:
     days = " to ".join(dict.fromkeys(day for day in data.dates if day))
     page.paragraph(
-        f"what the heads of {data.model.name} do, over {count(data.report.balls, 'ball')} of "
-        f"{count(data.report.matches, 'match', 'matches')}" + (f", {days}" if days else ""),
+        f"what the heads of {data.model.name} do, over {count(data.balls, 'ball')} of "
+        f"{count(data.matches, 'match', 'matches')}" + (f", {days}" if days else ""),
         "title",
         indent=0,
     )
@@ -123,14 +127,14 @@ def _scale(page: Page, scale: Scale) -> None:
 
     def below(number: int) -> None:
         head = scale.heads[number]
-        _looks_at(page, head, head.earned)
+        _looks_at(page, head)
         _biases(page, head.biases)
 
     add_table(page, HEADS, rows, below=below)
     page.blank()
 
 
-def _looks_at(page: Page, head: Head | Slot, earned: str = "") -> None:
+def _looks_at(page: Page, head: Head) -> None:
     """The relations a head favours, the most telling first, with what hiding them did."""
     favoured = [
         row for row in head.relations if row.lift.ci is not None and row.lift.ci[0] >= FAVOURED
@@ -147,7 +151,7 @@ def _looks_at(page: Page, head: Head | Slot, earned: str = "") -> None:
         elif not _beyond(row):
             text += " (only as near as it is)"
         mark = ";" if len(items) < len(favoured) - 1 else ""
-        items.append([(text + mark, "name" if row.relation == earned else "quiet")])
+        items.append([(text + mark, "name" if row.relation == head.earned else "quiet")])
     page.flow(items, indent=6, gap=1)
 
 
@@ -169,61 +173,21 @@ def _biases(page: Page, biases: Sequence[Bias]) -> None:
 
 
 def _slots(page: Page, slots: Sequence[Slot]) -> None:
-    if not slots:
-        return
     page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
-    rows = [
-        [_words(slot.slot), number(slot.visible, 1), *_measures(slot.importance)] for slot in slots
-    ]
+    rows = [[_words(slot.slot), *_measures(slot.importance)] for slot in slots]
 
     def below(row: int) -> None:
         page.paragraph(f"reads {slots[row].reads}", "quiet", indent=6)
-        _looks_at(page, slots[row])
 
-    columns = [Words("slot", least=17), Column("sees", least=5), *MEASURES]
-    add_table(page, columns, rows, below=below)
+    add_table(page, [Words("slot", least=17), *MEASURES], rows, below=below)
     page.blank()
 
 
 def _fusion(page: Page, sources: Sequence[Source]) -> None:
-    if not sources:
-        return
     page.paragraph("what the prediction is mixed from", "heading", indent=0)
     rows = [
         [_words(one.source), _percent(one.weight.value, 1), *_measures(one.importance)]
         for one in sources
     ]
     add_table(page, [Words("source", least=17), Column("weight", least=7), *MEASURES], rows)
-    page.blank()
-
-
-def _beside(page: Page, beside: Beside) -> None:
-    others = [one.name for one in beside.checkpoints]
-    page.paragraph(f"beside {', '.join(others)}", "heading", indent=0)
-    rows = []
-    for scale in beside.scales:
-        for head in scale.heads:
-            matches = zip(head.best_match, head.best_match_correlations, strict=True)
-            alike = ("none" if at is None else f"{at} ({number(r)})" for at, r in matches)
-            rows.append(
-                [
-                    f"{scale.scale} {_words(head.head)}",
-                    " ".join(number(value) for value in head.correlations),
-                    "yes" if head.same_name else "no",
-                    ", ".join(alike),
-                ]
-            )
-    columns = [
-        Words("head"),
-        Column("role alike"),
-        Column("same name"),
-        Words("best matching head"),
-    ]
-    add_table(page, columns, rows)
-    for pair in beside.contributions.pairs:
-        page.paragraph(
-            f"contributions to {count(beside.contributions.balls, 'ball')}, beside "
-            f"{pair.checkpoint}: correlation {number(pair.correlation)}, "
-            f"{number(pair.mean_absolute_points)} points apart on average",
-        )
     page.blank()

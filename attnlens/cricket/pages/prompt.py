@@ -96,7 +96,7 @@ def prompt_of(
 
 
 def _fenced(tables: Json, tag: str) -> str:
-    return f"<{tag}>\n{inert(tables)}\n</{tag}>"
+    return f"<{tag}>\n{inert(tables, ascii_only=False)}\n</{tag}>"
 
 
 def tables_of(explanation: Explanation) -> Json:

@@ -6,8 +6,8 @@ whose keys are overs, an over's weight is split evenly over its balls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
@@ -16,16 +16,15 @@ from torch import Tensor
 
 from attnlens.analysis.heads import past_shares, softmax_shares, tensors_seen
 from attnlens.arrays import Flags, Floats, Integers
-from attnlens.cricket.explain.reading import SITES, SLOT_SITE
+from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.model.heads import SCALES
 from attnlens.cricket.model.predictor import FullModel, Prediction
 from attnlens.cricket.model.relations import RECENCY, Batch, relate
-from attnlens.cricket.model.within_ball import SLOTS, slot_masks
 from attnlens.cricket.study.sampling import HeadSample
 from attnlens.recorder import record
 from attnlens.recording.record import AttentionRecord
 
-NEAR: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6, "slots": 6}
+NEAR: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6}
 """A head that favours this many nearest balls is a recency head."""
 
 
@@ -40,7 +39,7 @@ class Looks:
         full: shares of past attention ``(row, head, key)``.
         bias_only: what the built-in biases alone would give, same shape.
         content_only: what query times key (and place) alone would give, same shape.
-        own: weight on the current ball itself, or on nothing ``(row, head)``.
+        own: weight on the current ball itself ``(row, head)``.
         bias_share: how much of the preference is built in ``(row, head)``.
         visible: ``(row, key)``.
         held: which relations a key has to the query, 0 or 1, ``(row, key, relation)`` in the
@@ -65,12 +64,12 @@ class Passed:
 
     Attributes:
         probabilities: ``(row, outcome)``.
-        looks: by scale, and by slot under ``slots.<name>``.
+        looks: by scale.
         gates: fusion weights ``(row, source)``.
         means: mean over rows of what some modules were given or gave, by module path.
-        key_shares: how much of each key of a site has each relation, by batch and site,
+        key_shares: how much of each key of a scale has each relation, by batch and scale,
             ``(innings, query, key, relation)``; for hiding keys from one head.
-        key_visible: likewise which keys the site's heads could see, ``(innings, query, key)``.
+        key_visible: likewise which keys the scale's heads could see, ``(innings, query, key)``.
     """
 
     probabilities: Floats
@@ -90,11 +89,12 @@ def pass_over(
         inputs, outputs: paths of modules whose mean input or output is wanted.
     """
     found, gates = [], []
-    parts: dict[str, list[Looks]] = {}
+    parts: dict[str, list[Looks]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
     key_shares, key_visible = [], []
     given = {path: model.get_submodule(path) for path in inputs}
     gave = {path: model.get_submodule(path) for path in outputs}
+    longest = max(batch["sequence"]["visible"].shape[-1] for batch in sample.batches)
     for batch, asked in zip(sample.batches, sample.asked, strict=True):
         with torch.no_grad(), record(model) as recording, tensors_seen(given, gave) as seen:
             prediction: Prediction = model.predict(batch)
@@ -105,71 +105,65 @@ def pass_over(
             sums[path] = sums[path] + total if path in sums else total
         shares: dict[str, Floats] = {}
         visible: dict[str, Flags] = {}
-        for name, entry, view in _views(batch, recording):
-            parts.setdefault(name, []).append(view.looks(entry, asked.numpy()))
-            shares[name], visible[name] = view.key_shares, view.key_visible
+        for scale, keys in _scale_keys(batch, recording, longest):
+            parts[scale].append(keys.looks(recording[SITES[scale]], asked.numpy()))
+            shares[scale] = np.einsum("bqkr,bqko->bqor", keys.held, keys.split)
+            visible[scale] = keys.split.sum(2) > 0
         key_shares.append(shares)
         key_visible.append(visible)
-    rows = max(len(sample), 1)
     return Passed(
         np.concatenate(found),
-        {name: _joined(looks) for name, looks in parts.items()},
+        {scale: _joined(looks) for scale, looks in parts.items()},
         np.concatenate(gates),
-        {path: (total / rows).float() for path, total in sums.items()},
+        {path: (total / len(sample)).float() for path, total in sums.items()},
         key_shares,
         key_visible,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _View:
-    """How one site's keys stand to the balls of the innings, for one batch.
+class _Keys:
+    """How a scale's keys stand to the balls of the innings, for one batch.
 
     Attributes:
-        heads: which heads of the site these are.
         visible, held, distance: as in `Looks` with ``(innings, query)`` for ``row``.
-        spread: from the site's keys to balls, ``(innings, query, key) -> (…, ball)``, each
-            key's value split evenly over its balls.
-        key_shares, key_visible: as in `Passed`.
-        own: whether the last key is no past ball (the query itself, or nothing).
+        split: how much of a key's weight each ball has ``(innings, query, ball, key)``.
     """
 
-    heads: slice
     visible: Flags
     held: Floats
     distance: Integers
-    spread: Callable[[Floats], Floats]
-    key_shares: Floats
-    key_visible: Flags
-    own: bool
+    split: Floats
 
     def looks(self, entry: AttentionRecord, asked: Flags) -> Looks:
         """The sampled balls' rows."""
         assert entry.content is not None
         assert entry.bias is not None
         weights, content, bias = (
-            part.double().numpy()[:, self.heads].transpose(0, 2, 1, 3)
+            part.double().numpy().transpose(0, 2, 1, 3)[asked]
             for part in (entry.weights, entry.content, entry.bias)
         )
-        own = weights[..., -1] if self.own else np.zeros(weights.shape[:-1])
-        if self.own:
-            weights, content, bias = weights[..., :-1], content[..., :-1], bias[..., :-1]
-        keys = self.key_visible[asked]
-        kept = np.flatnonzero(asked.ravel())
+        # The last key is the query itself.
+        own, weights, content, bias = (
+            weights[..., -1],
+            weights[..., :-1],
+            content[..., :-1],
+            bias[..., :-1],
+        )
+        split = self.split[asked]
+        keys: Flags = split.sum(1) > 0
 
         def balls(shares: Floats) -> Floats:
             """``(row, head, key) -> (row, head, ball)``."""
-            blank = np.zeros((asked.size, *shares.shape[1:]))
-            blank[kept] = shares
-            whole = blank.reshape(*asked.shape, *shares.shape[1:])
-            return self.spread(whole)[asked]
+            result: Floats = np.einsum("rho,rko->rhk", shares, split)
+            return result
 
         return Looks(
-            full=balls(past_shares(weights[asked])),
-            bias_only=balls(softmax_shares(bias[asked], keys)),
-            content_only=balls(softmax_shares(content[asked], keys)),
-            own=own[asked],
-            bias_share=built_in(bias[asked], content[asked], keys),
+            full=balls(past_shares(weights)),
+            bias_only=balls(softmax_shares(bias, keys)),
+            content_only=balls(softmax_shares(content, keys)),
+            own=own,
+            bias_share=built_in(bias, content, keys),
             visible=self.visible[asked],
             held=self.held[asked],
             distance=self.distance[asked],
@@ -191,45 +185,41 @@ def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
         result: Floats = (off * off).sum(-1)
         return result
 
-    told, other = variance(bias), variance(content)
-    total = told + other
+    built, other = variance(bias), variance(content)
+    total = built + other
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((count >= 2) & (total > 0), told / total, np.nan)
+        return np.where((count >= 2) & (total > 0), built / total, np.nan)
 
 
-def _views(
-    batch: Batch, entries: Mapping[str, AttentionRecord]
-) -> Iterator[tuple[str, AttentionRecord, _View]]:
+def _scale_keys(
+    batch: Batch, entries: Mapping[str, AttentionRecord], longest: int
+) -> Iterator[tuple[str, _Keys]]:
+    """The keys of every scale; balls beyond the innings' end, up to ``longest``, are not seen."""
     sequence = batch["sequence"]
     now, past, visible = sequence["now"], sequence["balls"], sequence["visible"]
-    relations = relate(now, past, visible).double().numpy()
-    distance = (now.index[:, :, None] - past.index[:, None, :]).numpy()
-    seen = visible.numpy()
+    length = visible.shape[-1]
+
+    def lengthened(values: Tensor) -> np.ndarray[Any, Any]:
+        """With blanks at the end of the axis of balls, the third."""
+        after = [(0, longest - length if axis == 2 else 0) for axis in range(values.ndim)]
+        return np.pad(values.numpy(), after)
+
+    relations = lengthened(relate(now, past, visible))
+    distance = lengthened(now.index[:, :, None] - past.index[:, None, :])
+    seen = lengthened(visible)
+    over = lengthened(past.over[:, None, :])
+    earlier = seen & (over < now.over[:, :, None].numpy())
     for scale, site in SITES.items():
-        entry = entries[site]
-        if scale == "long":
-            over = past.over[:, None, :].numpy()
-            earlier = seen & (over < now.over[:, :, None].numpy())
-            yield scale, entry, _over_view(earlier, relations, distance, over, entry)
-        else:
+        keys = entries[site].weights.shape[-1] - 1
+        if scale == "long":  # keys are overs, from over 0
+            inside, key_of = earlier, over
+        else:  # keys are the innings' last balls
             inside = seen & (distance < SCALES[scale])
-            keys = entry.weights.shape[-1] - 1
-            yield scale, entry, _ball_view(scale, inside, relations, distance, keys, own=True)
-    slots = slot_masks(now, past, visible).numpy()
-    entry = entries[SLOT_SITE]
-    # A slot may have one key more, for looking at nothing.
-    nothing = entry.weights.shape[-1] > visible.shape[-1]
-    for number, slot in enumerate(SLOTS):
-        view = _ball_view(
-            "slots",
-            slots[:, number],
-            relations,
-            distance,
-            entry.weights.shape[-1] - nothing,
-            own=nothing,
-            heads=slice(number, number + 1),
-        )
-        yield f"slots.{slot}", entry, view
+            key_of = np.arange(longest)[None, None] - (length - keys)
+        member = (key_of[..., None] == np.arange(keys)) & inside[..., None]
+        split = member / member.sum(2).clip(1)[:, :, None]
+        held = _held(relations, inside, NEAR[scale])
+        yield scale, _Keys(inside, held, distance, split)
 
 
 def _held(relations: Floats, visible: Flags, near: int) -> Floats:
@@ -240,72 +230,8 @@ def _held(relations: Floats, visible: Flags, near: int) -> Floats:
     return held.astype(float)
 
 
-def _ball_view(
-    name: str,
-    visible: Flags,
-    relations: Floats,
-    distance: Integers,
-    keys: int,
-    *,
-    own: bool,
-    heads: slice = slice(None),
-) -> _View:
-    """Keys are the innings' last ``keys`` balls."""
-    length = visible.shape[-1]
-    held = _held(relations, visible, NEAR[name])
-
-    def spread(values: Floats) -> Floats:
-        padding = [(0, 0)] * (values.ndim - 1)
-        return np.pad(values, [*padding, (length - keys, 0)])
-
-    first = length - keys
-    return _View(
-        heads, visible, held, distance, spread, held[:, :, first:], visible[:, :, first:], own
-    )
-
-
-def _over_view(
-    visible: Flags, relations: Floats, distance: Integers, over: Integers, entry: AttentionRecord
-) -> _View:
-    """Keys are overs, from over 0."""
-    overs = entry.weights.shape[-1] - 1
-    held = _held(relations, visible, NEAR["long"])
-    member = (over[..., None] == np.arange(overs)) & visible[..., None]
-    sizes = member.sum(2)
-    part = member / sizes.clip(1)[:, :, None]
-    shares: Floats = np.einsum("bqkr,bqko->bqor", held, part)
-
-    def spread(values: Floats) -> Floats:
-        result: Floats = np.einsum("bqho,bqko->bqhk", values, part)
-        return result
-
-    return _View(slice(None), visible, held, distance, spread, shares, sizes > 0, True)
-
-
 def _joined(parts: Sequence[Looks]) -> Looks:
-    """One after the other, the key axes padded at the end with balls that nothing sees."""
-    length = max(part.visible.shape[1] for part in parts)
-
-    def padded(name: str, axis: int | None) -> Any:
-        arrays = [getattr(part, name) for part in parts]
-        if axis is not None:
-            arrays = [
-                np.pad(
-                    array,
-                    [
-                        (0, length - size if number == axis else 0)
-                        for number, size in enumerate(array.shape)
-                    ],
-                )
-                for array in arrays
-            ]
-        return np.concatenate(arrays)
-
-    axes = {"full": 2, "bias_only": 2, "content_only": 2, "own": None, "bias_share": None}
-    axes |= {"visible": 1, "held": 1, "distance": 1}
-    joined = {name: padded(name, axis) for name, axis in axes.items()}
-    for name in ("full", "bias_only", "content_only"):
-        # Where nothing could be seen the padding must not look like a share of zero.
-        blank = np.isnan(joined[name]).any(-1, keepdims=True)
-        joined[name] = np.where(blank, np.nan, joined[name])
-    return Looks(**joined)
+    """One after the other."""
+    return Looks(
+        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Looks))
+    )

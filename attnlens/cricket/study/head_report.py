@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from attnlens.analysis.heads import Estimates
-from attnlens.arrays import Floats
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
 from attnlens.cricket.model.heads import (
     QUESTIONS,
@@ -21,17 +20,28 @@ from attnlens.cricket.model.heads import (
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.model.predictor import FUSED, FullModel
+from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.relation_attention import (
     STARTING_PATTERNS,
     RelationAttention,
     starting_table,
 )
 from attnlens.cricket.model.relations import RELATIONS
+from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.study.figures import Figure, told
 from attnlens.cricket.study.head_looks import NEAR
-from attnlens.cricket.study.heads import HeadStudy, Hiding, Importance, Named, name_heads
+from attnlens.cricket.study.heads import (
+    Focus,
+    HeadStudy,
+    Hiding,
+    Importance,
+    Named,
+    name_heads,
+)
+from attnlens.cricket.study.held_out import Checkpoint, HeldOut
+from attnlens.cricket.study.sampling import BEFORE
+from attnlens.errors import InputError
 from attnlens.show.numbers import rounded
 
 
@@ -76,14 +86,21 @@ class RelationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
-    """What a head or a slot looks at, and what it is worth.
+class Head:
+    """One head of a scale.
 
     Attributes:
+        pattern: what it started with.
+        earned: the name it has earned.
         bias_share: how much of the preference among balls is built in.
-        self_attention: weight on the current ball itself, or on nothing.
+        self_attention: weight on the current ball itself.
     """
 
+    head: str
+    number: int
+    pattern: str
+    earned: str
+    question: str
     biases: list[Bias]
     bias_share: Figure
     self_attention: Figure
@@ -92,23 +109,12 @@ class Looking:
 
 
 @dataclass(frozen=True, slots=True)
-class Head(Looking):
-    """One head of a scale, the pattern it started with and the name it has earned."""
-
-    head: str
-    number: int
-    pattern: str
-    earned: str
-    question: str
-
-
-@dataclass(frozen=True, slots=True)
-class Slot(Looking):
-    """One slot inside the ball, what it reads and how many balls it sees on average."""
+class Slot:
+    """One slot inside the ball, and what it reads."""
 
     slot: str
     reads: str
-    visible: float | None
+    importance: Importance
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +140,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class HeadReport:
-    """Every head, slot and fusion gate of a predictor; empty lists where no ball was sampled."""
+    """The document of ``attnlens heads``: every head, slot and fusion gate of a predictor."""
 
+    model: Checkpoint
+    dates: tuple[str | None, str | None]
+    notes: tuple[str, ...]
+    seed: int
     balls: int
     matches: int
     relations: list[str]
@@ -145,20 +155,33 @@ class HeadReport:
     fusion: list[Source]
 
 
-def head_report(study: HeadStudy, *, report: Callable[[str], None] = lambda _: None) -> HeadReport:
-    """Every head, slot and fusion gate of a study's predictor."""
+@one_thread()
+def head_report(
+    held: HeldOut, *, balls: int, seed: int = 5, report: Callable[[str], None] = lambda _: None
+) -> HeadReport:
+    """Every head, slot and fusion gate, measured on a sample of balls.
+
+    Raises:
+        InputError: no ball has 36 before it.
+    """
+    study = HeadStudy(held.predictor.model, list(held.innings(report)), balls=balls, seed=seed)
+    if not len(study.sample):
+        raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
     names = name_heads(study, report=report)
-    sampled = bool(len(study.sample))
-    scales = _scales(study, names, report) if sampled else []
+    scales = _scales(study, names, report)
     report("importance of slots and gates")
     return HeadReport(
+        model=held.checkpoint,
+        dates=held.dates,
+        notes=held.notes,
+        seed=seed,
         balls=len(study.sample),
         matches=len(set(study.sample.matches)),
         relations=list(RELATIONS),
         nearest=dict(NEAR),
         scales=scales,
-        slots=_ranked(_slots(study)) if sampled else [],
-        fusion=_ranked(_fusion(study)) if sampled else [],
+        slots=_ranked(_slots(study)),
+        fusion=_ranked(_fusion(study)),
     )
 
 
@@ -197,85 +220,39 @@ def _scales(
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[Named]) -> Head:
-    named = names[number]
+    named, looks = names[number], study.passed.looks[scale]
     pattern = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
     asked = pattern or UNNAMED if named.earned == UNSPECIALISED else named.earned
+    attention = study.model.get_submodule(SITES[scale])
+    assert isinstance(attention, RelationAttention)
+    learnt = attention.bias[number].detach().double().tolist()
     start = starting_table(len(names))[number].tolist()
-    looking = _looking(study, scale, SITES[scale], number, len(names), start, named)
     return Head(
-        *looking,
         head=head_key(number, pattern),
         number=number,
         pattern=pattern or UNNAMED,
         earned=named.earned,
         question=QUESTIONS[asked],
-    )
-
-
-def _slots(study: HeadStudy) -> list[Slot]:
-    start = [0.0] * len(RELATIONS)
-    return [
-        Slot(
-            *_looking(study, f"slots.{slot}", SLOT_SITE, number, len(SLOTS), start),
-            slot=slot,
-            reads=reads,
-            visible=told(study.passed.looks[f"slots.{slot}"].visible.sum(-1).mean()),
-        )
-        for number, (slot, reads) in enumerate(SLOTS.items())
-    ]
-
-
-def _looking(
-    study: HeadStudy,
-    name: str,
-    site: str,
-    number: int,
-    count: int,
-    start: Sequence[float],
-    named: Named | None = None,
-) -> tuple[list[Bias], Figure, Figure, list[RelationRow], Importance]:
-    """The fields of `Looking`, in order.
-
-    Args:
-        name: of its looks; those of a slot are its own, those of a scale all heads'.
-        number, count: which of how many heads of the site.
-        start: its biases before training.
-    """
-    looks = study.passed.looks[name]
-    place = number if looks.own.shape[1] > 1 else 0
-    learnt = bias_table(study.model, site)[number].tolist()
-    tests = {} if named is None else named.tests
-    return (
-        [
+        biases=[
             Bias(relation, rounded(value), rounded(first))
             for relation, value, first in zip(RELATIONS, learnt, start, strict=True)
         ],
-        Figure.of(study.bootstrap.mean(looks.bias_share[:, place])),
-        Figure.of(study.bootstrap.mean(looks.own[:, place])),
-        [_relation(study, name, place, column, tests.get(column))
-         for column in range(len(RELATIONS))],
-        study.importance(site, number, count),
-    )  # fmt: skip
+        bias_share=Figure.of(study.bootstrap.mean(looks.bias_share[:, number])),
+        self_attention=Figure.of(study.bootstrap.mean(looks.own[:, number])),
+        relations=[
+            _relation(study.focus[scale], (number, column), named.tests.get(column))
+            for column in range(len(RELATIONS))
+        ],
+        importance=study.importance(SITES[scale], number, len(names)),
+    )
 
 
-def bias_table(model: FullModel, site: str) -> Floats:
-    """The learnt biases of an attention module, ``(head, relation)``."""
-    attention = model.get_submodule(site)
-    assert isinstance(attention, RelationAttention)
-    table: Floats = attention.bias.detach().double().numpy()
-    return table
-
-
-def _relation(
-    study: HeadStudy, name: str, head: int, column: int, test: Hiding | None
-) -> RelationRow:
-    focus, at = study.focus[name], (head, column)
-
+def _relation(focus: Focus, at: tuple[int, int], test: Hiding | None) -> RelationRow:
     def paid(share: Estimates, lift: Estimates) -> Paid:
         return Paid(Figure.of(share, at), Figure.of(lift, at))
 
     return RelationRow(
-        relation=RELATIONS[column],
+        relation=RELATIONS[at[1]],
         uniform=told(focus.uniform[at]),
         share=Figure.of(focus.full, at),
         lift=Figure.of(focus.lift, at),
@@ -285,6 +262,13 @@ def _relation(
         departure_nats=told(focus.departure[at]),
         hiding=test,
     )
+
+
+def _slots(study: HeadStudy) -> list[Slot]:
+    return [
+        Slot(slot, reads, study.importance(SLOT_SITE, number, len(SLOTS)))
+        for number, (slot, reads) in enumerate(SLOTS.items())
+    ]
 
 
 def _fusion(study: HeadStudy) -> list[Source]:

@@ -10,12 +10,11 @@ import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
-from attnlens.cricket.model.timeline import T, Timeline
+from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.model.trained import Trained, TrainedPredictor
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import InputError
@@ -62,10 +61,9 @@ class Checkpoint:
         return cls(trained.name, trained.sha256, *(trained.card.get(day) for day in days))
 
 
-# Not with slots: a frozen class that has them cannot be made through `HeldOut`.
-@dataclass(frozen=True, eq=False)
-class HeldOutFor(Generic[T]):
-    """Matches to judge a trained model on.
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Matches to judge a predictor on.
 
     Attributes:
         predictor: the one that is judged.
@@ -76,9 +74,9 @@ class HeldOutFor(Generic[T]):
         given: every match of the sources and the history, by id.
     """
 
-    predictor: T
+    predictor: TrainedPredictor
     matches: tuple[Match, ...]
-    timeline: Timeline[T] | None
+    timeline: Timeline[TrainedPredictor] | None
     in_sample: int
     given: Mapping[str, Match]
 
@@ -120,7 +118,7 @@ class HeldOutFor(Generic[T]):
             and (until is None or day <= until)
         ]
 
-    def dated(self) -> Iterator[tuple[Match, T]]:
+    def dated(self) -> Iterator[tuple[Match, TrainedPredictor]]:
         """Every match with the predictor as it stood the day before, oldest first."""
         for match in self.matches:
             timeline = self.timeline
@@ -135,10 +133,6 @@ class HeldOutFor(Generic[T]):
                 yield EncodedInnings(match, side, arrays)
 
 
-HeldOut = HeldOutFor[TrainedPredictor]
-"""Matches to judge a predictor of balls on."""
-
-
 def sides(match: Match) -> list[Innings]:
     """Innings to judge on: not a super over, and not empty."""
     return [side for side in match.innings if side.deliveries and not side.super_over]
@@ -150,7 +144,7 @@ def last_day(match: Match) -> datetime.date | None:
 
 
 def held_out(
-    predictor: T,
+    predictor: TrainedPredictor,
     sources: Sequence[Source],
     *,
     history: Sequence[Source] = (),
@@ -159,7 +153,7 @@ def held_out(
     allow_in_sample: bool = False,
     skipped: list[MatchFileError] | None = None,
     report: Callable[[str], None] = lambda _: None,
-) -> HeldOutFor[T]:
+) -> HeldOut:
     """Choose what to judge a trained model on.
 
     The matches of ``sources`` that ended after the predictor's training are judged; those
@@ -203,14 +197,26 @@ def held_out(
             remedy="ask for later ones with --from, or accept flattering figures with "
             "--allow-in-sample",
         )
-    if not given and refused:
-        raise refused[0]
+    if not given:
+        if refused:
+            raise refused[0]
+        raise InputError(
+            "holds no match with a ball bowled",
+            path=place,
+            remedy="give a match file, a folder or a zip",
+        )
     if not chosen:
-        raise InputError(*_nothing(len(given), start, last, first is None), path=place)
+        days = f"from {start} on, after the model's training" if first != start else "in these days"
+        raise InputError(
+            f"no match was played {days}",
+            path=place,
+            remedy="give others, widen --from and --until, or accept flattering figures with "
+            "--allow-in-sample",
+        )
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
     earlier = {**given, **_read(history, refused, report, "matches of the history")}
     past = _timeline(predictor, chosen, earlier, report)
-    return HeldOutFor(predictor, tuple(chosen), past, inside, earlier)
+    return HeldOut(predictor, tuple(chosen), past, inside, earlier)
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
@@ -219,23 +225,6 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
     if day is None:
         return first is None and last is None
     return (first is None or day >= first) and (last is None or day <= last)
-
-
-def _nothing(
-    given: int, start: datetime.date | None, last: datetime.date | None, after_training: bool
-) -> tuple[str]:
-    """Why there is nothing to judge on, and what to do."""
-    if not given:
-        return ("holds no match with a ball bowled; give a match file, a folder or a zip",)
-    until = "" if last is None else f" and until {last}"
-    none = "its only match was not" if given == 1 else f"none of its {given} matches was"
-    if after_training and start is not None:
-        return (
-            f"{none} played from {start} on, after the model's "
-            f"training{until}; give later ones, or accept flattering figures with "
-            "--allow-in-sample",
-        )
-    return (f"{none} played in the days asked for; widen --from and --until",)
 
 
 def _read(
@@ -256,11 +245,11 @@ def _read(
 
 
 def _timeline(
-    predictor: T,
+    predictor: TrainedPredictor,
     chosen: Sequence[Match],
     earlier: dict[str, Match],
     report: Callable[[str], None],
-) -> Timeline[T] | None:
+) -> Timeline[TrainedPredictor] | None:
     """Ratings on the chosen matches' dates."""
     days = [match.date for match in chosen if match.date is not None]
     until = predictor.ratings.until

@@ -1,23 +1,20 @@
 """The course of a training run, whatever the model is: epochs of steps, and going on after a stop.
 
-A run's state is kept in a file. One that cannot be gone on from is refused before the work:
-`check_state` looks at what is known at the start, and again once the matches are known;
-`follow` looks at all of it.
+A run's state is kept in a file. One that cannot be gone on from is refused by `check_state`
+before the work.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 import pickle
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -86,11 +83,6 @@ class Lessons(ABC, Generic[M, T]):
     def __init__(self, train: Sequence[T], check: Sequence[T], at_once: int) -> None:
         self.train, self.check, self.at_once = train, check, at_once
 
-    @property
-    @abstractmethod
-    def mark(self) -> str:
-        """What tells this material, and the model's sizes, from others."""
-
     @abstractmethod
     def length(self, row: T) -> int:
         """How long a row is: those of similar length are worked on together."""
@@ -146,14 +138,6 @@ class Fitted(Generic[M]):
     model: M
     history: list[Epoch]
     seconds: float
-
-
-def fingerprint(*parts: Any) -> str:
-    """A hash of what the parts print, or of their bytes where they are bytes."""
-    mark = hashlib.sha256()
-    for part in parts:
-        mark.update(part if isinstance(part, bytes) else repr(part).encode())
-    return mark.hexdigest()
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
@@ -233,14 +217,12 @@ class Running(Generic[M]):
         losses = [epoch["validation"] for epoch in self.history]
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
-    def save(self, path: Path, recipe: Pace, mark: str, asked: Mapping[str, str]) -> None:
+    def save(self, path: Path, recipe: Pace, mark: str) -> None:
         """Write the run, whole or not at all; the arguments are those of `go_on`."""
         with written_beside(path) as part:
             torch.save(
                 {
-                    "recipe": asdict(recipe),
-                    "asked": dict(asked),
-                    "mark": mark,
+                    "run": {**asdict(recipe), "mark": mark},
                     "model": self.model.state_dict(),
                     "kept": self.kept.state_dict(),
                     "optimiser": self.optimiser.state_dict(),
@@ -254,46 +236,31 @@ class Running(Generic[M]):
                 part,
             )
 
-    def go_on(
-        self, path: Path, recipe: Pace, asked: Mapping[str, str], mark: str | None = None
-    ) -> None:
+    def go_on(self, path: Path, recipe: Pace, mark: str) -> None:
         """Go on from what an earlier run wrote.
 
         Args:
-            asked: what is known of this run's material, each part by name.
-            mark: `Lessons.mark` of this run, once all of it is known.
+            mark: what tells this run's matches, sizes and teacher from others.
 
         Raises:
-            CheckpointError: the file is not a run's state, or the run had other settings or
-                other material.
+            CheckpointError: the file is not a run's state, or that of another run.
         """
         no_state = CheckpointError(
             "is not the state of a training run", path=path, remedy="remove it"
         )
-        other = CheckpointError(
-            "a run with other settings was begun here", path=path, remedy="remove it"
-        )
         try:
             saved = torch.load(path, map_location="cpu", weights_only=True)
-            settings, weights = saved["recipe"], saved["model"]
+            run = saved["run"]
         except DAMAGE:
             raise no_state from None
-        if settings != asdict(recipe):
-            raise other
-        try:
-            self.model.load_state_dict(weights)
-        except DAMAGE:
-            # Another width: torch lists every tensor that does not fit.
-            raise other from None
-        known = saved.get("asked", {})
-        same = mark is None or saved.get("mark", mark) == mark
-        if not same or any(known.get(name, value) != value for name, value in asked.items()):
+        if run != {**asdict(recipe), "mark": mark}:
             raise CheckpointError(
-                "a run with other matches, sizes or teachers was begun here",
+                "a run with other settings, matches, sizes or teacher was begun here",
                 path=path,
                 remedy="remove it, or name another file",
             )
         try:
+            self.model.load_state_dict(saved["model"])
             self.kept.load_state_dict(saved["kept"])
             self.optimiser.load_state_dict(saved["optimiser"])
             self.schedule.load_state_dict(saved["schedule"])
@@ -306,20 +273,17 @@ class Running(Generic[M]):
             raise no_state from None
 
 
-def check_state(
-    path: Path | None, make: Callable[[], nn.Module], recipe: Pace, asked: Mapping[str, str]
-) -> None:
+def check_state(path: Path | None, make: Callable[[], nn.Module], recipe: Pace, mark: str) -> None:
     """Whether a run could begin, or go on, with its state in ``path``.
 
     Args:
-        make: a model such as the run trains.
-        asked: what is known so far of the run's material, each part by name.
+        make: a model such as the run trains; the others as in `Running.go_on`.
 
     Raises:
         CheckpointError: there is a file, and it is no state of such a run.
     """
     if path is not None and path.exists():
-        Running.new(make(), recipe, steps=1).go_on(path, recipe, asked)
+        Running.new(make(), recipe, steps=1).go_on(path, recipe, mark)
 
 
 def follow(
@@ -328,8 +292,8 @@ def follow(
     recipe: Pace,
     *,
     state: Path | None = None,
-    asked: Mapping[str, str] = MappingProxyType({}),
-    report: Report | None = None,
+    mark: str = "",
+    report: Report = lambda _: None,
     among: Processes = ALONE,
 ) -> Fitted[M]:
     """Train a model.
@@ -341,24 +305,22 @@ def follow(
 
     Args:
         make: the model before training; its weights are drawn with the recipe's seed.
-        asked: kept in ``state``; see `check_state`.
+        mark: of the run, kept in ``state``; see `Running.go_on`.
         among: the processes of the run; each gives its rows' gradients.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe and these lessons.
+        CheckpointError: ``state`` is no run of this recipe and mark.
         InputError: the loss became infinite or no number.
     """
     torch.manual_seed(recipe.seed)
     model = make().to(among.device)
     steps = -(-len(lessons.train) // lessons.at_once)
     run = Running.new(model, recipe, recipe.epochs * steps)
-    mark = lessons.mark
     if state is not None and state.exists():
-        run.go_on(state, recipe, asked, mark)
+        run.go_on(state, recipe, mark)
     for epoch in range(len(run.history), recipe.epochs):
         if lessons.check and run.since_better >= recipe.patience:
-            if report:
-                report(f"no better for {recipe.patience} epochs: stopped")
+            report(f"no better for {recipe.patience} epochs: stopped")
             break
         started = time.perf_counter()
         trained = _epoch(run, lessons, recipe, epoch, steps, report, among)
@@ -376,11 +338,10 @@ def follow(
         run.seconds += time.perf_counter() - started
         entry: Epoch = {"epoch": epoch + 1, "train": trained}
         run.history.append({**entry, "validation": measured} if lessons.check else entry)
-        if report:
-            name = "validation" if lessons.check else "training"
-            report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
+        name = "validation" if lessons.check else "training"
+        report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
         if state is not None and among.first:
-            run.save(state, recipe, mark, asked)
+            run.save(state, recipe, mark)
     return Fitted(run.kept.cpu().eval(), run.history, run.seconds)
 
 
@@ -403,7 +364,7 @@ def _epoch(
     recipe: Pace,
     epoch: int,
     steps: int,
-    report: Report | None,
+    report: Report,
     among: Processes,
 ) -> float:
     """Take every step of one epoch; the mean loss of what was trained on."""
@@ -425,7 +386,7 @@ def _epoch(
         run.optimiser.step()
         run.schedule.step()
         run.average.update(model)
-        if report and number % 50 == 49:
+        if number % 50 == 49:
             spent = time.perf_counter() - started
             left = spent / (number + 1) * (total - epoch * steps - number - 1)
             report(

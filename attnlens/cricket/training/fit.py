@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from attnlens.cricket.model.tensors import (
     SCOREBOARD_NODES,
     InningsArrays,
 )
-from attnlens.cricket.training.course import Fitted, Lessons, Pace, fingerprint, follow
+from attnlens.cricket.training.course import Fitted, Lessons, Pace, follow
 from attnlens.cricket.training.processes import ALONE, Processes
 
 Probabilities = NDArray[np.float32]
@@ -131,22 +130,10 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
     unit, noise, checked_at_once = "balls", 4, 32
 
     def __init__(
-        self,
-        train: Sequence[TaughtInnings],
-        check: Sequence[TaughtInnings],
-        sizes: Sizes | None = None,
-        recipe: Recipe | None = None,
+        self, train: Sequence[TaughtInnings], check: Sequence[TaughtInnings], recipe: Recipe
     ) -> None:
-        self.sizes, self.recipe = sizes, recipe or Recipe()
-        super().__init__(train, check, self.recipe.innings)
-
-    @property
-    def mark(self) -> str:
-        """Of sizes, what happened, and what was taught."""
-        parts: list[Any] = [self.sizes]
-        for part in (self.train, self.check):
-            parts += [[len(one) for one, _ in part], *(one.outcome.tobytes() for one, _ in part)]
-        return fingerprint(*parts, *(said.tobytes() for _, said in self.train if said is not None))
+        super().__init__(train, check, recipe.innings)
+        self.recipe = recipe
 
     def length(self, row: TaughtInnings) -> int:
         return len(row[0])
@@ -172,7 +159,7 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
 
 def log_loss(model: FullModel, innings: Sequence[InningsArrays]) -> float:
     """Mean negative log-probability of what happened, in nats per ball."""
-    return InningsLessons([], [(one, None) for one in innings]).measure(model)
+    return InningsLessons([], [(one, None) for one in innings], Recipe()).measure(model)
 
 
 def fit(
@@ -184,8 +171,8 @@ def fit(
     *,
     teacher: Sequence[Probabilities] | None = None,
     state: Path | None = None,
-    asked: Mapping[str, str] = MappingProxyType({}),
-    report: Callable[[str], None] | None = None,
+    mark: str = "",
+    report: Callable[[str], None] = lambda _: None,
     among: Processes = ALONE,
 ) -> Fitted[FullModel]:
     """Train a predictor as `attnlens.cricket.training.course.follow` says.
@@ -195,7 +182,7 @@ def fit(
         teacher: per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe, these sizes, innings and teacher.
+        CheckpointError: ``state`` is no run of this recipe and mark.
         InputError: the loss became infinite or no number.
     """
     return follow(
@@ -203,12 +190,11 @@ def fit(
         InningsLessons(
             [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)],
             [(one, None) for one in validation],
-            sizes,
             recipe,
         ),
         recipe,
         state=state,
-        asked=asked,
+        mark=mark,
         report=report,
         among=among,
     )

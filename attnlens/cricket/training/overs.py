@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -21,9 +20,8 @@ from attnlens.cricket.overs.features import OverArrays, Place, over_batch
 from attnlens.cricket.overs.tokens import TOKEN_INDEX, TOKENS, token_of
 from attnlens.cricket.overs.trained import MOST_RUNS
 from attnlens.cricket.study.held_out import sides
-from attnlens.cricket.training.course import Fitted, Lessons, Pace, fingerprint, follow
+from attnlens.cricket.training.course import Lessons, Pace
 from attnlens.cricket.training.dataset import rated
-from attnlens.cricket.training.processes import ALONE, Processes
 
 SMALL: Mapping[str, int] = MappingProxyType(
     {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
@@ -60,12 +58,6 @@ class OverLessons(Lessons[OverModel, Place]):
     ) -> None:
         super().__init__(train, check, recipe.overs)
         self.sizes, self.recipe = sizes, recipe
-
-    @property
-    def mark(self) -> str:
-        """Of sizes and what came in every over."""
-        parts = ([arrays.tokens[row] for arrays, row in part] for part in (self.train, self.check))
-        return fingerprint((self.sizes, fingerprint(*parts)))
 
     def length(self, row: Place) -> int:
         """Balls before the over that the model is told of."""
@@ -115,31 +107,6 @@ def lessons_of(
         part = train if day <= train_until else check
         part += [(arrays, row) for row in range(len(arrays))]
     return OverLessons(train, check, sizes, recipe)
-
-
-def fit_overs(
-    lessons: OverLessons,
-    *,
-    state: Path | None = None,
-    asked: Mapping[str, str] = MappingProxyType({}),
-    report: Callable[[str], None] | None = None,
-    among: Processes = ALONE,
-) -> Fitted[OverModel]:
-    """Train an encoder-decoder as `attnlens.cricket.training.course.follow` says.
-
-    Raises:
-        CheckpointError: ``state`` is no run of these lessons.
-        InputError: the loss became infinite or no number.
-    """
-    return follow(
-        lambda: OverModel(lessons.sizes),
-        lessons,
-        lessons.recipe,
-        state=state,
-        asked=asked,
-        report=report,
-        among=among,
-    )
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:

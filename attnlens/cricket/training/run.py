@@ -26,13 +26,13 @@ from attnlens.cricket.overs.trained import TrainedOvers, save_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import sides
-from attnlens.cricket.training.course import Fitted, Pace, check_state
+from attnlens.cricket.training.course import Fitted, Pace, check_state, follow
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
-from attnlens.cricket.training.overs import SMALL, OverRecipe, fit_overs, lessons_of, token_runs
+from attnlens.cricket.training.overs import SMALL, OverRecipe, lessons_of, token_runs
 from attnlens.cricket.training.processes import ALONE, Processes
 from attnlens.cricket.training.settings import OVERS, PREDICTOR, Kind, Setting
-from attnlens.cricket.training.teachers import check_teachers, teach
+from attnlens.cricket.training.teachers import TREES, check_teacher, teach
 from attnlens.errors import InputError
 
 Report = Callable[[str], None]
@@ -51,14 +51,14 @@ class Plan:
             to ``train_until`` there is no validation, and the number of epochs is final.
         sizes: fields of the model's sizes that differ from the default: that of
             `attnlens.cricket.model.predictor.Sizes`, or `attnlens.cricket.training.overs.SMALL`.
-        teachers: see `attnlens.cricket.training.teachers.teach`; for the predictor only.
+        teacher: ``boosted_trees`` or ``None``; for the predictor only.
         head_balls: balls to sample for the heads' names; for the predictor only.
     """
 
     train_until: datetime.date | None = None
     validate_until: datetime.date | None = None
     sizes: Mapping[str, Setting] = field(default_factory=dict)
-    teachers: tuple[str, ...] = ()
+    teacher: str | None = None
     head_balls: int = 200
 
 
@@ -82,37 +82,23 @@ def train(
         InputError: no matches, or none on one side of the split.
         CheckpointError: ``state`` belongs to another run.
     """
-    report = _for(among, report)
-    keep = None if state is None else state.with_name(state.name + ".teacher")
-    asked = check_teachers(plan.teachers, keep)
+    if plan.teacher:
+        check_teacher()
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
-    split, base = _begun(
-        sources,
-        plan,
-        recipe,
-        lambda: FullModel(sizes, torch.zeros(sizes.outcomes)),
-        state=state,
-        asked=asked,
-        report=report,
+    begun = _begun(
+        sources, plan, recipe, lambda: FullModel(sizes, torch.zeros(sizes.outcomes)), state, report
     )
-    ratings = Ratings()
+    split, base, ratings = begun.split, begun.base, Ratings()
     innings = rate_and_encode(split.used, base, ratings)
     learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
     validation = innings[len(learnt) :]
     balls = sum(len(one.arrays) for one in learnt)
     report(f"{balls} balls to train on, {sum(len(one.arrays) for one in validation)} to check")
     teacher = None
-    if plan.teachers:
-        teacher = teach(
-            plan.teachers,
-            learnt,
-            seed=recipe.seed,
-            threads=_threads(among),
-            keep=keep,
-            report=report,
-            among=among,
-        )
+    if plan.teacher:
+        threads = _threads(among)
+        teacher = teach(learnt, seed=recipe.seed, threads=threads, report=report, among=among)
     fitted = fit(
         sizes,
         base.everything,
@@ -121,12 +107,11 @@ def train(
         recipe,
         teacher=teacher,
         state=state,
-        asked=asked,
+        mark=begun.mark,
         report=report,
         among=among,
     )
-    about = {"balls": balls, "teachers": [Path(name).stem for name in plan.teachers]}
-    card = _card(split, recipe, fitted) | about
+    card = begun.card(fitted) | {"balls": balls, "teachers": [TREES] if plan.teacher else []}
     predictor = TrainedPredictor(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
@@ -157,20 +142,10 @@ def train_overs(
         InputError: no matches, or none on one side of the split.
         CheckpointError: ``state`` belongs to another run.
     """
-    report = _for(among, report)
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
-    asked: dict[str, str] = {}
-    split, base = _begun(
-        sources,
-        plan,
-        recipe,
-        lambda: OverModel(sizes),
-        state=state,
-        asked=asked,
-        report=report,
-    )
-    ratings = Ratings(kinds=RATED)
+    begun = _begun(sources, plan, recipe, lambda: OverModel(sizes), state, report)
+    split, base, ratings = begun.split, begun.base, Ratings(kinds=RATED)
     lessons = lessons_of(
         split.used,
         lambda match, side: encode_overs(match, side, ratings, base),
@@ -180,12 +155,19 @@ def train_overs(
         recipe,
     )
     report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
-    fitted = fit_overs(lessons, state=state, asked=asked, report=report, among=among)
-    about = {
+    fitted = follow(
+        lambda: OverModel(sizes),
+        lessons,
+        recipe,
+        state=state,
+        mark=begun.mark,
+        report=report,
+        among=among,
+    )
+    card = begun.card(fitted) | {
         "overs_trained_on": len(lessons.train),
         "token_runs": token_runs(split.training).round(9).tolist(),
     }
-    card = _card(split, recipe, fitted) | about
     trained = TrainedOvers(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
@@ -235,11 +217,32 @@ class Split:
     training: list[Match]
     used: list[Match]
 
-    @property
-    def mark(self) -> str:
-        """What tells these matches, and where they are split, from others."""
-        played = [(match.match_id, match.dates) for match in self.used]
-        return hashlib.sha256(repr((self.train_until, played)).encode()).hexdigest()
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Begun:
+    """A run before its training.
+
+    Attributes:
+        base: what the scoreboard alone expects in the matches to train on.
+        mark: what tells the run's matches, sizes and teacher from others.
+    """
+
+    split: Split
+    recipe: Pace
+    base: BaseModel
+    mark: str
+
+    def card(self, fitted: Fitted[Any]) -> dict[str, Any]:
+        """What a checkpoint says of its training."""
+        return {
+            "trained_from": min(match.dates[0] for match in self.split.training).isoformat(),
+            "trained_until": self.split.validate_until.isoformat(),
+            "weights_until": self.split.train_until.isoformat(),
+            **kind_card(self.split.training),
+            "matches": len(self.split.training),
+            "recipe": asdict(self.recipe),
+            "epochs": fitted.history,
+        }
 
 
 def _begun(
@@ -247,36 +250,25 @@ def _begun(
     plan: Plan,
     recipe: Pace,
     make: Callable[[], nn.Module],
-    *,
     state: Path | None,
-    asked: dict[str, str],
     report: Report,
-) -> tuple[Split, BaseModel]:
-    """The matches of a run, and what the scoreboard alone expects of them.
-
-    Args:
-        asked: what is known of the run's material; the matches are added to it.
-    """
-    check_state(state, make, recipe, asked)
+) -> Begun:
+    """Read and split the matches, and see that the run can begin, or go on, with its state."""
     split = split_matches(read_dated(sources, report), plan, sources[0])
-    asked["matches"] = split.mark
-    check_state(state, make, recipe, asked)
+    played = [
+        (
+            match.match_id,
+            match.dates,
+            [[ball.outcome for ball in s.deliveries] for s in sides(match)],
+        )
+        for match in split.used
+    ]
+    told = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
+    mark = hashlib.sha256(told.encode()).hexdigest()
+    check_state(state, make, recipe, mark)
     count = len(split.training)
     report(f"{count} matches to train on; fitting what the scoreboard alone expects")
-    return split, fit_base(split.training, seed=recipe.seed)
-
-
-def _card(split: Split, recipe: Pace, fitted: Fitted[Any]) -> dict[str, Any]:
-    """What a checkpoint says of its training."""
-    return {
-        "trained_from": min(match.dates[0] for match in split.training).isoformat(),
-        "trained_until": split.validate_until.isoformat(),
-        "weights_until": split.train_until.isoformat(),
-        **kind_card(split.training),
-        "matches": len(split.training),
-        "recipe": asdict(recipe),
-        "epochs": fitted.history,
-    }
+    return Begun(split, recipe, fit_base(split.training, seed=recipe.seed), mark)
 
 
 def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
@@ -365,11 +357,6 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
     """A checkpoint's size and hash."""
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
     report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
-
-
-def _for(among: Processes, report: Report) -> Report:
-    """Only the first process reports."""
-    return report if among.first else lambda _: None
 
 
 def _threads(among: Processes) -> int:

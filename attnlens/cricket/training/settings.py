@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -20,33 +19,28 @@ R = TypeVar("R", bound=Pace)
 Setting: TypeAlias = bool | float | dict[str, int] | None
 """What a recipe's setting or a size may be; the heads are counted by scale."""
 
-FIXED: Final = (
-    *("graph", "past_nodes", "outcomes", "happened", "scoreboard", "heads"),
-    *("features", "context", "tokens"),
-)
-"""Sizes that follow from what a model is told and writes; heads are given one scale at a time."""
+KINDS: Final = ("int", "float", "float | None", "bool")
+FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
+"""Sizes that follow from what a model is told and writes."""
 
+WIDEST: Final = 4096
+LARGEST: Final = 1e9
 COUNTS: Final = (
     *("epochs", "heads", "innings", "patience", "hidden_dim", "slot_dim", "overs", "history"),
     *("d", "d_k", "ff", "length"),
     *map("heads.{}".format, HEADS),
 )
-"""Settings that are at least 1."""
-
-WIDEST: Final = 4096
-"""The most that any of a model's sizes may be."""
-
 SHARES: Final = (
     *("hide_some", "hide_all", "hide_player", "hide_block", "forget", "forget_past", "final"),
-    *("teacher", "average", "dropout", "smoothing"),
+    *("teacher", "smoothing"),
 )
-"""Settings that lie between 0 and 1; a moving average and dropout leave something over."""
-
-LARGEST: Final = 1e9
-"""The most that any setting without another bound may be, either way."""
-
-SIGNED: Final = ("null",)
-"""Settings that may be negative."""
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    **dict.fromkeys(COUNTS, (1, WIDEST)),
+    **dict.fromkeys(SHARES, (0, 1)),
+    **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
+    "null": (-LARGEST, LARGEST),
+}
+"""The least and the most a setting may be; from 0 to `LARGEST` where nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +52,13 @@ class Kind(Generic[R]):
     scales: Mapping[str, int]
 
     @property
-    def recipe_types(self) -> dict[str, str]:
-        """The recipe's settings and the kind of each."""
-        return {field.name: str(field.type) for field in fields(self.recipe)}
-
-    @property
-    def size_types(self) -> dict[str, str]:
-        """The sizes that can be set, and the kind of each."""
-        fixed = FIXED if self.scales else [name for name in FIXED if name != "heads"]
-        return {
-            field.name: str(field.type) for field in fields(self.sizes) if field.name not in fixed
+    def settings(self) -> dict[str, str]:
+        """Every setting, and the kind of value it takes."""
+        every = {
+            field.name: str(field.type) for field in (*fields(self.recipe), *fields(self.sizes))
         }
+        known = {n: kind for n, kind in every.items() if kind in KINDS and n not in FIXED}
+        return known | {f"heads.{scale}": "int" for scale in self.scales}
 
 
 PREDICTOR: Final = Kind(Recipe, Sizes, HEADS)
@@ -87,25 +77,19 @@ def recipe_and_sizes(
     Raises:
         InputError: a name is no setting, or a value does not fit it.
     """
-    of_recipe, of_sizes = kind.recipe_types, kind.size_types
-    recipe: dict[str, Setting] = {}
-    sizes: dict[str, Setting] = {}
-    heads: dict[str, int] = {}
-    for name, value in [*(_parted(word) for word in words), *given.items()]:
-        scale = name.removeprefix("heads.")
-        if name in of_recipe:
-            recipe[name] = _fitting(name, value, of_recipe[name], math.inf)
-        elif name in of_sizes:
-            sizes[name] = _fitting(name, value, of_sizes[name], WIDEST)
-        elif scale in kind.scales and scale != name:
-            heads[scale] = _fitting(name, value, "int", WIDEST)
-        else:
-            known = ", ".join([*of_recipe, *of_sizes, *(f"heads.{one}" for one in kind.scales)])
-            raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {known}")
-    if heads:
-        sizes["heads"] = {**kind.scales, **heads}
-    made: Callable[..., R] = kind.recipe
-    return made(**recipe), sizes
+    known = kind.settings
+    chosen: dict[str, Any] = {}
+    for name, value in [*map(_parted, words), *given.items()]:
+        if name not in known:
+            names = ", ".join(known)
+            raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {names}")
+        chosen[name] = _fitting(name, value, known[name])
+    heads = {scale: chosen.pop(f"heads.{scale}", usual) for scale, usual in kind.scales.items()}
+    of_recipe = {field.name for field in fields(kind.recipe)}
+    make: Callable[..., R] = kind.recipe
+    recipe = make(**{name: value for name, value in chosen.items() if name in of_recipe})
+    sizes = {name: value for name, value in chosen.items() if name not in of_recipe}
+    return recipe, sizes if heads == kind.scales else {**sizes, "heads": heads}
 
 
 def _parted(word: str) -> tuple[str, Any]:
@@ -118,31 +102,20 @@ def _parted(word: str) -> tuple[str, Any]:
         raise InputError(f"--set {word}: {value!r} is not a number, true, false or null") from None
 
 
-def _fitting(name: str, value: Any, kind: str, widest: float) -> Any:
-    """``value`` where it is of the kind a dataclass names; a count is at most ``widest``."""
+def _fitting(name: str, value: Any, kind: str) -> Any:
+    """``value`` where it is of the kind a dataclass names, and within `BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    fits = (
-        (value is None and "None" in kind)
-        or (kind == "bool" and isinstance(value, bool))
-        or (kind == "int" and number and float(value).is_integer() and value >= 0)
-        or (kind.startswith("float") and number)
-    )
-    if not fits:
+    fits = {
+        "int": number and float(value).is_integer(),
+        "bool": isinstance(value, bool),
+        "float": number,
+        "float | None": number or value is None,
+    }
+    if not fits[kind]:
         raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
-    bounds = _bounds(name, widest)
-    if number and not bounds[0] <= value <= bounds[1]:
-        least, most = (f"{bound:g}" for bound in bounds)
-        reach = f"between {least} and {most}"
-        if name in COUNTS:
-            reach = f"at least {least}" if value < bounds[0] else f"at most {most}"
-        raise InputError(f"--set {name}={json.dumps(value)}: {name} is {reach}")
+    least, most = BOUNDS.get(name, (0, LARGEST))
+    if number and not least <= value <= most:
+        raise InputError(
+            f"--set {name}={json.dumps(value)}: {name} is between {least:g} and {most:g}"
+        )
     return int(value) if kind == "int" else value
-
-
-def _bounds(name: str, widest: float) -> tuple[float, float]:
-    """The least and the most a setting may be."""
-    if name in COUNTS:
-        return 1, widest
-    if name in SHARES:
-        return 0, 0.9999 if name in ("average", "dropout") else 1
-    return (-LARGEST if name in SIGNED else 0), LARGEST

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from attnlens.cricket.explain.flags import flags_of
-from attnlens.cricket.explain.particulars import chase
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.model.people import sides_of
 from attnlens.cricket.model.trained import TrainedPredictor
@@ -23,15 +22,6 @@ UNNAMED: Final = {NEW_BATTER: "unnamed_batter", UNNAMED_BOWLER: "unnamed_bowler"
 
 BOWLERS_SHARE: Final = 5
 """A bowler may bowl at most a fifth of the overs."""
-
-USUAL_TARGETS: Final = (2.2, 13.0)
-"""Runs per over that a chase asks for at its start: in the men's T20 internationals up to
-10 May 2024 (2,099 chases, revised ones included) one in 200 asked for less, one in 200 for
-more. It says how strange a target is to a model of such matches."""
-
-HIGHEST_RATE: Final = 36.0
-"""The required rate at which the model's own figure for it ends."""
-
 
 MOST_A_BALL: Final = 6
 LARGEST_TARGET: Final = 1500
@@ -48,7 +38,7 @@ def refuse_target(match: Match, innings: Innings, target: int) -> None:
     quota = quota_of(match, innings)
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
-        raise InputError(f"innings {innings.number} chases nothing", remedy="leave --target out")
+        raise InputError(f"innings {innings.number} chases nothing", remedy="leave the target out")
     most = LARGEST_TARGET if quota is None else MOST_A_BALL * quota
     if target > most:
         within = "" if quota is None else f" off {quota} balls"
@@ -77,31 +67,33 @@ def what_if_flags(
     for window in (after, before):
         usual = flags_of(window, predictor, evidence=True, history=history)
         found += [_unnamed(caution.flag, caution.text) for caution in usual]
-    return tuple(
-        WhatIfCaution.model_validate({"flag": name, "text": text})
-        for name, text in dict.fromkeys(found)
-    )
+    return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(found))
 
 
 def _new_flags(recorded: Match, before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
-    """Cautions about what is different."""
-    was, now = before.delivery, after.delivery
+    """Cautions about who plays instead."""
+    was, now, innings = before.delivery, after.delivery, after.innings
+    past = innings.deliveries[: now.index - 1]
     if now.bowler.key != was.bowler.key:
-        yield from _bowler_flags(after)
+        mine = [ball for ball in past if ball.bowler.key == now.bowler.key]
+        quota, size = quota_of(after.match, innings), innings.balls_per_over
+        if quota is not None and not innings.super_over:
+            overs = math.ceil(quota / size / BOWLERS_SHARE)
+            if sum(ball.is_legal for ball in mine) >= overs * size:
+                yield "bowler_quota", f"{now.bowler} has bowled all {overs} overs allowed"
+        if any(ball.over == now.over - 1 for ball in mine):
+            yield (
+                "bowled_last_over",
+                f"{now.bowler} bowled in the over before: nobody bowls two in a row",
+            )
     if now.batter.key != was.batter.key:
-        yield from _batter_flags(after)
+        out = {wicket.player_out.key for ball in past for wicket in ball.wickets if wicket.counts}
+        if now.batter.key in out:
+            yield "already_out", f"{now.batter} is out already"
     for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
         away = player.key != old.key and player.name not in UNNAMED
         if away and not sides_of(recorded, player):
             yield "not_in_match", f"{player} is not known to be in this match"
-    if after.innings.target != before.innings.target:
-        yield from _target_flags(after)
-    if (chase(after).required_rate or 0) > HIGHEST_RATE >= (chase(before).required_rate or 0):
-        yield (
-            "rate_outside",
-            f"more than {HIGHEST_RATE:.0f} runs an over are needed: to the model all such rates "
-            "are alike",
-        )
 
 
 def _unnamed(flag: str, text: str) -> tuple[str, str]:
@@ -110,50 +102,3 @@ def _unnamed(flag: str, text: str) -> tuple[str, str]:
             role = "faces" if name == NEW_BATTER else "bowls"
             return instead, f"nobody is named who {role}: a player without a record is taken"
     return flag, text
-
-
-def _earlier(window: BallWindow) -> tuple[Delivery, ...]:
-    return window.innings.deliveries[: window.delivery.index - 1]
-
-
-def _bowler_flags(window: BallWindow) -> Iterator[tuple[str, str]]:
-    bowler, over = window.delivery.bowler, window.delivery.over
-    balls = _earlier(window)
-    quota = quota_of(window.match, window.innings)
-    bowled = sum(ball.is_legal for ball in balls if ball.bowler.key == bowler.key)
-    if quota is not None and not window.innings.super_over:
-        size = window.innings.balls_per_over
-        overs = math.ceil(quota / size / BOWLERS_SHARE)
-        if bowled >= overs * size:
-            yield "bowler_quota", f"{bowler} has bowled all {overs} overs allowed"
-    this_over = [ball for ball in balls if ball.over == over]
-    if this_over and this_over[-1].bowler.key != bowler.key:
-        yield (
-            "bowler_mid_over",
-            f"{this_over[-1].bowler} bowled the over so far: bowlers change within an over only "
-            "where one is hurt or taken off, which the model has hardly seen",
-        )
-    if any(ball.over == over - 1 and ball.bowler.key == bowler.key for ball in balls):
-        yield "bowled_last_over", f"{bowler} bowled in the over before: nobody bowls two in a row"
-
-
-def _batter_flags(window: BallWindow) -> Iterator[tuple[str, str]]:
-    batter: Player = window.delivery.batter
-    out = {w.player_out.key for ball in _earlier(window) for w in ball.wickets if w.counts}
-    if batter.key in out:
-        yield "already_out", f"{batter} is out already"
-
-
-def _target_flags(window: BallWindow) -> Iterator[tuple[str, str]]:
-    quota, target = quota_of(window.match, window.innings), window.innings.target
-    if quota is None or target is None or window.innings.super_over:
-        return
-    rate = target * window.innings.balls_per_over / quota
-    least, most = USUAL_TARGETS
-    if not least <= rate <= most:
-        rarely = "less" if rate < least else "more"
-        yield (
-            "target_outside",
-            f"a target of {target} asks for {rate:.1f} runs an over from the start, {rarely} than "
-            "chases that the model has learnt from",
-        )

@@ -102,7 +102,7 @@ def _place(match: Match, innings: Innings, current: Delivery, name: str) -> int:
         raise InputError(
             f"{name} is in innings {reference.innings}, and the ball asked about in innings "
             f"{innings.number}",
-            remedy="change balls of the same innings; --target changes what is chased",
+            remedy="change balls of the same innings; the target is what is chased",
         )
     if reference.index >= current.index:
         told = "is the ball asked about" if reference.index == current.index else "comes after it"

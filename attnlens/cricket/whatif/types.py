@@ -21,7 +21,7 @@ from attnlens.cricket.explain.attention_types import (
     Text,
 )
 from attnlens.cricket.explain.document import Document
-from attnlens.cricket.explain.types import EveryOutcome, FlagName, Model, Sentence, TopChange
+from attnlens.cricket.explain.types import EveryOutcome, Model, Sentence, TopChange
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 
 SCHEMA_VERSION: Final = "1.0"
@@ -136,26 +136,10 @@ class Parts(Plain):
     together: Remainder
 
 
-WhatIfFlag = (
-    FlagName
-    | Literal[
-        "bowler_quota",
-        "bowled_last_over",
-        "bowler_mid_over",
-        "already_out",
-        "not_in_match",
-        "target_outside",
-        "rate_outside",
-        "unnamed_batter",
-        "unnamed_bowler",
-    ]
-)
-
-
 class WhatIfCaution(Plain):
-    """Something a reader should know before trusting the figures."""
+    """Something a reader should know before trusting the figures; `whatif.flags` makes them."""
 
-    flag: WhatIfFlag
+    flag: Text
     text: Text
 
 

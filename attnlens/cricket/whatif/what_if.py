@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-import torch
-
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.cricket.explain import build
+from attnlens.cricket.explain.ablation import ask
+from attnlens.cricket.explain.explain_ball import outcome_points, top_change
 from attnlens.cricket.explain.heatmap import NATS_DIGITS
 from attnlens.cricket.explain.particulars import chase, free_hit, model_particulars
 from attnlens.cricket.explain.types import OutcomePoints
@@ -132,7 +131,7 @@ def what_if(
             )
             for outcome, then, now in zip(OUTCOMES, before, after, strict=True)
         ),
-        top_change=build.top_change(before.tolist(), after.tolist()),
+        top_change=top_change(before, after),
         effect_nats=_nats(before, after),
         parts=parts,
         flags=what_if_flags(worlds.recorded, recorded, changed, predictor, history=history),
@@ -212,19 +211,19 @@ def _players(
     """The ball asked about with whoever plays it, and the changes that makes."""
 
     def named(name: str, option: str) -> Player:
-        player = person_called(name, match, predictor, option, unseen=question.unseen)
+        player = person_called(name, match, predictor, option)
         refuse_wrong_side(match, innings, player, option)
         return player
 
     crease = crease_after(current, balls)
     newcomer = Player(NEW_BATTER)
-    asked = None if question.batter is None else named(question.batter, "--batter")
+    asked = None if question.batter is None else named(question.batter, "--set batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
     if asked is not None:
         striker, other = _facing(asked, crease, striker, other, current)
     changes, bowler = [], current.bowler
     if question.bowler is not None:
-        bowler = named(question.bowler, "--bowler")
+        bowler = named(question.bowler, "--set bowler")
         changes.append(_player_change("bowler", current.bowler, bowler, "bowled"))
     if bowler.key in (striker.key, other.key):
         raise InputError(f"{bowler} cannot bowl and bat", remedy="name two players")
@@ -266,7 +265,7 @@ def _facing(
             where = "out" if asked.key == crease.out.key else "in already"
             raise InputError(
                 f"{asked} is {where} after that wicket and cannot come in",
-                remedy="name another with --batter",
+                remedy="name another batter",
             )
         return (
             asked if crease.striker is None else striker,
@@ -277,7 +276,7 @@ def _facing(
     if (striker.key, other.key) != (current.batter.key, current.non_striker.key):
         raise InputError(
             f"after that change {striker} faces, and {asked} is at the other end",
-            remedy="leave --batter out, or name somebody else",
+            remedy="leave the batter out, or name somebody else",
         )
     return other, striker
 
@@ -324,9 +323,7 @@ def _probabilities(
     batch = window.batch
     if past is not None:
         batch = {**batch, "sequence": {**past.batch["sequence"], "now": batch["sequence"]["now"]}}
-    with torch.no_grad():
-        logits = predictor.model(batch)[0, 0]
-    result: Floats = logits.double().softmax(-1).numpy()
+    result: Floats = ask(predictor.model, batch["graph_data"], batch["sequence"])[0]
     return result
 
 
@@ -336,7 +333,7 @@ def _nats(before: Floats, after: Floats) -> float:
 
 def _points(first: Floats, second: Floats) -> tuple[OutcomePoints, ...]:
     """From one change of the probabilities to another, in points."""
-    return build.outcome_points((100 * (second - first)).tolist())
+    return outcome_points(100 * (second - first))
 
 
 def _part(before: Floats, after: Floats) -> Part:

@@ -17,7 +17,7 @@ from attnlens.cricket.words.facts import (
     sentence,
     significant,
 )
-from attnlens.cricket.words.narrative_changes import FELT
+from attnlens.cricket.words.narrative import FELT
 from attnlens.show.numbers import percent, signed_points
 
 PATHS: Final[Mapping[str, str]] = {

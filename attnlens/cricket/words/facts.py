@@ -34,25 +34,6 @@ UNFAIR: Final = 0.3
 SMALL: Final = 0.005
 """Chances below this are compared with two decimals."""
 
-FLAG_WORDS: Final[Mapping[str, str]] = {
-    "other_format": "this is not the format the model was trained on",
-    "other_gender": "the model was trained on matches of the other gender",
-    "other_balls_per_over": "the model was trained on overs of another length",
-    "other_teams": "this is another competition than the model was trained on",
-    "super_over": "super overs were not in its training",
-    "in_training": "it may have been trained on this very match",
-    "no_history": "it is the first ball of the innings",
-    "short_history": "the innings is only a few balls old",
-    "unseen_batter": "the striker is new to the model",
-    "unseen_bowler": "the bowler is new to the model",
-    "ratings_from_later": "the players' records run later than this match",
-    "reduced_match": "the innings was shortened",
-    "no_target": "the file gives no target",
-    "unseen_venue": "the ground is new to the model",
-    "evidence_skipped": "nothing was tested",
-}
-"""Each flag in a few words, the most telling first."""
-
 
 def fine_percent(value: float) -> str:
     return percent(value, 1)
@@ -60,10 +41,6 @@ def fine_percent(value: float) -> str:
 
 def finest_percent(value: float) -> str:
     return percent(value, 2)
-
-
-def bare_points(value: float) -> str:
-    return f"{abs(value):.1f}"
 
 
 def tenths(value: float) -> str:
@@ -74,34 +51,12 @@ def significant(value: float) -> str:
     return f"{value:.2g}"
 
 
-def thousands(value: int) -> str:
-    return f"{value:,}"
-
-
 def counted(value: Sized) -> str:
     return str(len(value))
 
 
-def worded(value: int) -> str:
-    """``three``; digits from thirteen on."""
-    return NUMBERS[value] if 0 <= value < len(NUMBERS) else str(value)
-
-
 def outcome_words(value: str) -> str:
     return OUTCOME_WORDS[value]
-
-
-def bare_outcome(value: str) -> str:
-    """``four`` for ``a four``."""
-    return OUTCOME_WORDS[value].removeprefix("a ")
-
-
-def flag_words(value: str) -> str:
-    return FLAG_WORDS[value]
-
-
-def spaced(value: str) -> str:
-    return value.replace("_", "-")
 
 
 FORMATS: Final[tuple[Callable[[Any], str], ...]] = (
@@ -110,16 +65,10 @@ FORMATS: Final[tuple[Callable[[Any], str], ...]] = (
     fine_percent,
     finest_percent,
     signed_points,
-    bare_points,
     tenths,
     significant,
-    thousands,
     counted,
-    worded,
     outcome_words,
-    bare_outcome,
-    flag_words,
-    spaced,
 )
 """Every way in which a value becomes a fact's text."""
 

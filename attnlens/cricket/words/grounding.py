@@ -20,16 +20,10 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words.facts import NUMBERS
 from attnlens.show.safe import visible, visible_name
 
-SHARE, POINTS, NATS, BITS, COUNT, FIGURE = "share", "points", "nats", "bits", "count", "number"
+SHARE, POINTS, FIGURE = "share", "points", "number"
 
-UNITS: Final = {
-    "points": POINTS,
-    "effects": NATS,
-    "control_quantiles_nats": NATS,
-    "surprise_bits": BITS,
-    **dict.fromkeys(("attention", "ratio", "run_rate", "required_rate", "p", "q"), FIGURE),
-}
-"""The unit of the numbers under a key; other fractions are shares of 1."""
+FIGURES: Final = re.compile(r"points|effects|attention|ratio|p|q|\w+_(?:rate|bits|nats)")
+"""Keys of fractions that are not shares of 1."""
 
 UNREAD: Final = frozenset(
     {"row", "nodes", "self_attention", "past_attention", "bias_share"}
@@ -46,7 +40,7 @@ NUMBER: Final = re.compile(
     r"(?<![\w.,])(?<!\ba )(?<!\bthe )"
     rf"(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|(?:{'|'.join(NUMBERS)})\b)"
     r"(?:(?P<share> ?%| ?per ?cent\b)|(?P<points>[ -](?:percentage[ -])?points?\b| ?pp\b)"
-    r"|(?P<nats> nats?\b)|(?P<bits> bits?\b))?",
+    r"| nats?\b| bits?\b)?",
     re.IGNORECASE,
 )
 WORD: Final = re.compile(r"[^\W\d_][\w.'-]*")
@@ -69,11 +63,6 @@ VERDICTS: Final = (
     (r"\b(?:because|due to|thanks to|caused by|the reason)\b", "cause", (SUPPORTED,)),
 )
 """Words of a verdict or a cause, and the verdicts one claim must have for them."""
-
-VERDICT_WORDS: Final = [
-    (re.compile(words, re.IGNORECASE), kind, verdicts) for words, kind, verdicts in VERDICTS
-]
-
 
 NOT_THERE: Final = "is not in the explanation"
 NO_CLAIM: Final = "is the verdict of no claim"
@@ -117,15 +106,11 @@ def check_grounding(explanation: object, text: str) -> list[Unsupported]:
     Raises:
         InputError: ``explanation`` is none.
     """
-    return _Known(_typed(explanation)).missing(text)
-
-
-def _typed(explanation: object) -> Explanation:
-    if isinstance(explanation, Explanation):
-        return explanation
     if isinstance(explanation, str | bytes):
-        return Explanation.from_json(explanation)
-    return Explanation.from_dict(explanation)
+        return _Known(Explanation.from_json(explanation)).missing(text)
+    if not isinstance(explanation, Explanation):
+        explanation = Explanation.from_dict(explanation)
+    return _Known(explanation).missing(text)
 
 
 class _Known:
@@ -158,16 +143,15 @@ class _Known:
         elif QUOTED.match(pointer):
             self._quoted.setdefault(value, pointer)
             for digits in re.findall(r"(?<!\d)\d{1,9}(?!\d)", value):
-                self._numbers[COUNT].append((float(digits), pointer))
+                self._numbers[FIGURE].append((float(digits), pointer))
 
     def _add_number(self, key: str, pointer: str, value: float) -> None:
-        if isinstance(value, int):
-            self._numbers[COUNT].append((float(abs(value)), pointer))
-            if key == "over":  # overs are counted from 0, and spoken of from the first
-                self._numbers[COUNT].append((float(value + 1), pointer))
-            return
-        unit = UNITS.get(key, NATS if key.endswith("_nats") else SHARE)
-        self._numbers[unit].append((abs(value), pointer))
+        unit = POINTS if key == "points" else SHARE
+        if isinstance(value, int) or (unit == SHARE and FIGURES.fullmatch(key)):
+            unit = FIGURE
+        self._numbers[unit].append((abs(float(value)), pointer))
+        if key == "over":  # overs are counted from 0, and spoken of from the first
+            self._numbers[unit].append((value + 1.0, pointer))
 
     def missing(self, text: str) -> list[Unsupported]:
         """What is not found, sentence by sentence."""
@@ -189,32 +173,34 @@ class _Known:
         for match in NUMBER.finditer(masked):
             digits, unit = match["number"], match.lastgroup or FIGURE
             decimals = len(digits.partition(".")[2])
-            if unit == FIGURE and digits in self._labels:
+            bare = match.group() == digits
+            if bare and digits in self._labels:
                 continue
-            nearest = self._nearest(_value(digits), unit, decimals)
-            if nearest is not None and nearest[0] <= _slack(unit, decimals):
+            # Prompts round to three decimals before.
+            rounding = 0.05 if unit == SHARE and not decimals else 0.0005
+            away, nearest, pointer = self._nearest(_value(digits), unit, decimals)
+            if away <= 0.5 * 10.0**-decimals + rounding + 1e-9:
                 continue
-            if unit == FIGURE and decimals == 1:
-                close = next(iter(get_close_matches(digits, self._labels, 1, 0.0)), None)
-                pointer = None if close is None else self._labels[close]
-                yield Unsupported(sentence, match.group(), "ball", NOT_THERE, close, pointer)
-                continue
-            shown, pointer = None, None
-            if nearest is not None:
-                shown = f"{nearest[1]:,.{decimals}f}{masked[match.end('number') : match.end()]}"
-                pointer = nearest[2]
-            yield Unsupported(sentence, match.group(), "number", NOT_THERE, shown, pointer)
+            kind = "number"
+            shown = f"{nearest:,.{decimals}f}{masked[match.end('number') : match.end()]}"
+            if bare and decimals == 1 and self._labels:
+                kind, (shown, *_) = "ball", get_close_matches(digits, self._labels, 1, 0.0)
+                pointer = self._labels[shown]
+            yield Unsupported(sentence, match.group(), kind, NOT_THERE, shown, pointer)
 
-    def _nearest(self, value: float, unit: str, decimals: int) -> tuple[float, float, str] | None:
-        """Of the known numbers of a unit the nearest: how far it is, itself, its pointer."""
+    def _nearest(self, value: float, unit: str, decimals: int) -> tuple[float, float, str]:
+        """Of the known numbers of a unit the nearest: how far it is, itself, its pointer.
+
+        Without a unit a fraction may have any.
+        """
         near = []
-        for kind in _kinds(unit, decimals):
+        for kind in (FIGURE, SHARE, POINTS) if unit == FIGURE and decimals > 1 else (unit,):
             scale = 100 if unit == SHARE else 1
             known = self._numbers[kind]
             place = bisect_left(known, (value / scale, ""))
             for number, pointer in known[max(place - 1, 0) : place + 1]:
                 near.append((abs(scale * number - value), scale * number, pointer))
-        return min(near, default=None)
+        return min(near)
 
     def _missing_names(self, sentence: str, masked: str) -> Iterator[Unsupported]:
         first = WORD.search(masked)  # the first word of a sentence has a capital anyhow
@@ -228,8 +214,8 @@ class _Known:
         return word in self._words or all(part in self._words for part in word.split("-"))
 
     def _missing_verdicts(self, sentence: str, masked: str) -> Iterator[Unsupported]:
-        for words, kind, verdicts in VERDICT_WORDS:
-            match = words.search(masked)
+        for words, kind, verdicts in VERDICTS:
+            match = re.search(words, masked, re.IGNORECASE)
             if match is not None and self._verdicts.isdisjoint(verdicts):
                 yield Unsupported(sentence, match.group(), kind, NO_CLAIM)
 
@@ -258,19 +244,6 @@ def _sentences(text: str, masked: Callable[[str], str]) -> Iterator[str]:
             start = match.end()
         if shown[start:]:
             yield shown[start:]
-
-
-def _kinds(unit: str, decimals: int) -> tuple[str, ...]:
-    """The units in the data that a number may have; without a unit it may have several."""
-    if unit != FIGURE:
-        return (unit,)
-    return (FIGURE, COUNT, SHARE, POINTS, BITS) if decimals > 1 else (FIGURE, COUNT)
-
-
-def _slack(unit: str, decimals: int) -> float:
-    """How far a true number may be from one as written; prompts round to three decimals before."""
-    before = 0.05 if unit == SHARE and not decimals else 0.0005
-    return 0.5 * 10.0**-decimals + before + 1e-9
 
 
 def _value(digits: str) -> float:

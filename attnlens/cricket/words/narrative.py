@@ -1,49 +1,27 @@
 """An explanation in a few sentences, each number and name tied to its place in the data.
 
-A sentence never says more than the evidence: what the model looked at is told
-with the verdict of the test that hid it, and what was not tested is told as a
-picture. How a sentence is worded follows from what it tells, never from chance.
+A sentence never says more than the evidence: what the model looked at is told with the verdict
+of the test that hid it, and balls are said to inform an outcome only where the claim is supported.
+What was not tested is told as a picture. How a sentence is worded follows from what it tells,
+never from chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import CallsLikeThis, Explanation, Fact, Sentence
+from attnlens.cricket.explain.types import Evidence, Explanation, Fact, Prediction, Sentence
 from attnlens.cricket.words.facts import (
-    FLAG_WORDS,
     Part,
     Source,
-    bare_outcome,
     counted,
-    fine_percent,
-    flag_words,
     outcome_words,
     sentence,
     tenths,
-    thousands,
-)
-from attnlens.cricket.words.narrative_changes import (
-    contributions,
-    place_of,
-    story_outcome,
-    what_would_change,
-)
-from attnlens.cricket.words.narrative_claims import (
-    chosen_claims,
-    claim_sentence,
-    picture,
-    speaks_for,
 )
 from attnlens.cricket.words.summary import summarize_temporal_attention
-from attnlens.show.numbers import percent
-
-FEWEST, MOST = 4, 7
-"""Sentences."""
-
-CAUTIONS: Final = 3
-"""So many flags are told; more are counted."""
+from attnlens.show.numbers import percent, signed_points
 
 STANDS_OUT: Final = 1.0
 """Points between an outcome and its baseline from which it is worth remarking on."""
@@ -51,14 +29,53 @@ STANDS_OUT: Final = 1.0
 FIRM, LOOSE = 0.5, 0.36
 """Chances of the likeliest outcome from which, and below which, it is told as such."""
 
-NEAR: Final = 0.03
-"""A call further than this from others' mean is not such a call, only the nearest."""
+FELT: Final = 0.05
+"""Points below which a contribution prints as 0.0 and is not worth a sentence."""
+
+LISTED: Final = 4
+"""More balls than this are told by the first and the last, or by their number."""
 
 SURPRISES: Final = ((1.5, "no surprise"), (3.0, "a mild surprise"), (5.0, "a surprise"))
 """What to call a surprise below so many bits; above, it is a great one."""
 
-SAID_ELSEWHERE: Final = frozenset({"no_history", "evidence_skipped"})
-"""Flags that another sentence tells."""
+ORDER: Final = ("supported", "not better than chance", "contradicted", None)
+
+REASONS: Final[Mapping[str, str]] = {
+    "controls do as much": "as it does with others hidden",
+    "too small to matter": "which is too small to matter",
+    "operators disagree": "but a second test does not bear it out",
+    "other balls do more": "where hiding nearly any others does more",
+    "hiding them raises what they are said to raise": "against what was said of them",
+}
+"""Why a claim is not supported, in few words; another reason is quoted as it is."""
+
+RELATION_WORDS: Final[Mapping[str, str]] = {
+    "same_over": "the current over",
+    "same_bowler": "this bowler's balls",
+    "same_batsman": "this batter's balls",
+    "same_matchup": "this bowler's balls to this batter",
+    "boundary": "boundaries",
+    "wicket_adjacent": "wickets and the balls beside them",
+    "boundary_cluster": "clusters of boundaries",
+    "over_boundary": "the first and last balls of overs",
+}
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "venue and teams": ("the ground and the teams",),
+    "striker's record": ("/ball/batter", "'s record"),
+    "bowler's record": ("/ball/bowler", "'s record"),
+    "scoreboard": ("the scoreboard",),
+    "this over": ("this over so far",),
+    "this bowler to this batter": ("/ball/bowler", "'s earlier balls to ", "/ball/batter"),
+    "this bowler's earlier balls": ("/ball/bowler", "'s earlier balls to other batters"),
+    "this batter's earlier balls": ("/ball/batter", "'s earlier balls from other bowlers"),
+    "other recent balls": ("the other recent balls",),
+    "earlier balls": ("the balls long past",),
+}
+"""What to call the groups of contributions: words, and pointers to names."""
+
+SINGULAR: Final = frozenset({"striker's record", "bowler's record", "scoreboard", "this over"})
+"""Groups whose words are singular."""
 
 
 def in_words(explanation: Explanation) -> Explanation:
@@ -74,34 +91,34 @@ def with_narrative(explanation: Explanation) -> Explanation:
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """Four to seven sentences about an explanation (its own ``narrative`` is not read).
+    """Two to five sentences about an explanation (its own ``narrative`` is not read).
 
-    What is expected, and how often such calls came true; what the model looked at and whether
-    it mattered; what lifts the outcome and what pulls the other way; what would change it; what
-    happened; what to keep in mind.
+    What is expected; what the model looked at and whether it mattered; what lifts the outcome and
+    what pulls the other way; what happened.
 
     Returns:
         Every number and name in a sentence is one of its facts, in the order of reading.
     """
     source = Source(explanation)
-    chosen = chosen_claims(explanation)
-    focus = _focus(source, chosen)
-    parts = [
-        [_expectation(source)],
-        _calibration(source),
-        focus[:1],
-        contributions(source),
-        what_would_change(source, chosen[:1]),
-        _after(source, chosen[:1]),
-        _cautions(source),
-    ]
-    if sum(map(len, parts)) < MOST:
-        parts.insert(3, focus[1:])
-    sentences = [entry for part in parts for entry in part]
-    for more in (_fusion, _next_likeliest):
-        if len(sentences) < FEWEST:
-            sentences.insert(2, more(source))
-    return tuple(sentences)
+    return (
+        _expectation(source),
+        *_focus(source),
+        *_contributions(source),
+        *_after(source),
+    )
+
+
+def place_of(prediction: Prediction, outcome: str) -> int:
+    """An outcome's place among those of the prediction."""
+    return next(at for at, entry in enumerate(prediction.outcomes) if entry.outcome == outcome)
+
+
+def story_outcome(prediction: Prediction) -> int:
+    """The place of the outcome that is explained, else of the one furthest from its baseline."""
+    if prediction.explained is not None:
+        return place_of(prediction, prediction.explained)
+    moves = [abs(entry.probability - entry.baseline) for entry in prediction.outcomes]
+    return moves.index(max(moves))
 
 
 def _situation(source: Source[Explanation]) -> list[Part]:
@@ -110,7 +127,6 @@ def _situation(source: Source[Explanation]) -> list[Part]:
     who: list[Part] = [source.quote("/ball/bowler"), " to ", source.quote("/ball/batter")]
     if ball.super_over:
         who = [*who, " in a super over"]
-    score: list[Part] = [source.quote("/ball/score"), "/", source.quote("/ball/wickets")]
     if ball.runs_required and ball.balls_left:
         runs = " run" if ball.runs_required == 1 else " runs"
         left = " ball" if ball.balls_left == 1 else " balls"
@@ -124,7 +140,7 @@ def _situation(source: Source[Explanation]) -> list[Part]:
         ]
     if not source.document.history:
         return [*who, ", to open the innings"]
-    return [*who, " at ", *score]
+    return [*who, " at ", source.quote("/ball/score"), "/", source.quote("/ball/wickets")]
 
 
 def _expectation(source: Source[Explanation]) -> Sentence:
@@ -160,60 +176,180 @@ def _backed(favourite: Fact, chance: float) -> list[Part]:
     return ["leans to ", favourite] if chance < LOOSE else ["makes ", favourite, " likeliest"]
 
 
-def _calibration(source: Source[Explanation]) -> list[Sentence]:
-    """How often such calls came true, for the outcome that the story is about."""
-    prediction = source.document.prediction
-    table = prediction.calibration
-    if table is None:
-        return []
-    place = story_outcome(prediction)
-    entry = table.outcomes[place]
-    pointer = f"/prediction/calibration/outcomes/{place}"
-    chance = prediction.outcomes[place].probability
-    near = abs(entry.predicted - chance) <= NEAR
-    subject: list[Part] = ["Such calls" if near else "The nearest calls on record"]
-    if table.checkpoint != source.document.model.name:
-        twin = source.quote("/prediction/calibration/checkpoint")
-        subject += [" by the checkpoint ", twin, ", on matches it had not seen,"]
-    said: list[Part] = [
-        "where it said about ",
-        source.visible(f"{pointer}/predicted"),
-        ", ",
-        source.quote(f"{pointer}/outcome", outcome_words),
-    ]
-    balls = source.quote(f"{pointer}/balls", thousands)
-    if not entry.happened:
-        return [sentence([*subject, " are rare: ", *said, " never came (", balls, " balls)."])]
-    came: list[Part] = [" came ", source.quote(f"{pointer}/happened", fine_percent)]
-    count: list[Part] = [" of the time (", balls, " balls)."]
-    return [sentence([*subject, f" {_held(entry)}: ", *said, *came, *count])]
-
-
-def _held(entry: CallsLikeThis) -> str:
-    """Whether what was said lies within what came, by its interval."""
-    if entry.happened_ci is None:
-        return "can be counted"
-    low, high = entry.happened_ci
-    if entry.predicted > high:
-        return "run a little high"
-    return "run a little low" if entry.predicted < low else "hold up"
-
-
-def _focus(source: Source[Explanation], chosen: Sequence[int]) -> list[Sentence]:
+def _focus(source: Source[Explanation]) -> list[Sentence]:
     """What was looked at, with verdicts: the leading claim and one that fared differently."""
     explanation = source.document
     if not explanation.across_balls.medium.balls and not explanation.history:
-        return [
-            sentence(
-                [
-                    "There is no earlier ball of this innings to look at: the prediction rests on "
-                    "what was known before it."
-                ]
-            )
-        ]
+        nothing = "There is no earlier ball of this innings to look at: the prediction rests on "
+        return [sentence([f"{nothing}what was known before it."])]
+    chosen = chosen_claims(explanation)
     if not chosen:
-        return [picture(source)]
+        return [_picture(source)]
     return [claim_sentence(source, at, leading=at == chosen[0]) for at in chosen]
+
+
+def chosen_claims(explanation: Explanation) -> list[int]:
+    """The claims about past balls worth a sentence: the leading one, and one that fared otherwise.
+
+    By verdict, supported first; what was hidden from the whole model before what one head alone
+    lost; then by effect. The second is about other balls and has another verdict.
+    """
+    claims = explanation.evidence
+    about_balls = (at for at, claim in enumerate(claims) if claim.removed)
+    order = sorted(about_balls, key=lambda at: _rank(claims[at]))
+    if not order:
+        return []
+    first = claims[order[0]]
+    for at in order:
+        claim = claims[at]
+        if (
+            claim.verdict not in (first.verdict, None)
+            and set(claim.removed) != set(first.removed)
+            and claim.removed_from == "model"
+        ):
+            return [order[0], at]
+    return order[:1]
+
+
+def _rank(claim: Evidence) -> tuple[int, bool, bool, float]:
+    one_head = claim.removed_from == "head"
+    # What is not supported is told of what the model looked at, not of what it might have.
+    looked = claim.kind == "head" or claim.verdict == "supported"
+    return ORDER.index(claim.verdict), one_head, not looked, -abs(claim.effect_nats)
+
+
+def _picture(source: Source[Explanation]) -> Sentence:
+    """Where attention went when nothing was tested; quotes shares, which overlap."""
+    shares = source.document.across_balls.medium.shares
+    known = [
+        at for at, share in enumerate(shares) if share.relation in RELATION_WORDS and share.uniform
+    ]
+    if not known:
+        return sentence(["Nothing it looked at was tested: the heat maps are a picture only."])
+    at = max(known, key=lambda place: shares[place].share)
+    pointer = f"/across_balls/medium/shares/{at}"
+    return sentence(
+        [
+            "Of its attention to recent balls ",
+            source.quote(f"{pointer}/share", percent),
+            f" went to {RELATION_WORDS[shares[at].relation]}, where even attention would give ",
+            source.quote(f"{pointer}/uniform", percent),
+            "; no claim was tested, so this is a picture and not a reason.",
+        ]
+    )
+
+
+def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True) -> Sentence:
+    """A claim about past balls: where the model looked, and what hiding that does.
+
+    Args:
+        leading: whether it is the first that is told.
+    """
+    claim = source.document.evidence[at]
+    looked = _looked(source, at, leading)
+    if claim.verdict is None:
+        few = (claim.reason or "").startswith("too few")
+        why: list[Part] = ["with too few other balls to test that against, "] if few else []
+        return sentence([*looked, "; ", *why, "this is a picture and not a claim."])
+    pointer = f"/evidence/{at}"
+    outcome = source.quote(f"{pointer}/top_change/outcome", outcome_words)
+    before, after = source.change(f"{pointer}/top_change/before", f"{pointer}/top_change/after")
+    verdict = source.quote(f"{pointer}/verdict")
+    them = "it" if len(claim.removed) == 1 else "them"
+    where = " from that head alone" if claim.removed_from == "head" else ""
+    hidden = f"; hide {them}{where} and "
+    end: list[Part]
+    if claim.verdict == "supported":
+        looked += [", informing the chance of ", outcome, hidden]
+        looked += ["that chance" if them == "it" else "it"]
+        end = [", which is ", verdict, "."]
+    else:
+        looked += [hidden, "the chance of ", outcome]
+        end = [*_reason(source, at), ": ", verdict, "."]
+    if before.text == after.text:
+        return sentence([*looked, " stays at ", before, *end])
+    verb = "falls" if claim.top_change.points < 0 else "rises"
+    return sentence([*looked, f" {verb} from ", before, " to ", after, *end])
+
+
+def _reason(source: Source[Explanation], at: int) -> list[Part]:
+    reason = source.document.evidence[at].reason
+    if reason is None:
+        return []
+    known = REASONS.get(reason)
+    return [", ", source.quote(f"/evidence/{at}/reason") if known is None else known]
+
+
+def _looked(source: Source[Explanation], at: int, leading: bool) -> list[Part]:
+    claim = source.document.evidence[at]
+    also = "" if leading else "also "
+    balls = _balls_of(source, at)
+    if claim.kind == "this over":
+        return [f"One test was {also}of this over so far, ", *balls]
+    if claim.kind == "boundaries":
+        which = "boundary" if len(claim.removed) == 1 else "boundaries"
+        return [f"One test was {also}of the last {which}, ", *balls]
+    if claim.removed_from == "head":
+        return [f"One head of the model {also}focused on ", *balls]
+    verb = "looked back at" if claim.scale == "long" else "focused on"
+    return [f"{'The model' if leading else 'It also'} {verb} ", *balls]
+
+
+def _balls_of(source: Source[Explanation], at: int) -> list[Part]:
+    """The labels of a claim's balls, latest first; of many the first and the last, or how many."""
+    removed = source.document.evidence[at].removed
+    where = {entry.index: place for place, entry in enumerate(source.document.history)}
+
+    def label(ball: int) -> Part:
+        if ball in where:
+            return source.quote(f"/history/{where[ball]}/label")
+        return source.quote(f"/evidence/{at}/removed/{removed.index(ball)}")
+
+    known = all(ball in where for ball in removed)
+    if len(removed) == 1:
+        return ["ball " if known else "delivery ", label(removed[0])]
+    noun = "balls " if known else "deliveries "
+    if len(removed) > LISTED:
+        ordered = sorted(removed)
+        if ordered[-1] - ordered[0] == len(ordered) - 1:
+            return [noun, label(ordered[0]), " to ", label(ordered[-1])]
+        return [source.quote(f"/evidence/{at}/removed", counted), " balls"]
+    *others, last = [label(ball) for ball in sorted(removed, reverse=True)]
+    parts: list[Part] = [noun, others[0]]
+    for other in others[1:]:
+        parts += [", ", other]
+    return [*parts, " and ", last]
+
+
+def _contributions(source: Source[Explanation]) -> list[Sentence]:
+    """What does most to the outcome, and what pulls the other way."""
+    groups = source.document.contributions
+    if not groups:
+        return []
+    place = story_outcome(source.document.prediction)
+    points = [group.points[place].points for group in groups]
+    outcome = source.quote(f"/prediction/outcomes/{place}/outcome", outcome_words)
+
+    def does(at: int, verb: str) -> list[Part]:
+        group = groups[at].group
+        words = [source.quote(one) if one.startswith("/") else one for one in GROUPS[group]]
+        return [*words, f" {verb}{'s' * (group in SINGULAR)} "]
+
+    def much(at: int) -> list[Part]:
+        pointer = f"/contributions/{at}/points/{place}/points"
+        return [" (", source.quote(pointer, signed_points), " points)"]
+
+    up, down = points.index(max(points)), points.index(min(points))
+    rises, falls = points[up] >= FELT, points[down] <= -FELT
+    if not rises and not falls:
+        return [sentence(["Nothing known about this ball moves ", outcome, " by much."])]
+    upwards = rises and (not falls or sum(points) >= 0)
+    most, least = (up, down) if upwards else (down, up)
+    verb, how = ("lift", " most") if upwards else ("hold", " down most")
+    parts = [*does(most, verb), outcome, how, *much(most)]
+    if rises and falls:
+        parts += ["; ", *does(least, "pull"), "the other way", *much(least)]
+    return [sentence([*parts, "."])]
 
 
 def surprise_word(bits: float) -> str:
@@ -222,80 +358,23 @@ def surprise_word(bits: float) -> str:
     return next((word for most, word in SURPRISES if shown < most), "a great surprise")
 
 
-def _after(source: Source[Explanation], leading: Sequence[int]) -> list[Sentence]:
-    """What happened, how surprising it was, and whether what the leading claim pointed at came."""
+def _after(source: Source[Explanation]) -> list[Sentence]:
+    """What happened, and how surprising it was."""
     prediction = source.document.prediction
-    actual = prediction.actual
-    if actual is None:
+    if prediction.actual is None or prediction.surprise_bits is None:
         return []
-    parts: list[Part] = [
-        "The ball brought ",
-        source.quote("/prediction/actual", outcome_words),
-        ", which the model had at ",
-        source.visible(f"/prediction/outcomes/{place_of(prediction, actual)}/probability"),
+    pointer = f"/prediction/outcomes/{place_of(prediction, prediction.actual)}/probability"
+    bits = source.quote("/prediction/surprise_bits", tenths)
+    return [
+        sentence(
+            [
+                "The ball brought ",
+                source.quote("/prediction/actual", outcome_words),
+                ", which the model had at ",
+                source.visible(pointer),
+                f": {surprise_word(prediction.surprise_bits)} (",
+                bits,
+                f" bit{'s' * (bits.text != '1.0')}).",
+            ]
+        )
     ]
-    surprise = prediction.surprise_bits
-    if surprise is not None:
-        bits = source.quote("/prediction/surprise_bits", tenths)
-        word = surprise_word(surprise)
-        unit = " bit)" if bits.text == "1.0" else " bits)"
-        parts += [f": {word} (", bits, unit]
-    for at in leading:
-        if source.document.evidence[at].verdict == "supported":
-            parts += _held_story(source, at)
-    return [sentence([*parts, "."])]
-
-
-def _held_story(source: Source[Explanation], at: int) -> list[Part]:
-    """Whether the outcome that the supported claim speaks for, or against, is what came."""
-    claim = source.document.evidence[at]
-    came = claim.top_change.outcome == source.document.prediction.actual
-    those = "that ball" if len(claim.removed) == 1 else "those balls"
-    if came:
-        return [
-            f", just what {those} spoke for"
-            if speaks_for(claim)
-            else f", though {those} spoke against it"
-        ]
-    outcome = source.quote(f"/evidence/{at}/top_change/outcome", bare_outcome)
-    if speaks_for(claim):
-        return [", and not the ", outcome, f" that {those} spoke for"]
-    return ["; the ", outcome, f" that {those} spoke against did not come"]
-
-
-def _cautions(source: Source[Explanation]) -> list[Sentence]:
-    flags = {entry.flag: at for at, entry in enumerate(source.document.flags)}
-    said = [flag for flag in FLAG_WORDS if flag in flags and flag not in SAID_ELSEWHERE]
-    if not said:
-        return []
-    start: list[Part] = ["Keep in mind: "]
-    parts: list[Part] = []
-    if len(said) > CAUTIONS:
-        said = said[:CAUTIONS]
-        start = ["Keep in mind, of ", source.quote("/flags", counted), " cautions: "]
-    for rank, flag in enumerate(said):
-        if rank:
-            parts.append(", and " if rank == len(said) - 1 else ", ")
-        parts.append(source.quote(f"/flags/{flags[flag]}/flag", flag_words))
-    return [sentence([*start, *parts, "."])]
-
-
-def _fusion(source: Source[Explanation]) -> Sentence:
-    return sentence(
-        [
-            "What is known of the ball itself carries ",
-            source.quote("/fusion_weights/within_ball", percent),
-            " of the weight in the prediction, earlier balls the rest.",
-        ]
-    )
-
-
-def _next_likeliest(source: Source[Explanation]) -> Sentence:
-    entries = source.document.prediction.outcomes
-    order = sorted(range(len(entries)), key=lambda at: -entries[at].probability)
-    parts: list[Part] = ["After that come "]
-    for rank, at in enumerate(order[1:3]):
-        pointer = f"/prediction/outcomes/{at}"
-        parts += [" and " if rank else "", source.quote(f"{pointer}/outcome", outcome_words)]
-        parts += [" at ", source.visible(f"{pointer}/probability")]
-    return sentence([*parts, "."])

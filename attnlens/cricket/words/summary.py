@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -45,15 +44,6 @@ class _HeatMap(BaseModel):
         """The first head that started with this pattern, whatever its position."""
         heads = (self.attention_by_head or {}).values()
         return next((head for head in heads if head.pattern == pattern), None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ball:
-    """What is known of a past ball."""
-
-    outcome: str | None
-    runs: int | None
-    boundary: bool | None
 
 
 def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None) -> str:
@@ -106,21 +96,11 @@ def _value(holder: Any, name: str) -> Any:
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
 
 
-def _ball(history: BallHistory | None, index: int) -> _Ball | None:
-    if not history:
-        return None
+def _ball(history: BallHistory | None, index: int) -> Any:
+    """A ball's entry in the history; ``None`` where it has none."""
     if isinstance(history, Mapping):
-        entry = history.get(index, history.get(str(index)))
-    else:
-        entry = history[index - 1] if 1 <= index <= len(history) else None
-    if entry is None:
-        return None
-    outcome, runs, boundary = (_value(entry, name) for name in ("outcome", "runs", "boundary"))
-    return _Ball(
-        outcome=None if outcome is None else str(outcome),
-        runs=int(runs) if isinstance(runs, Integral) else None,
-        boundary=None if boundary is None else bool(boundary),
-    )
+        return history.get(index, history.get(str(index)))
+    return history[index - 1] if history and 1 <= index <= len(history) else None
 
 
 def _current_over(heatmap: _HeatMap) -> str:
@@ -145,12 +125,13 @@ def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
     )
 
 
-def _is_boundary(ball: _Ball | None, listed: str | None) -> bool | None:
+def _is_boundary(ball: Any, listed: str | None) -> bool | None:
     """Whether a ball went for four or six; ``None`` where neither place knows the ball."""
-    if ball is not None and ball.boundary is not None:
-        return ball.boundary
-    outcome = listed if listed is not None or ball is None else ball.outcome
-    return None if outcome is None else outcome in BOUNDARIES
+    known = _value(ball, "boundary")
+    if known is not None:
+        return bool(known)
+    outcome = _value(ball, "outcome") if listed is None else listed
+    return None if outcome is None else str(outcome) in BOUNDARIES
 
 
 def _momentum(head: _Head | None, history: BallHistory | None) -> str:
@@ -166,10 +147,12 @@ def _momentum(head: _Head | None, history: BallHistory | None) -> str:
     )
 
 
-def _runs(ball: _Ball | None) -> int | None:
+def _runs(ball: Any) -> int | None:
     """Runs on a ball: as recorded, else the outcome's digit (a wicket or an extra counts 0)."""
-    if ball is None or ball.runs is not None:
-        return None if ball is None else ball.runs
-    if ball.outcome is None:
+    runs, outcome = _value(ball, "runs"), _value(ball, "outcome")
+    if isinstance(runs, Integral):
+        return int(runs)
+    if outcome is None:
         return None
-    return int(ball.outcome) if ball.outcome.isascii() and ball.outcome.isdigit() else 0
+    digits = str(outcome)
+    return int(digits) if digits.isascii() and digits.isdigit() else 0

@@ -1,0 +1,200 @@
+"""Pictures of what `attnlens heads`, `faithfulness` and `evaluate` write with `--json`.
+
+    attnlens heads SRC --json --out heads.json
+    python benchmarks/plots.py heads.json docs/heads.svg
+
+Which picture it is, the document tells; the suffix is .svg, .png or .pdf. Colours differ in
+lightness or shape too, so that each picture also reads in grey.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
+from attnlens.cricket.pages.faithfulness_table import CONTROLS, TITLES
+
+MOST = 2.0
+"""Colours of heads end at four times, or a quarter of, even attention: two doublings."""
+
+LESS, EVEN, MORE, GREY, DARK = "#2166ac", "#f7f7f7", "#d9730d", "#9a9a9a", "#333333"
+PANELS = (
+    ("spearman_last36", "Spearman with single-ball effects,\nlast 36 balls (more is faithful)"),
+    ("partial_spearman_last36", "the same beyond distance\n(more is faithful)"),
+    ("comprehensiveness_kl", "nats lost without the first k balls\n(more is faithful)"),
+    ("sufficiency_kl", "nats lost with only the first k balls\n(less is faithful)"),
+)
+MARKERS = {
+    "likeliest": ("#0072B2", "o"),
+    "4": ("#E69F00", "s"),
+    "6": ("#009E73", "^"),
+    "W": ("#D55E00", "D"),
+}
+"""Colours apart in every common colour blindness (Okabe and Ito 2008), and shapes."""
+
+Data = dict[str, Any]
+
+
+def sample(data: Data) -> str:
+    """What the figures are of."""
+    return f"{data['balls']:,} balls of {data['matches']:,} matches"
+
+
+def heads(data: Data) -> Figure:
+    """A grid of heads by relations for every scale: orange is more than even attention."""
+    scales = data["scales"]
+    rows = [len(scale["heads"]) for scale in scales]
+    figure = Figure(figsize=(11, 1.9 + 0.36 * sum(rows) + 0.5 * len(rows)), layout="constrained")
+    grid = figure.subplots(len(scales), 2, height_ratios=rows, width_ratios=(3.4, 1.0))
+    every = [head for scale in scales for head in scale["heads"]]
+    longest = max(head["importance"]["points_ci"][1] for head in every)
+    for (left, right), scale in zip(grid, scales, strict=True):
+        last = scale is scales[-1]
+        image = lifts(left, scale, data["relations"], bottom=last)
+        importances(right, scale, 1.05 * longest, bottom=last)
+    bar = figure.colorbar(image, ax=list(grid[:, 0]), location="bottom", shrink=0.5, aspect=40)
+    bar.set_ticks([-2, -1, 0, 1, 2], labels=["¼", "½", "even", "2×", "4×"])
+    bar.set_label("attention against even attention (framed: the name earned)", fontsize=8)
+    title = "what they look at, and what the prediction loses without them"
+    figure.suptitle(f"Heads of {data['model']['name']}: {title} ({sample(data)})", fontsize=10)
+    return figure
+
+
+def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> Any:
+    """One panel: heads down, relations across; every cell says its number."""
+    told = scale["heads"]
+    cells = [[doublings(row["lift"]) for row in head["relations"]] for head in told]
+    colours = LinearSegmentedColormap.from_list("lift", (LESS, EVEN, MORE))
+    image = axes.imshow(cells, cmap=colours, vmin=-MOST, vmax=MOST, aspect="auto")
+    for row, head in enumerate(told):
+        for column, relation in enumerate(head["relations"]):
+            earned = relation["relation"] == head["earned"]
+            axes.text(
+                column,
+                row,
+                "–" if relation["lift"] is None else f"{relation['lift']:.2f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                fontweight="bold" if earned else "normal",
+            )
+            if earned:
+                corner = (column - 0.48, row - 0.46)
+                axes.add_patch(Rectangle(corner, 0.96, 0.92, fill=False, lw=1.6))
+    names = [
+        f"{head['number']} {plain(head['pattern'])} → {plain(head['earned'])}" for head in told
+    ]
+    axes.set_yticks(range(len(told)), names, fontsize=8)
+    names = [name.replace("_", "\n") for name in relations]
+    axes.set_xticks(range(len(names)), names if bottom else [], fontsize=8)
+    title = f"{scale['scale']}: {scale['question']} (last {scale['window']} {scale['unit']})"
+    axes.set_title(title, fontsize=9, loc="left")
+    axes.spines[:].set_visible(False)
+    return image
+
+
+def importances(axes: Any, scale: Data, longest: float, *, bottom: bool) -> None:
+    """Bars beside the panel, each with its interval."""
+    values, errors = with_errors([head["importance"] for head in scale["heads"]], "points")
+    axes.barh(range(len(values)), values, height=0.6, color=GREY, xerr=errors, capsize=2)
+    axes.set_ylim(len(values) - 0.5, -0.5)
+    axes.set_xlim(0, longest)
+    axes.set_yticks([])
+    axes.tick_params(labelsize=8, labelbottom=bottom)
+    axes.spines[["top", "right"]].set_visible(False)
+    if bottom:
+        axes.set_xlabel("largest change of an outcome\nwithout the head (points)", fontsize=8)
+
+
+def plain(name: str) -> str:
+    """A pattern or a name in words."""
+    return {UNNAMED: "free", UNSPECIALISED: "—"}.get(name, name.replace("_", " "))
+
+
+def doublings(lift: float | None) -> float:
+    """log2, kept within the colours; even attention where there is nothing to tell."""
+    return 0.0 if lift is None else math.log2(min(max(lift, 2**-MOST), 2**MOST))
+
+
+def with_errors(rows: Sequence[Data], name: str) -> tuple[list[float], list[list[float]]]:
+    """A figure of some rows, and how far its intervals go below and above it."""
+    values = [row[name] for row in rows]
+    ends = [row[f"{name}_ci"] or (row[name], row[name]) for row in rows]
+    gaps = [(value - low, high - value) for value, (low, high) in zip(values, ends, strict=True)]
+    return values, [[max(gap, 0.0) for gap in side] for side in zip(*gaps, strict=True)]
+
+
+def faithfulness(data: Data) -> Figure:
+    """Bars with their intervals: attention orange, other methods blue, controls grey."""
+    methods = data["methods"]
+    names = list(methods)
+    size = (3.1 * len(PANELS) + 1.4, 1.6 + 0.34 * len(names))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(1, len(PANELS), sharey=True)
+    colours = [MORE if one == "attention" else GREY if one in CONTROLS else LESS for one in names]
+    for axes, (key, title) in zip(grid, PANELS, strict=True):
+        values, errors = with_errors(list(methods.values()), key)
+        axes.barh(range(len(names)), values, color=colours, xerr=errors, ecolor=DARK)
+        axes.set_title(title, fontsize=8)
+        axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
+        axes.tick_params(labelsize=8)
+        axes.locator_params(axis="x", nbins=4)  # more would run into each other
+        axes.axvline(0, color=DARK, linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[0].invert_yaxis()
+    title = f"Does attention of {data['model']['name']} say what mattered?"
+    figure.suptitle(f"{title} {sample(data)}; bars: 95% over matches", fontsize=9)
+    return figure
+
+
+def calibration(data: Data) -> Figure:
+    """How often outcomes came, against how likely they were said to be."""
+    figure = Figure(figsize=(9, 4.6), layout="constrained")
+    for axes, names in zip(figure.subplots(1, 2), (("likeliest",), ("4", "6", "W")), strict=True):
+        most = 0.0
+        for name in names:
+            bins = data["reliability"][name]
+            said = [one["predicted"] for one in bins]
+            came, errors = with_errors(bins, "observed")
+            colour, marker = MARKERS[name]
+            style = {"marker": marker, "linewidth": 1, "capsize": 2}
+            title = "the likeliest outcome" if name == "likeliest" else name
+            axes.errorbar(said, came, yerr=errors, color=colour, label=title, **style)
+            highest = (value + up for value, up in zip(came, errors[1], strict=True))
+            most = max([most, *said, *highest])
+        axes.plot([0, most], [0, most], color="#666666", linestyle=":", linewidth=1)
+        axes.set_xlabel("said")
+        axes.set_ylabel("came")
+        axes.legend(frameon=False)
+    figure.suptitle(f"{data['checkpoint']['name']}: {sample(data)}; bars: 95% over matches")
+    return figure
+
+
+DRAWN: dict[str, Callable[[Data], Figure]] = {
+    "scales": heads,
+    "methods": faithfulness,
+    "reliability": calibration,
+}
+"""The drawing, by a member that only its document has."""
+
+
+def main() -> None:
+    source, picture = map(Path, sys.argv[1:])
+    data = json.loads(source.read_text(encoding="utf-8"))
+    draw = next(draw for member, draw in DRAWN.items() if member in data)
+    # Without a date the same figures give the same file.
+    metadata = {"Date": None} if picture.suffix == ".svg" else None
+    draw(data).savefig(picture, dpi=200, metadata=metadata)
+
+
+if __name__ == "__main__":
+    main()
