@@ -26,9 +26,10 @@ import jsonschema
 from sample_explanations import read_sample
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
+from attnlens.cricket.pages.prompt import prompt_of
 from attnlens.cricket.words.facts import FORMATS, resolve
 from attnlens.cricket.words.narrative import narrate
+from attnlens.show.prompt_template import MOST_TOKENS
 
 FEWEST, MOST = 4, 7
 

@@ -220,7 +220,8 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
-    from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
+    from attnlens.cricket.pages.prompt import prompt_of
+    from attnlens.show.prompt_template import MOST_TOKENS
 
     prompt = prompt_of(explanation, template=options.template)
     if prompt.tokens > MOST_TOKENS:
