@@ -21,14 +21,14 @@ from torch import Tensor
 
 from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.next_ball import at_the_crease, over_ended, unbowled
+from attnlens.cricket.match.naming import over_ended, unbowled
+from attnlens.cricket.match.next_ball import at_the_crease
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.batch import owned
 from attnlens.cricket.model.ratings import Ratings, softmax, team_key, venue_key
 from attnlens.cricket.model.tensors import BaseModel, base_inputs, scoreboard
 from attnlens.cricket.overs.encoder_decoder import END, PAD, START, OverSizes
-from attnlens.cricket.overs.question import NOBODY
 from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
 
 RATED: Final[tuple[str, ...]] = ("striker", "venue", "batting_team", "bowling_team", "era")
@@ -255,7 +255,7 @@ def _context(
 ) -> Floats32:
     waiting = tuple(
         replace(
-            unbowled(replace(innings, deliveries=innings.deliveries[:start]), *3 * (NOBODY,)),
+            unbowled(replace(innings, deliveries=innings.deliveries[:start])),
             over=over,
         )
         for over, start in first.items()

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.cricket.match.match import Delivery
-from attnlens.cricket.match.particulars import MatchParticulars, match_particulars
+from attnlens.cricket.match.match import Delivery, MatchParticulars, match_particulars
 from attnlens.cricket.model.kinds import cautions, few_before
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, OverModel, decode

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import innings_numbered, ordinal
-from attnlens.cricket.match.next_ball import over_ended, unbowled, why_no_more
+from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.naming import innings_numbered, ordinal, over_ended, unbowled
+from attnlens.cricket.match.next_ball import why_no_more
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.overs.tokens import overs_of
 
 GRAMMAR: Final = "12 (as the file labels it, from 0), last, next, or 2:12"
-NOBODY: Final = Player("")
 _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 
@@ -136,7 +135,7 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
 def _start(innings: Innings, before: int, over: int) -> Delivery:
     """The over's first ball as it would be known before it: where and at what score."""
     so_far = replace(innings, deliveries=innings.deliveries[:before])
-    return replace(unbowled(so_far, NOBODY, NOBODY, NOBODY), over=over)
+    return replace(unbowled(so_far), over=over)
 
 
 @dataclass(frozen=True, slots=True)
