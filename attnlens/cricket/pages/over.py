@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.pages.names import short_names
+from attnlens.cricket.pages.parts import short_names
 from attnlens.show.canvas import Line, Page, bar, terminal_page
 from attnlens.show.numbers import percent_seen
 from attnlens.show.shades import add_row, legend, shade
