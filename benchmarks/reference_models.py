@@ -54,8 +54,7 @@ def learnt() -> None:
     import torch
 
     import attnlens
-    from attnlens.models.tiny import load_tiny
-    from attnlens.models.tiny_training import accuracy, every_input, partners
+    from attnlens.models.tiny import accuracy, every_input, load_tiny, partners
 
     torch.manual_seed(0)
     model = load_tiny()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlens.cricket import answers
-from attnlens.cricket.answers import Answers, default_folder, key_of, software
+from attnlens.cricket.answers import Answers, key_of, software
 
 BALL = ("--ball", "9")
 TELL_HEAVY = """import atexit, os, sys
@@ -58,10 +58,8 @@ def test_a_second_process_gives_the_same_bytes_and_never_loads_torch(
     def run(*more: str, **environment: str) -> Answer:
         return run_process(tmp_path, *asked, *more, **environment)
 
-    anew = run()
-    assert list(tmp_path.iterdir()) == []
     home = {"ATTNLENS_NO_CACHE": "0", "XDG_CACHE_HOME": str(tmp_path / "home")}
-    assert run(**home) == anew
+    anew = run(**home)
     (entry,) = (tmp_path / "home" / "attnlens").iterdir()
     written = entry.read_bytes(), entry.stat().st_ino
     (tmp_path / "sitecustomize.py").write_text(TELL_HEAVY, encoding="utf-8")
@@ -76,102 +74,53 @@ def test_a_second_process_gives_the_same_bytes_and_never_loads_torch(
     assert told.read_text(encoding="utf-8") == "torch numpy"
 
 
-def test_one_answer_serves_every_form_of_it(kept: Here, sample_match_path: Path) -> None:
-    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
-    forms = ((), ("--json",), ("--format", "summary"), ("--format", "heatmap"))
-    anew = [kept.good(*asked, *form, "--no-cache") for form in forms]
-    assert not (kept.folder / "kept").exists()
-    assert [kept.good(*asked, *form) for form in forms] == anew
-    assert len(entries(kept)) == 1
-
-
 def test_another_question_is_another_answer(kept: Here, sample_match_path: Path) -> None:
-    kept.good("explain", sample_match_path, *BALL, "--no-evidence")
-    added = counted(kept)
     one = (sample_match_path, *BALL, "--no-evidence")
-    assert added(*one) == 0
-    assert added(*one, "--scale", "short") == 0
+    forms = ((), ("--json",), ("--format", "summary"), ("--scale", "short"))
+    anew = [kept.good("explain", *one, *form, "--no-cache") for form in forms]
+    assert not (kept.folder / "kept").exists()
+    assert [kept.good("explain", *one, *form) for form in forms] == anew
+    assert len(entries(kept)) == 1
+    added = counted(kept)
     assert added(sample_match_path, "--ball", "1:9", "--no-evidence") == 0
-    assert added(sample_match_path, "--ball", "10", "--no-evidence") == 1
     assert added(sample_match_path, "--ball", "2:9", "--no-evidence") == 1
     assert added(*one, "--outcome", "4") == 1
-    assert added(*one, "--outcome", "6") == 1
     assert added(*one, "--model", "measured") == 1
     assert added(sample_match_path, *BALL) == 1
 
 
-def test_a_match_counts_as_it_reads(kept: Here, sample_match_path: Path) -> None:
+def test_matches_and_histories_count_by_what_they_hold(kept: Here, sample_match_path: Path) -> None:
     text = sample_match_path.read_text(encoding="utf-8")
-    copy = kept.folder / sample_match_path.name
+    copy, earlier = kept.folder / sample_match_path.name, kept.folder / "earlier.csv"
     copy.write_text(text, encoding="utf-8")
-    info = sample_match_path.with_name("match_info.csv")
-    beside = kept.folder / info.name
-    if info.is_file():
-        beside.write_text(info.read_text(encoding="utf-8"), encoding="utf-8")
-    kept.good("explain", sample_match_path, *BALL, "--no-evidence")
+    kept.good("explain", copy, *BALL, "--no-evidence")
     added = counted(kept)
-    assert added(copy, *BALL, "--no-evidence") == 0
-    lines = text.splitlines(keepends=True)
-    assert lines[4].count(",Ewan Thistlemoor,") == 1
-    lines[4] = lines[4].replace(",Ewan Thistlemoor,", ",Ewan Thistlewood,")
-    copy.write_text("".join(lines), encoding="utf-8")
+    copy.write_text(text.replace("Ewan Thistlemoor", "Ewan Thistlewood"), encoding="utf-8")
     assert added(copy, *BALL, "--no-evidence") == 1
     copy.write_text(text, encoding="utf-8")
     assert added(copy, *BALL, "--no-evidence") == 0
+    earlier.write_text(text, encoding="utf-8")
+    dated = (copy, *BALL, "--no-evidence", "--history")
+    assert added(*dated, earlier) == 1
+    assert added(*dated, earlier) == 0
+    # A folder may change in too many ways to be told in time.
+    (kept.folder / "season").mkdir()
+    (kept.folder / "season" / "match.csv").write_text(text, encoding="utf-8")
+    assert added(*dated, kept.folder / "season") == 0
 
 
-def test_a_history_counts_by_its_bytes_and_a_folder_of_it_is_not_kept(
-    kept: Here, sample_match_path: Path
-) -> None:
-    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
-    kept.good(*asked)
-    added = counted(kept)
-    history = kept.folder / "earlier.csv"
-    history.write_bytes(sample_match_path.read_bytes())
-    dated = (sample_match_path, *BALL, "--no-evidence", "--history", history)
-    assert added(*dated) == 1
-    assert added(*dated) == 0
-    folder = kept.folder / "earlier"
-    folder.mkdir()
-    (folder / "match.csv").write_bytes(sample_match_path.read_bytes())
-    assert added(*dated[:-1], folder) == 0
-
-
-@pytest.mark.parametrize("damage", ["cut", "bit", "empty", "another's", "folder", "text"])
-def test_a_damaged_answer_is_worked_out_again(
-    kept: Here, sample_match_path: Path, damage: str
-) -> None:
+def test_a_damaged_answer_is_worked_out_again(kept: Here, sample_match_path: Path) -> None:
     asked = ("explain", sample_match_path, *BALL, "--no-evidence", "--json")
     whole = kept.good(*asked)
     (entry,) = entries(kept)
     right = entry.read_bytes()
-    if damage == "another's":
-        kept.good("explain", sample_match_path, "--ball", "10", "--no-evidence")
-        (other,) = set(entries(kept)) - {entry}
-        entry.write_bytes(other.read_bytes())
-    elif damage == "folder":
-        entry.unlink()
-        entry.mkdir()
-    else:
-        flipped = right[:200] + bytes([right[200] ^ 1]) + right[201:]
-        wrong = {"cut": right[:-9], "bit": flipped, "empty": b"", "text": b"{}"}
-        entry.write_bytes(wrong[damage])
-    assert kept.good(*asked) == whole
-    if damage != "folder":
+    for wrong in (right[:-9], right[:200] + bytes([right[200] ^ 1]) + right[201:], b""):
+        entry.write_bytes(wrong)
+        assert kept.good(*asked) == whole
         assert entry.read_bytes() == right
+    entry.unlink()
+    entry.mkdir()
     assert kept.good(*asked) == whole
-
-
-def test_a_folder_that_cannot_be_made_is_passed_over_in_silence(
-    kept: Here, sample_match_path: Path
-) -> None:
-    blocked = kept.folder / "a file"
-    blocked.write_text("", encoding="utf-8")
-    kept.patch.setenv("ATTNLENS_CACHE", str(blocked / "kept"))
-    asked = ("explain", sample_match_path, *BALL, "--no-evidence")
-    first, second = (kept.good(*asked) for _ in range(2))
-    assert first == second
-    assert kept.files() == ["a file"]
 
 
 @settings(max_examples=30, deadline=None)
@@ -184,7 +133,12 @@ def test_what_is_kept_comes_back_as_it_was(
     assert folder.get(key) is None
     folder.put(key, answer)
     assert folder.get(key) == answer
-    assert folder.get(key_of(name, name)) is None
+    other = key_of(name, name)
+    assert folder.get(other) is None
+    shutil.copy(
+        folder.folder / f"{key}{answers.SUFFIX}", folder.folder / f"{other}{answers.SUFFIX}"
+    )
+    assert folder.get(other) is None
 
 
 def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
@@ -203,18 +157,6 @@ def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
     assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= folder.limit
 
 
-def test_what_a_killed_process_left_is_swept_up_later(tmp_path: Path) -> None:
-    left = tmp_path / f"{key_of(1)}{answers.SUFFIX}.123{answers.PART}"
-    young = tmp_path / f"{key_of(2)}{answers.SUFFIX}.124{answers.PART}"
-    mine = tmp_path / "notes.part"
-    for path in (left, young, mine):
-        path.write_bytes(b"half")
-    os.utime(left, (1000, 1000))
-    os.utime(mine, (1000, 1000))
-    Answers(tmp_path).put(key_of(3), "1")
-    assert [path.exists() for path in (left, young, mine)] == [False, True, True]
-
-
 def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "package"
     (package / "inner").mkdir(parents=True)
@@ -231,13 +173,3 @@ def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.Monk
     assert changed != first
     monkeypatch.setattr(answers, "VERSION", "99")
     assert software() != changed
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="where other systems keep it is theirs")
-def test_the_folder_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_folder() == tmp_path / "attnlens"
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for ignored in ("", "relative/path"):
-        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert default_folder() == tmp_path / "home" / ".cache" / "attnlens"

@@ -56,7 +56,6 @@ def test_the_notebooks_are_run_and_show_what_their_cells_give(site: Path) -> Non
     assert "is not in the explanation" in ball  # what a false sentence gets
     model = (site / "notebooks" / "your-model.html").read_text(encoding="utf-8")
     assert 'title="A recording" sandbox="allow-scripts"' in model
-    assert 'title="A trace"' in model
     assert "softmax(S_i^(1))" in html.unescape(model)
 
 

@@ -17,9 +17,8 @@ from attnlens.errors import RecordingError
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.tiny import TinyTransformer
 from attnlens.recording.probe import step
-from attnlens.show.description import render_description_latex, render_description_markdown
-from attnlens.symbolic import Description, Equation, describe
-from attnlens.symbolic.description import Member, families
+from attnlens.show.models import render_description_latex, render_description_markdown
+from attnlens.symbolic import Description, describe
 
 TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
 
@@ -175,18 +174,6 @@ def test_torchs_own_encoder_layer_is_written_out() -> None:
     assert texts(told)[-1] == "Y = x + h_self_attn + h_linear2"
 
 
-def test_a_stack_of_layers_is_told_together() -> None:
-    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-    stack = nn.TransformerEncoder(layer, 5, enable_nested_tensor=False).eval()
-    x = torch.randn(1, 3, 8)
-    each = describe(stack, x, batched=True, together=False)
-    told = describe(stack, x, batched=True)
-    assert len(each.equations) == 50
-    assert len(told.equations) < 25
-    assert "A_i^(s) = softmax(S_i^(s))" in texts(told)
-    assert any(one.description.endswith("s: 0, 1, 2, 3, 4") for one in told.equations)
-
-
 def test_a_plain_network_is_named_by_its_modules() -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(), nn.Linear(4, 2))
     told = describe(net, torch.randn(5, 3))
@@ -280,20 +267,6 @@ def test_steps_of_one_name_are_told_apart_by_where_they_are() -> None:
     assert latex == "Q^{(\\mathrm{own})} = X W_Q^{(\\mathrm{own})}"
 
 
-def test_families_keep_what_differs() -> None:
-    def member(name: str, width: int) -> Member:
-        text = f"Q^({name}) = x / √{width}"
-        return Equation(f"Q^({name})", f"Q^{{({name})}}", text, (1, width), "asks"), name
-
-    one = Equation("y", "y", "y = x", (1,), ""), ""
-    few = [member("a", 2), member("b", 3), one]
-    assert families(few) == [each for each, _ in few], "two are told one by one"
-    told = families([member("a", 2), member("b", 3), member("c", 5), one])
-    assert [each.text for each in told] == ["Q^(s) = x / √⟨2, 3, 5⟩", "y = x"]
-    assert told[0].shape == (1, None)
-    assert told[0].description == "asks; s: a, b, c"
-
-
 # Forms.
 
 
@@ -363,8 +336,8 @@ class _Changed(nn.Module):
 @pytest.mark.parametrize("how", ["view", "out", "filled"])
 def test_what_is_changed_through_a_view_is_no_longer_told_as_it_was(how: str) -> None:
     told = attnlens.trace(_Changed(how), torch.randn(3, 4))
-    assert told.steps[1].equation != "y = 2 h", "that would be another number"
-    assert "filled" in told.steps[1].equation
+    assert told.steps[1].text != "y = 2 h", "that would be another number"
+    assert "filled" in told.steps[1].text
     assert told.steps[1].difference is None, "what cannot be worked out is not said to hold"
 
 
@@ -377,7 +350,7 @@ def test_what_a_call_hands_back_unchanged_is_not_changed() -> None:
             return part + again.sum(-1)
 
     told = attnlens.trace(Same(), torch.randn(3, 4))
-    assert told.steps[-1].equation == "Y = h[:, 0] + sum(h)"
+    assert told.steps[-1].text == "Y = h[:, 0] + sum(h)"
     assert told.steps[-1].difference is not None
     assert told.steps[-1].difference < 1e-5
 
@@ -388,7 +361,7 @@ def test_a_factor_belongs_to_what_is_added_or_taken_away() -> None:
             return torch.rsub(x, 3.0, alpha=2), torch.add(x, 3, alpha=2), torch.sub(x, y, alpha=4)
 
     told = attnlens.trace(Scaled(), torch.randn(3), torch.randn(3), names=("x", "y"))
-    assert [one.equation for one in told.steps] == [
+    assert [one.text for one in told.steps] == [
         "Y_1 = 3 − 2 x",
         "Y_2 = x + 6",
         "Y_3 = x − 4 y",
@@ -416,5 +389,5 @@ def test_one_matrix_for_queries_keys_and_values_is_parted() -> None:
         assert all(one.difference is not None and one.difference < 1e-5 for one in told.steps), how
     assert (
         "h_qkv[…, 0:8] h_qkv[…, 8:16]ᵀ"
-        in attnlens.trace(Fused("chunk"), torch.randn(1, 3, 8), batched=True).steps[1].equation
+        in attnlens.trace(Fused("chunk"), torch.randn(1, 3, 8), batched=True).steps[1].text
     )

@@ -90,7 +90,7 @@ def test_a_model_with_a_cache_is_traced_and_every_equation_holds(name: str) -> N
     assert trace.unchecked == ()
     for one in trace.steps:
         assert one.difference is not None
-        assert one.difference < 1e-5 * largest(one.values), one.equation
+        assert one.difference < 1e-5 * largest(one.values), one.text
     assert trace.steps[-1].values.shape == trace.output[0].shape
 
 
@@ -105,7 +105,7 @@ def test_the_attention_of_gpt2_is_told_as_it_is_on_paper() -> None:
 def test_heads_that_share_keys_are_told_step_by_step() -> None:
     model, inputs = made("Llama")
     (weights,) = of_attention(attnlens.trace(model, *inputs).steps)
-    assert weights.equation == "A_i = softmax(S_i; later hidden)"
+    assert weights.text == "A_i = softmax(S_i; later hidden)"
     assert weights.values.shape == (4, 1, 6, 6)
     model.set_attn_implementation("eager")
     with torch.no_grad():

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from command_line import clean_environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attnlens
 from attnlens.errors import CheckpointError
-from attnlens.models.tiny import TinyTransformer, load_tiny, save_tiny
-from attnlens.models.tiny_training import accuracy, answers, partners, train_tiny
+from attnlens.models.tiny import (
+    TinyTransformer,
+    accuracy,
+    answers,
+    load_tiny,
+    partners,
+    save_tiny,
+    train_tiny,
+)
 
 EXACT = 1e-6
 Array = np.ndarray[Any, Any]
@@ -62,26 +66,20 @@ def test_it_has_260_parameters_as_the_design_counts_them() -> None:
     assert biases == ["norm.bias"], "no biases outside the norm"
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.mark.parametrize("trained", [False, True])
+@settings(max_examples=20, deadline=None)
 @given(tokens=Tokens)
-def test_every_traced_number_is_that_of_an_independent_forward_pass(tokens: list[int]) -> None:
-    # At the size of starting weights an absolute difference of 1e-6 is one of rounding.
+def test_every_traced_number_is_that_of_an_independent_forward_pass(
+    trained: bool, tokens: list[int]
+) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(11)
-        model = TinyTransformer()
+        model = load_tiny() if trained else TinyTransformer()
     trace = attnlens.trace(model, torch.tensor([tokens]), batched=True)
     expected = by_numpy(model, tokens)
     assert [step.symbol for step in trace.steps] == list(expected)
     for symbol, value in expected.items():
-        np.testing.assert_allclose(trace[symbol].numpy(), value, atol=EXACT, rtol=EXACT)
-
-
-@settings(max_examples=15, deadline=None)
-@given(tokens=Tokens)
-def test_so_it_is_for_the_trained_weights(tokens: list[int]) -> None:
-    model = load_tiny()
-    trace = attnlens.trace(model, torch.tensor([tokens]), batched=True)
-    for symbol, value in by_numpy(model, tokens).items():
+        # At the size of starting weights an absolute difference of 1e-6 is one of rounding.
         size = max(1.0, float(np.abs(value).max()))
         np.testing.assert_allclose(trace[symbol].numpy(), value, atol=EXACT * size)
 
@@ -137,26 +135,6 @@ def test_training_is_the_same_for_the_same_seed_and_learns() -> None:
     different = train_tiny(seed=4, steps=30)
     assert not torch.equal(one.E, different.E)
     assert accuracy(one)[0] > 0.3  # far above the tenth of guessing
-
-
-def test_the_command_trains_writes_and_tells(tmp_path: Path) -> None:
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "attnlens.models.tiny_training", *words]
-        environment = clean_environment(OMP_NUM_THREADS="1")
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-
-    done = run("--out", "t.safetensors", "--steps", "5")
-    assert done.returncode == 0, done.stderr
-    assert "of answers right" in done.stdout
-    model = load_tiny(tmp_path / "t.safetensors")
-    again = train_tiny(steps=5)
-    assert torch.equal(model.W_out, again.W_out)
-    bad = run("--out", "nowhere/t.safetensors")
-    assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr.startswith("attnlens: ")
-    assert bad.stderr.count("\n") == 1
 
 
 def test_a_checkpoint_is_read_back_and_a_damaged_one_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.writers import json_text
+from attnlens.cricket.readers.writers import texts_of
 from attnlens.cricket.whatif.flags import refuse_target
 from attnlens.cricket.whatif.question import Question, asked, question_of
 from attnlens.cricket.whatif.retelling import (
@@ -46,7 +46,7 @@ def ends_after(striker: str, other: str, outcome: str, ends_over: bool) -> tuple
 def test_what_disturbs_later_balls_is_what_a_replay_tells(number: int) -> None:
     innings = MATCH.innings[number - 1]
     seen = {True: 0, False: 0}
-    for ball, follower in pairwise(innings.deliveries[:80]):
+    for ball, follower in pairwise(innings.deliveries[:-10]):
         current = innings.deliveries[ball.index + 7]
         if ball.wickets or ball.runs_total != PLAIN[ball.outcome][0] + (not ball.is_legal):
             continue
@@ -58,7 +58,7 @@ def test_what_disturbs_later_balls_is_what_a_replay_tells(number: int) -> None:
             told = Retold(ball, retold(ball, outcome))
             assert disturbs(told, current) == (not (fits and same_count)), (ball, outcome)
             seen[fits and same_count] += 1
-    assert min(seen.values()) > 100
+    assert min(seen.values()) > 50
 
 
 @settings(deadline=None, max_examples=50)
@@ -75,7 +75,7 @@ def test_what_was_not_bowled_yet_cannot_change(
 
 def edited(match: Match, innings: int, place: int, now: Delivery) -> dict[str, Any]:
     """The match as a JSON document, one delivery's row written by hand."""
-    document: dict[str, Any] = json.loads(json_text(match))
+    document: dict[str, Any] = json.loads(texts_of(match, "json", "m")["m.json"])
     rows = [row for over in document["innings"][innings - 1]["overs"] for row in over["deliveries"]]
     bat, extras = PLAIN[now.outcome]
     extra = sum(extras.values())

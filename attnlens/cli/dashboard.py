@@ -137,7 +137,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import shown_match
+    from attnlens.cricket.explain.showing import head_effects, shown_innings, shown_match
     from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -160,10 +160,12 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_match,
         match=shown_match,
-        innings=lambda match, innings, model: session(model).innings(match, innings),
+        innings=lambda match, innings, model: shown_innings(
+            match, innings, session(model).dated(match)
+        ),
         explain=explain,
-        effects=lambda match, innings, ball, model: session(model).head_effects(
-            match, ball=ball, innings=innings
+        effects=lambda match, innings, ball, model: head_effects(
+            match, innings, ball, session(model).dated(match)
         ),
         what_if=what_if,
         texts=_texts(),
@@ -188,20 +190,11 @@ def _corpus(folder: str) -> Summed:
     corpus = Corpus(Path(folder))
     corpus.manifest  # noqa: B018  # no corpus is told before anything is served
 
-    def told(make: Callable[[], Data]) -> Data:
-        """Without the folder: who looks may be on another machine."""
-        try:
-            return make()
-        except InputError as error:
-            raise InputError(
-                error.problem, path=os.path.basename(os.path.abspath(folder)), remedy=error.remedy
-            ) from None
-
     return Summed(
         finished=lambda: len(corpus.finished()),
-        figures=lambda: told(lambda: report_data(folder)),
-        balls=lambda player, phase, outcome: told(
-            lambda: surprising_balls(folder, player=player, phase=phase, outcome=outcome)
+        figures=lambda: report_data(folder),
+        balls=lambda player, phase, outcome: surprising_balls(
+            folder, player=player, phase=phase, outcome=outcome
         ),
         page=render_corpus,
     )
@@ -216,7 +209,7 @@ def _inside() -> Inside:
     from attnlens.cricket.model.window import one_thread
     from attnlens.dashboard.functions import Inside
     from attnlens.models.catalogue import Loaded
-    from attnlens.show import description
+    from attnlens.show import models
 
     entries = {entry.name: entry for entry in catalogue()}
 
@@ -241,9 +234,9 @@ def _inside() -> Inside:
         },
         trace=trace,
         texts={
-            "equations.md": text(description.render_description_markdown),
-            "equations.tex": text(description.render_description_latex),
-            "equations.txt": text(description.render_description),
+            "equations.md": text(models.render_description_markdown),
+            "equations.tex": text(models.render_description_latex),
+            "equations.txt": text(models.render_description),
         },
     )
 
@@ -269,7 +262,7 @@ def _heads(path: str) -> Data:
 def _texts() -> dict[str, Callable[[Data], str]]:
     """Files that can be made of an explanation."""
     from attnlens.cricket.explain.types import Explanation as Typed
-    from attnlens.cricket.pages.html import render_html
+    from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.prompt import prompt_of
     from attnlens.cricket.pages.terminal import render_terminal
 

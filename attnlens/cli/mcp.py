@@ -17,7 +17,7 @@ def add_to(commands: Commands) -> None:
         "mcp",
         help="a Model Context Protocol server",
         description="Answer a language model's client over the Model Context Protocol: list "
-        "matches, explain a ball, ask what if, report heads, check a text. Over stdio, or with "
+        "matches, explain a ball, ask what if, check a text. Over stdio, or with "
         "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
         "the extra `mcp`.",
     )

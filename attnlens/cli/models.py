@@ -118,7 +118,7 @@ def run_describe(options: argparse.Namespace) -> int:
     if options.format == "json":
         emit_json(told.to_dict(), options.out)
         return 0
-    from attnlens.show import description as forms
+    from attnlens.show import models as forms
 
     if options.format == "text":
         unicode = page(options.out)["unicode"]

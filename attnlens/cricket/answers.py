@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import time
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,9 +27,6 @@ LIMIT: Final = 64 * 2**20
 """Bytes that are kept: some thousand answers."""
 
 SUFFIX: Final = ".answer"
-PART: Final = ".part"
-LEFT_BEHIND: Final = 3600.0
-"""Seconds after which a half-written file belongs to nobody."""
 
 COUNTS: Final = ("torch", "numpy")
 """Packages whose version an answer's last digits may depend on."""
@@ -129,19 +125,13 @@ class Answers:
         return self.folder / f"{key}{SUFFIX}"
 
     def _make_room(self) -> None:
-        """Delete what was not used for longest, and what killed processes left behind."""
+        """Delete what was not used for longest, be it what a killed process left behind."""
         kept: list[tuple[float, int, str]] = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 about = entry.stat(follow_symlinks=False)
-                if entry.name.endswith(SUFFIX):
+                if SUFFIX in entry.name:
                     kept.append((about.st_mtime, about.st_size, entry.path))
-                elif (
-                    SUFFIX in entry.name
-                    and entry.name.endswith(PART)
-                    and (time.time() - about.st_mtime > LEFT_BEHIND)
-                ):
-                    os.unlink(entry.path)
         over = sum(size for _, size, _ in kept) - self.limit
         for _, size, path in sorted(kept):
             if over <= 0:

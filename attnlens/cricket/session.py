@@ -231,12 +231,7 @@ class Session:
         return self.ask(match, question, ball=ball, innings=innings)
 
     def ask(
-        self,
-        match: Match | File,
-        question: Question,
-        *,
-        ball: BallName,
-        innings: int | None = None,
+        self, match: Match | File, question: Question, *, ball: BallName, innings: int | None = None
     ) -> WhatIf:
         """The same, for a question that has been put together already."""
         match = self.read(match)
@@ -292,23 +287,6 @@ class Session:
         from attnlens.cricket.model.predict import COLUMNS
 
         return pandas.DataFrame(self.rows(match), columns=list(COLUMNS))
-
-    def innings(self, match: Match | File, innings: int) -> Json:
-        """Every ball of an innings as plain data for a page, nothing tested."""
-        from attnlens.cricket.explain.showing import shown_innings
-
-        match = self.read(match)
-        return shown_innings(match, innings, self.dated(match))
-
-    def head_effects(
-        self, match: Match | File, *, ball: int | str, innings: int | None = None
-    ) -> dict[str, list[list[float]]]:
-        """What hiding each key from each head alone does, by scale ``(head, key)``, in nats."""
-        from attnlens.cricket.explain.showing import head_effects
-
-        match = self.read(match)
-        reference = self.find(match, ball, innings)
-        return head_effects(match, reference.innings, reference.index, self.dated(match))
 
 
 _sessions: list[Session] = []
@@ -376,11 +354,7 @@ def explain(
     )
 
 
-def predict(
-    match: Match | File,
-    *,
-    model: File | None = None,
-) -> pandas.DataFrame:
+def predict(match: Match | File, *, model: File | None = None) -> pandas.DataFrame:
     """Every delivery of a match with the model's probabilities, one row each.
 
     Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
@@ -407,11 +381,8 @@ def what_if(
     """What the model would have expected of one ball, had something been different.
 
     Args:
-        match: as for `explain`.
-        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
-        innings: as for `explain`.
-        model: as for `explain`.
-        history: as for `explain`.
+        match, innings, model, history: as for `explain`.
+        ball: likewise; ``"next"`` may be asked about without naming anybody.
         bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
             name or registry id.
         batter: who faces instead, likewise.
@@ -450,16 +421,15 @@ def next_over(
     """What the encoder-decoder expects of an over, and which past balls it looked at.
 
     Args:
-        match: a match, or a file to read one from.
-        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled.
-        innings: from 1; the first unless ``over`` says otherwise (``"2:12"``).
+        match, innings, history: as for `explain`.
+        over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
+            ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: overs to draw, for the distribution of runs and wickets.
         temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
         top_k: draw from so many of the likeliest tokens only.
         seed: of whatever is drawn.
         evidence: run the interventions; without them attention is shown, not tested.
-        history: matches to bring the ratings to the match's date with.
 
     Returns:
         plain data, the document of ``attnlens over --json``.

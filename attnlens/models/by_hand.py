@@ -15,6 +15,7 @@ import torch
 from attnlens.errors import InputError
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.catalogue import Loaded, Reading
+from attnlens.words import count
 
 WIDTH: Final = 4
 HEADS: Final = 2
@@ -52,27 +53,22 @@ def read_rows(model: Loaded, text: str) -> Reading:
     """
     assert isinstance(model.module, MultiHeadAttention)
     width = model.module.d
-    rows = _drawn(text, width) if _is_count(text) else _written(text, width)
-    count = len(rows)
+    drawn = text.strip().isascii() and text.strip().isdigit()
+    rows = _drawn(text, width) if drawn else _written(text, width)
     return Reading(
         inputs=(rows[None],),
         names=("X",),
         axes={"X": ("batch", "token", None)},
-        labels={"token": tuple(f"row {place}" for place in range(1, count + 1))},
-        about=f"{count} {'row' if count == 1 else 'rows'}",
+        labels={"token": tuple(f"row {place}" for place in range(1, len(rows) + 1))},
+        about=count(len(rows), "row"),
     )
 
 
-def _is_count(text: str) -> bool:
-    stripped = text.strip()
-    return stripped.isascii() and stripped.isdigit()
-
-
 def _drawn(text: str, width: int) -> torch.Tensor:
-    count = int(text[:9])
-    if not 1 <= count <= MOST_ROWS:
-        raise InputError(f"{count} rows cannot be drawn", remedy=REMEDY)
-    return torch.randn(count, width, generator=torch.Generator().manual_seed(0))
+    rows = int(text.strip()[:9])
+    if not 1 <= rows <= MOST_ROWS:
+        raise InputError(f"{rows} rows cannot be drawn", remedy=REMEDY)
+    return torch.randn(rows, width, generator=torch.Generator().manual_seed(0))
 
 
 def _written(text: str, width: int) -> torch.Tensor:
@@ -81,14 +77,14 @@ def _written(text: str, width: int) -> torch.Tensor:
         try:
             row = [float(word) for word in line.split(",")]
         except ValueError:
-            raise InputError(
-                f"row {place} ({line.strip()[:40]!r}) is no row of numbers", remedy=REMEDY
-            ) from None
-        if len(row) != width:
-            numbers = "1 number" if len(row) == 1 else f"{len(row)} numbers"
-            raise InputError(f"row {place} has {numbers}, not {width}", remedy=REMEDY)
+            row = [math.nan]
         if not all(math.isfinite(value) and abs(value) < 1e6 for value in row):
-            raise InputError(f"row {place} holds what is no number of use", remedy=REMEDY)
+            problem = f"row {place} ({line.strip()[:40]!r}) is no row of numbers"
+            raise InputError(problem, remedy=REMEDY)
+        if len(row) != width:
+            raise InputError(
+                f"row {place} has {count(len(row), 'number')}, not {width}", remedy=REMEDY
+            )
         rows.append(row)
     if len(rows) > MOST_ROWS:
         raise InputError(f"{len(rows)} rows are too many", remedy=REMEDY)

@@ -2,11 +2,17 @@
 
 One block, one head, no positions, no mask, no biases outside the norm: 260 parameters. Every
 intermediate result has the name that the equations give it.
+
+It is trained on a task whose answer is known. Two tokens are *partners* where they make nine: 0 and
+9, 1 and 8, and so on. Every token is to be answered by its partner where that is among the tokens,
+else by itself. The task needs no positions, and attention can solve it in one way only that is easy
+to read: every token looks for its partner.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
@@ -15,10 +21,12 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.errors import CheckpointError, InputError
+from attnlens.models import one_thread
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.recording.probe import step
+from attnlens.words import count
 
 KIND: Final = "tiny"
 EXAMPLE: Final = (3, 1, 4, 1, 5)
@@ -26,6 +34,14 @@ EXAMPLE: Final = (3, 1, 4, 1, 5)
 
 LONGEST: Final = 40
 """So much of what cannot be read is told."""
+
+SUM: Final = 9
+"""What partners make."""
+
+SEED: Final = 1
+STEPS: Final = 6000
+BATCH: Final = 1024
+RATE: Final = 0.02
 
 
 class TinyTransformer(nn.Module):
@@ -145,8 +161,7 @@ def read_tokens(model: Loaded, text: str | None) -> Reading:
         if not 0 <= token < vocabulary:
             raise InputError(f"token {token} in place {place} is out of range", remedy=remedy)
     if len(tokens) != context:
-        count = "1 token" if len(tokens) == 1 else f"{len(tokens)} tokens"
-        raise InputError(f"{count} given", remedy=remedy)
+        raise InputError(f"{count(len(tokens), 'token')} given", remedy=remedy)
     return Reading(
         inputs=(torch.tensor([tokens]),),
         axes={"x": ("batch", "token"), "E": ("vocabulary", None), "W_out": (None, "vocabulary")},
@@ -156,3 +171,57 @@ def read_tokens(model: Loaded, text: str | None) -> Reading:
         },
         about=",".join(map(str, tokens)),
     )
+
+
+def answers(tokens: Tensor) -> Tensor:
+    """What is right for tokens ``(batch, place)``, same shape."""
+    return torch.where(partners(tokens).any(-1), SUM - tokens, tokens)
+
+
+def partners(tokens: Tensor) -> Tensor:
+    """``(batch, place, place)``: true where the second is a partner of the first."""
+    return tokens[:, None, :] == SUM - tokens[:, :, None]
+
+
+def every_input(model: TinyTransformer) -> Tensor:
+    """All that can come in, ``(vocabulary ** context, context)``."""
+    token = torch.arange(model.E.shape[0])
+    return torch.cartesian_prod(*[token] * model.context)
+
+
+def accuracy(model: TinyTransformer) -> tuple[float, float]:
+    """Share of right answers over all inputs, and of inputs with five right answers."""
+    tokens = every_input(model)
+    with torch.no_grad():
+        right = model(tokens).argmax(-1) == answers(tokens)
+    return float(right.float().mean()), float(right.all(-1).float().mean())
+
+
+def train_tiny(
+    seed: int = SEED, steps: int = STEPS, report: Callable[[str], None] = lambda _: None
+) -> TinyTransformer:
+    """A model trained on tokens drawn at random; the same seed gives the same weights.
+
+    Args:
+        report: is told the loss now and then.
+    """
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return _trained(steps, report)
+
+
+def _trained(steps: int, report: Callable[[str], None]) -> TinyTransformer:
+    model = TinyTransformer()
+    vocabulary, context = model.E.shape[0], model.context
+    optimiser = torch.optim.Adam(model.parameters(), RATE)
+    slope = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps, pct_start=0.1)
+    for at in range(1, steps + 1):
+        tokens = torch.randint(vocabulary, (BATCH, context))
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), answers(tokens).flatten())
+        optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        optimiser.step()
+        slope.step()
+        if at % 1000 == 0 or at == steps:
+            report(f"step {at}: loss {float(loss.detach()):.5f}")
+    return model.eval()

@@ -1,11 +1,17 @@
-"""The list of reference models for a terminal."""
+"""Reference models: their list, and a description of one as text, as Markdown and as LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import Page, terminal_page
+from attnlens.show.page import render_plain
+from attnlens.show.safe import clean, latex, to_ascii
+
+if TYPE_CHECKING:
+    from attnlens.symbolic import Description, Equation
 
 MOST = 1000
 """Columns: as wide as the terminal."""
@@ -42,3 +48,83 @@ def render_models(page: Page, models: Sequence[ListedModel]) -> None:
             page.paragraph(f"sizes: {sizes}")
         page.paragraph(f"source: {model.source}")
         page.paragraph(f"input of `trace`: {model.input}")
+
+
+PARAMETER_HEADS: Final = ("name", "symbol", "shape", "type", "what it does")
+
+
+def render_description(description: Description, *, unicode: bool = True) -> str:
+    """Sizes, notation, parameters and equations, in columns.
+
+    Args:
+        unicode: whether the text may hold more than ASCII.
+    """
+    # Before there are columns: a sign may become a word.
+    plain = clean if unicode else to_ascii
+    sizes = "  ".join(f"{name} {value}" for name, value in description.sizes.items())
+    lines = [plain(description.name), "", "sizes", f"  {plain(sizes)}", "", "notation"]
+    lines += [f"  {plain(line)}" for line in description.notation]
+    heads = [list(PARAMETER_HEADS)]
+    rows = [[plain(cell) for cell in row] for row in _parameters(description)]
+    lines += ["", "parameters", *columns([*heads, *rows]), "", "equations"]
+    rows = [
+        [plain(one.text), plain(shape(one.shape)), plain(one.description)]
+        for one in description.equations
+    ]
+    lines += columns(rows, most=72)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _parameters(description: Description) -> list[list[str]]:
+    """A row for each parameter, under `PARAMETER_HEADS`."""
+    return [
+        [one.name, one.symbol, shape(one.shape), one.dtype, one.description]
+        for one in description.parameters
+    ]
+
+
+def shape(sizes: Iterable[int]) -> str:
+    """``(5, 10)``; a single number is ``()``."""
+    return f"({', '.join(map(str, sizes))})"
+
+
+def columns(rows: Sequence[Sequence[str]], most: int = 48) -> list[str]:
+    """Rows with their cells below one another; a cell beyond ``most`` moves its own row only."""
+    if not rows:
+        return []
+    widths = [
+        max((len(row[at]) for row in rows if len(row[at]) <= most), default=0)
+        for at in range(len(rows[0]))
+    ]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+
+
+def render_description_markdown(description: Description) -> str:
+    """The same as Markdown, with the equations as mathematics."""
+    return _rendered("description.md", description)
+
+
+def render_description_latex(description: Description) -> str:
+    """A whole LaTeX document."""
+    return _rendered("description.tex", description)
+
+
+def _rendered(template: str, description: Description) -> str:
+    return render_plain(
+        template,
+        d=description,
+        heads=PARAMETER_HEADS,
+        parameters=_parameters(description),
+        shape=shape,
+        aligned=_aligned,
+    )
+
+
+def _aligned(one: Equation) -> str:
+    left, _, right = one.latex.partition(" = ")
+    words = f"\\text{{{latex(one.description)}, }}" if one.description else ""
+    sizes = " \\times ".join(map(str, one.shape))
+    return f"{left} &= {right} && {words}{sizes or '1'}"

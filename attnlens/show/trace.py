@@ -70,7 +70,7 @@ def shape_of(value: Value) -> str:
 
 
 def _value_lines(trace: Trace, value: Value, width: int) -> Iterator[str]:
-    heading = value.equation or value.symbol
+    heading = value.text or value.symbol
     yield cut(f"{heading}   {shape_of(value)}   {value.description}".rstrip(), width, "…")
     blocks = list(tables(trace, value))
     for block in blocks[:MOST_BLOCKS]:

@@ -9,7 +9,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from attnlens.symbolic.graph import Expression, Named, within
+from attnlens.symbolic.graph import Expression, within
+from attnlens.symbolic.operations import ALONG, OPERATIONS
 from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
 from attnlens.symbolic.tracing import Pass
 from attnlens.symbolic.writing import Writer, only_number, over_another_axis
@@ -20,14 +21,13 @@ class Equation:
     """A step: ``text`` and ``latex`` are whole equations.
 
     Attributes:
-        shape: of the value; of one head where the symbol has the index i. ``None`` is a size
-            in which those differ that are told together.
+        shape: of the value; of one head where the symbol has the index i.
     """
 
     symbol: str
     latex: str
     text: str
-    shape: tuple[int | None, ...]
+    shape: tuple[int, ...]
     description: str
 
 
@@ -58,7 +58,7 @@ class Book:
         pieces = [one for one in used if one.kind == "parameter" and "[" in one.name]
         self._by_name = parameter_symbols(told.module, pieces)
         self.symbols: dict[int, Symbol] = {}
-        for one in used:
+        for one in (*used, *told.inputs.values()):
             if one.kind == "parameter":
                 self.symbols[id(one)] = self._by_name[one.name]
             elif one.kind == "input":
@@ -77,19 +77,16 @@ class Book:
                         leaves.setdefault(id(part), part)
         return sorted(leaves.values(), key=lambda one: one.number)
 
-    def incoming(self, leaf: Expression) -> Equation:
-        """An input, which has no equation."""
-        return Equation(Symbol(leaf.symbol).text(), "", "", self.shape(leaf), "input")
-
-    def equation(self, one: Named) -> Equation:
-        """A step; without its equation where it is given."""
-        left = one.expression
+    def equation(self, left: Expression) -> Equation:
+        """A step, or an input; without its equation where it has none."""
+        named = left.named
+        derived = named is not None and not named.given
         return Equation(
             symbol=self.text.name(left),
-            latex="" if one.given else self.latex.equation(left),
-            text="" if one.given else self.text.equation(left),
+            latex=self.latex.equation(left) if derived else "",
+            text=self.text.equation(left) if derived else "",
             shape=self.shape(left),
-            description=one.description,
+            description="input" if named is None else named.description,
         )
 
     def places(self, one: Expression) -> list[int]:
@@ -148,7 +145,9 @@ class Book:
             yield "T[i]: the rows of T that i names"
         yield from _heads(operations)
         yield from _norms(operations, self.symbols)
-        yield from (words for kind, words in MEANINGS.items() if kind in kinds)
+        yield from (
+            one.meaning for kind, one in OPERATIONS.items() if kind in kinds and one.meaning
+        )
         ways = {one.options["approximate"] for one in operations if one.kind == "gelu"}
         yield from (GELU[way] for way in sorted(ways))
         if any(one.kind in ALONG and over_another_axis(one) for one in operations):
@@ -163,7 +162,7 @@ class Book:
             if leaf in used:
                 axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
                 words = f"{shape_words(self.shape(leaf))}{f', {axes}' if axes else ''}"
-                yield f"{Symbol(leaf.symbol).text()}: the input, {words}"
+                yield f"{self.text.name(leaf)}: the input, {words}"
         for named in self.told.named:
             if named.given:
                 words = f": {named.description}" if named.description else ""
@@ -227,36 +226,16 @@ def shape_words(shape: Iterable[int]) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
-ALONG: Final = ("softmax", "log_softmax", "argmax", "sum", "mean", "highest", "lowest", "cumsum")
-"""Operations along an axis."""
-
 GELU: Final = {
     "none": "GELU(v) = v Φ(v), Φ the normal distribution function",
     "tanh": "GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
 }
 
 NORMS: Final = {
-    "norm": ("LN", "(v − mean(v)) / √(var(v) + {eps})"),
-    "rms_norm": ("RMSNorm", "v / √(mean(v²) + {eps})"),
+    "norm": "(v − mean(v)) / √(var(v) + {eps})",
+    "rms_norm": "v / √(mean(v²) + {eps})",
 }
-"""Kind of norm to its name and its definition."""
-
-MEANINGS: Final = {
-    "transpose": "Mᵀ: M with its last two axes swapped",
-    "softmax": "softmax: exp(v) / sum of exp(v), over each row",
-    "hidden_softmax": "softmax(S; M hidden): over the entries of a row that M does not hide; "
-    "hidden ones are 0, and so is a row that is hidden whole",
-    "relu": "ReLU(v) = max(v, 0)",
-    "silu": "SiLU(v) = v σ(v)",
-    "sigmoid": "σ(v) = 1 / (1 + exp(−v))",
-    "masked": "[v; c where M]: v, with c where M is true",
-    "where": "[a where M else b]: a where M is true, b elsewhere",
-    "argmax": "argmax: the place of the largest entry of each row",
-    "cumsum": "cumsum: each entry and all before it, added up",
-    "concat": "concat: side by side",
-    "stack": "stack: one below the other, along a new axis",
-}
-"""Kind of operation to what is said of it."""
+"""Kind of norm to its definition."""
 
 
 def _heads(operations: Iterable[Expression]) -> Iterator[str]:
@@ -273,28 +252,25 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
 
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
     """The definition of every norm, with p for the place of its scale and shift."""
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for one in operations:
-        if one.kind not in NORMS:
-            continue
-        scale = [symbols[id(part)] for part in one.parts[1:]]
-        label = scale[0].label if scale else ""
-        known = found.setdefault(_norm_words(one, scale, "p" if label else ""), [])
-        if label and label not in known:
-            known.append(label)
-    for words, places in found.items():
-        yield words + (f"; p is {' or '.join(places)}" if places else "")
+        if one.kind in NORMS:
+            scale = [symbols[id(part)] for part in one.parts[1:]]
+            label = scale[0].label if scale else ""
+            known = places.setdefault(_norm_words(one, [part.raw for part in scale], label), [])
+            if label and label not in known:
+                known.append(label)
+    for words, labels in places.items():
+        yield words + (f"; p is {' or '.join(labels)}" if labels else "")
 
 
-def _norm_words(one: Expression, scale: Iterable[Symbol], label: str) -> str:
-    """The definition of a norm whose scale and shift have these symbols, with this label."""
-    rest = [Symbol(symbol.raw, label).text() for symbol in scale]
-    name, whole = NORMS[one.kind]
-    whole = whole.format(eps=f"{one.options['eps']:.6g}")
+def _norm_words(one: Expression, scale: list[str], label: str) -> str:
+    """The definition of a norm whose scale and shift have these symbols."""
+    rest = [Symbol(raw, "p" if label else "").text() for raw in scale]
+    whole = NORMS[one.kind].format(eps=f"{one.options['eps']:.6g}")
     if one.options["weight"]:
         whole = f"{rest.pop(0)} ⊙ {whole}"
-    if rest:
-        whole = f"{whole} + {rest[0]}"
-    below, count = (f"_{label}" if label else ""), one.options["last"]
+    whole = " + ".join([whole, *rest])
+    count = one.options["last"]
     over = "the last axis" if count == 1 else f"the last {count} axes"
-    return f"{name}{below}(v) = {whole}, over {over}"
+    return f"{OPERATIONS[one.kind].text}{'_p' if label else ''}(v) = {whole}, over {over}"

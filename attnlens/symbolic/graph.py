@@ -18,7 +18,7 @@ LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """Kinds of expressions that have no parts."""
 
 Options = Mapping[str, Any]
-"""What fixes an operation besides its parts, by name, as `attnlens.symbolic.numbers` takes it."""
+"""What fixes an operation besides its parts, by name, as `Operation.numpy` takes it."""
 
 NONE: Final[Options] = MappingProxyType({})
 
@@ -31,7 +31,7 @@ class Expression:
     """A leaf or an operation.
 
     Attributes:
-        kind: one of `LEAVES`, or an operation of `attnlens.symbolic.numbers`.
+        kind: one of `LEAVES`, or an operation of `attnlens.symbolic.operations`.
         parts: what the operation is applied to.
         options: whatever else fixes the operation, such as an axis.
         shape: of the value.
@@ -267,6 +267,7 @@ class Call:
     """A call of torch whose result is to become an expression."""
 
     graph: Graph
+    function: Callable[..., Any]
     result: Tensor
     args: Arguments
     named: ByName

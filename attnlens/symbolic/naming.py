@@ -9,7 +9,8 @@ from torch.utils.hooks import RemovableHandle
 
 from attnlens.recording.probe import AttentionProbe
 from attnlens.symbolic.graph import Expression, Graph, Named, kept, tensors_in, within
-from attnlens.symbolic.numbers import LAYOUT, Unknown, evaluated
+from attnlens.symbolic.numbers import Unknown, evaluated
+from attnlens.symbolic.operations import LAYOUT
 
 SHORT: Final = 10
 """What has no more operations needs no names inside."""

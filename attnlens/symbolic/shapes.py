@@ -1,6 +1,7 @@
 """Calls that move numbers about, and what becomes of the axes in a call.
 
-A view that parts the last axis into heads, or brings heads together, is seen as that.
+Such a call is made again with the places of the numbers in place of the numbers. A view that parts
+the last axis into heads, or brings heads together, is seen as that.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -73,59 +75,59 @@ def same(call: Call) -> Expression | None:
     return call.graph.put_again(call.result, first)
 
 
-def _swapped(count: int, first: int, second: int) -> tuple[int, ...]:
-    """The places of so many axes, two of them swapped."""
-    order = list(range(count))
-    order[first], order[second] = order[second], order[first]
-    return tuple(order)
+def _places(shape: tuple[int, ...]) -> Tensor:
+    """The place of each number of such a tensor; an axis of one has a stride of its own, too."""
+    count = math.prod(shape)
+    strides = torch.empty(shape, device="meta").stride()
+    told = [
+        2 * count + at if size == 1 else stride
+        for at, (size, stride) in enumerate(zip(shape, strides, strict=True))
+    ]
+    return torch.arange(count).as_strided(shape, told)
 
 
-def _transpose(call: Call) -> Expression:
-    first, second = call.argument(1, "dim0"), call.argument(2, "dim1")
-    return _permuted(call, _swapped(call.result.dim(), first, second))
+def _alike(one: Tensor, other: Tensor) -> bool:
+    """Whether the axes of two views of places are the same."""
+    return one.shape == other.shape and one.stride() == other.stride()
 
 
-def _turned(call: Call) -> Expression:
-    """``x.T`` and ``x.mT``."""
-    return _permuted(call, _swapped(call.result.dim(), -1, -2))
-
-
-def _permute(call: Call) -> Expression:
-    given = call.named.get("dims", call.args[1:])
-    order = given[0] if given and isinstance(given[0], list | tuple) else given
-    return _permuted(call, tuple(one % call.result.dim() for one in order))
+def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
+    """The axes of a view, by their strides among the places; parts of an axis are none."""
+    left = dict(enumerate(zip(before.shape, before.stride(), strict=True)))
+    axes: list[str | None] = []
+    # A new axis of one may have the stride of the one behind it.
+    for axis in reversed([*zip(after.shape, after.stride(), strict=True)]):
+        at = next((at for at, other in left.items() if other == axis), None)
+        axes.append(None if at is None else x.axes[at])
+        left.pop(at, None) if at is not None else None
+    return tuple(reversed(axes))
 
 
 def _moved(call: Call) -> Expression | None:
-    source, goal = call.argument(1, "source"), call.argument(2, "destination")
-    if not (isinstance(source, int) and isinstance(goal, int)):
-        return None
-    order = list(range(call.result.dim()))
-    moved = order.pop(source)
-    order.insert(goal % call.result.dim(), moved)
-    return _permuted(call, tuple(order))
-
-
-def _permuted(call: Call, order: tuple[int, ...]) -> Expression:
-    """The axes in another order."""
-    x, count = call.x, len(order)
-    if count >= 3 and order == _swapped(count, -2, -3) and x.kind == "unflatten":
-        (inner,) = x.parts
-        heads = x.shape[-2]
-        axes = (*inner.axes[:-2], "head", inner.axes[-2], None)
-        return call.made("split", inner, axes=axes, heads=heads, into=heads)
-    axes = tuple(x.axes[one] for one in order)
-    if count >= 2 and order == _swapped(count, -1, -2):
+    """A view: the places of the numbers, moved likewise, tell which."""
+    x, before = call.x, _places(call.x.shape)
+    after = call.function(before, *call.args[1:], **call.named)
+    if _alike(after, before):
+        return same(call)
+    axes = _axes_of(x, before, after)
+    if len(x.shape) >= 2 and _alike(after, before.mT):
         return call.made("transpose", x, axes=axes)
-    return call.made("permute", x, axes=axes, order=order)
+    if _is_parted(x) and _alike(after, before.transpose(-2, -3)):
+        (inner,) = x.parts
+        axes = (*inner.axes[:-2], "head", inner.axes[-2], None)
+        return call.made("split", inner, axes=axes, heads=x.shape[-2], into=x.shape[-2])
+    return call.made("moved", x, axes=axes, places=after.numpy())
+
+
+def _is_parted(x: Expression) -> bool:
+    """Whether its last axis was parted in two."""
+    return x.kind == "reshape" and x.shape[:-2] == x.parts[0].shape[:-1] and len(x.shape) > 2
 
 
 def _reshape(call: Call) -> Expression | None:
     x, shape = call.x, tuple(call.result.shape)
     if shape == x.shape:
         return same(call)
-    if len(shape) == len(x.shape) + 1 and shape[:-2] == x.shape[:-1]:
-        return call.made("unflatten", x, axes=(*x.axes[:-1], None, None), shape=shape)
     if shape == (*x.shape[:-2], math.prod(x.shape[-2:])) and _heads_brought_back(x):
         (inner,) = x.parts
         axes = (*inner.axes[:-3], inner.axes[-2], None)
@@ -135,11 +137,11 @@ def _reshape(call: Call) -> Expression | None:
 
 def _heads_brought_back(x: Expression) -> bool:
     """Whether heads were put behind the tokens, so that they lie beside one another."""
-    if x.kind != "permute" or len(x.shape) < 3:
+    if x.kind != "moved" or len(x.shape) < 3 or not x.parts[0].heads:
         return False
     (inner,) = x.parts
-    swapped = x.options["order"] == _swapped(len(x.shape), -2, -3)
-    return swapped and inner.heads > 0 and inner.axes[-3] == "head"
+    swapped = _places(inner.shape).transpose(-2, -3).numpy()
+    return inner.axes[-3] == "head" and np.array_equal(x.options["places"], swapped)
 
 
 def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
@@ -154,26 +156,6 @@ def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
     return tuple(axes)
 
 
-def _expand(call: Call) -> Expression | None:
-    x, shape = call.x, tuple(call.result.shape)
-    return same(call) if shape == x.shape else call.made("expand", x, shape=shape)
-
-
-def _unsqueeze(call: Call) -> Expression:
-    x, axis = call.x, call.axis(1)
-    return call.made("insert", x, axes=(*x.axes[:axis], None, *x.axes[axis:]), axis=axis)
-
-
-def _squeeze(call: Call) -> Expression | None:
-    x, axis = call.x, call.argument(1, "dim")
-    if not isinstance(axis, int):
-        return None
-    if call.result.dim() == len(x.shape):
-        return same(call)
-    axis %= len(x.shape)
-    return call.made("drop", x, axes=(*x.axes[:axis], *x.axes[axis + 1 :]), axis=axis)
-
-
 def _item(call: Call) -> Expression | None:
     x, given = call.x, call.args[1]
     index = given if isinstance(given, tuple) else (given,)
@@ -182,11 +164,14 @@ def _item(call: Call) -> Expression | None:
         places = call.graph.of(only)
         return call.made("rows", x, places, axes=(*places.axes, *x.axes[1:]))
     parts = [call.graph.of(one) for one in index if isinstance(one, Tensor)]
+    axes: Axes = (None,) * call.result.dim()
+    if not any(isinstance(one, Tensor | list) for one in index):
+        before = _places(x.shape)
+        after = before[given]
+        if _alike(before, after):
+            return same(call)
+        axes = _axes_of(x, before, after)
     written = tuple("part" if isinstance(one, Tensor) else one for one in index)
-    chosen = any(isinstance(one, Tensor | list) for one in index)
-    axes = (None,) * call.result.dim() if chosen else of_index(x, written)
-    if not chosen and axes == x.axes and tuple(call.result.shape) == x.shape:
-        return same(call)
     return call.made("item", x, *parts, axes=axes, index=written)
 
 
@@ -211,41 +196,16 @@ def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
     return True
 
 
-def of_index(x: Expression, index: tuple[Any, ...]) -> Axes:
-    """The axes after plain indexing."""
-    used = sum(one is not None and one is not ... for one in index)
-    axes: list[str | None] = []
-    at = 0
-    for one in index:
-        if one is None:
-            axes.append(None)
-        elif one is ...:
-            skipped = len(x.shape) - used
-            axes.extend(x.axes[at : at + skipped])
-            at += skipped
-        else:
-            if isinstance(one, slice):
-                axes.append(x.axes[at] if one == slice(None) else None)
-            at += 1
-    return (*axes, *x.axes[at:])
+def _taken(kind: str) -> Translator:
+    """Numbers several times."""
 
+    def make(call: Call) -> Expression | None:
+        if any(isinstance(one, Tensor) for one in call.args[1:]):
+            return None
+        after = call.function(_places(call.x.shape), *call.args[1:], **call.named)
+        return call.made(kind, call.x, places=after.numpy())
 
-def _repeated(call: Call) -> Expression | None:
-    """Each entry several times, one after another."""
-    x, times = call.x, call.argument(1, "repeats")
-    if call.argument(2, "dim") is None or not isinstance(times, int):
-        return None
-    axis = call.axis(2)
-    axes = (*x.axes[:axis], None, *x.axes[axis + 1 :])
-    axis -= call.result.dim()
-    return call.made("repeat_interleave", x, axes=axes, times=times, axis=axis)
-
-
-def _tiled(call: Call) -> Expression:
-    """The whole several times, side by side."""
-    times = call.args[1] if isinstance(call.args[1], list | tuple) else call.args[1:]
-    # An axis that is repeated no longer means what it did.
-    return call.made("repeat", call.x, times=tuple(times))
+    return make
 
 
 SAME: Final = (
@@ -254,18 +214,14 @@ SAME: Final = (
 )
 RESHAPING: Final = "reshape view flatten unflatten view_as reshape_as"
 
+MOVING: Final = "transpose swapaxes t T mT movedim permute expand expand_as unsqueeze squeeze"
+
 FUNCTIONS: Final[Mapping[str, Translator]] = {
     **dict.fromkeys(SAME.split(), same),
     **dict.fromkeys(RESHAPING.split(), _reshape),
-    **dict.fromkeys(("transpose", "swapaxes"), _transpose),
-    **dict.fromkeys(("t", "T", "mT"), _turned),
-    **dict.fromkeys(("expand", "expand_as"), _expand),
-    "movedim": _moved,
-    "permute": _permute,
-    "unsqueeze": _unsqueeze,
-    "squeeze": _squeeze,
+    **dict.fromkeys(MOVING.split(), _moved),
     "getitem": _item,
-    "repeat": _tiled,
-    "repeat_interleave": _repeated,
+    "repeat": _taken("repeat"),
+    "repeat_interleave": _taken("repeat_interleave"),
 }
 """Name of a function or method of torch to what it does with the numbers' places."""

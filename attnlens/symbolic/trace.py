@@ -17,31 +17,22 @@ from attnlens.symbolic.tracing import run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
-    """A named value of the pass.
+class Value(Equation):
+    """A named value of the pass, with the equation it was computed by; an input has none.
 
     Attributes:
-        symbol: as in the equations; with the index i where heads stand side by side.
-        equation: how it was computed, as text; ``""`` of an input.
-        latex: the same as LaTeX.
-        shape: of one head, without the batch.
         axes: what the axes of ``values`` are: ``head``, ``token`` and so on, ``""`` unknown.
         values: the numbers, without the batch; with the heads first where there are several.
         difference: the largest difference between what the equation gives, worked out again
             by numpy, and what the model computed; ``None`` where that cannot be done.
     """
 
-    symbol: str
-    description: str
-    equation: str
-    latex: str
-    shape: tuple[int, ...]
     axes: tuple[str, ...]
     values: Tensor
-    difference: float | None = None
+    difference: float | None
 
     def plain(self) -> Any:
-        """The numbers as lists within lists; what is not finite is a text."""
+        """The numbers as lists within lists; what is not finite or complex is a text."""
         return _plain(self.values.tolist())
 
     def to_dict(self) -> Json:
@@ -52,7 +43,7 @@ class Value:
             "axes": list(self.axes),
             "values": self.plain(),
             "description": self.description,
-            "equation": self.equation,
+            "equation": self.text,
             "latex": self.latex,
             "difference": self.difference,
         }
@@ -154,40 +145,31 @@ def trace(
     Raises:
         RecordingError: no tensor comes in, or nothing that comes out depends on it.
     """
-    told = run(module, inputs, names=names, axes=axes, batched=batched)
-    book = Book(told)
-    incoming = [
-        _value(book, leaf, leaf.value, book.incoming(leaf), None) for leaf in told.inputs.values()
-    ]
-    steps = [
-        _value(book, one.expression, one.value, book.equation(one), difference(one))
-        for one in told.named
-    ]
+    book = Book(run(module, inputs, names=names, axes=axes, batched=batched))
     return Trace(
         name=type(module).__name__ if name is None else name,
         about=about,
         labels={axis: tuple(map(str, given)) for axis, given in (labels or {}).items()},
-        inputs=tuple(incoming),
-        steps=tuple(steps),
-        output=told.output,
+        inputs=tuple(_value(book, leaf) for leaf in book.told.inputs.values()),
+        steps=tuple(_value(book, one.expression) for one in book.told.named),
+        output=book.told.output,
     )
 
 
-def _value(
-    book: Book, one: Expression, values: Tensor | None, told: Equation, gap: float | None
-) -> Value:
+def _value(book: Book, one: Expression) -> Value:
+    values = one.value if one.named is None else one.named.value
     assert values is not None
-    places = book.places(one)
+    told, places = book.equation(one), book.places(one)
     silent = [at for at in range(values.dim()) if at not in places]
     return Value(
-        symbol=told.symbol,
-        description=told.description,
-        equation=told.text,
-        latex=told.latex,
-        shape=book.shape(one),
+        told.symbol,
+        told.latex,
+        told.text,
+        told.shape,
+        told.description,
         axes=tuple(one.axes[at] or "" for at in places),
         values=values.permute((*silent, *places)).reshape([one.shape[at] for at in places]),
-        difference=gap,
+        difference=None if one.named is None else difference(one.named),
     )
 
 

@@ -79,33 +79,36 @@ class _Watch(TorchFunctionMode):
         result = function(*args, **named)
         if threading.get_ident() == self._thread:
             in_place = _changes(args) != before
-            self._note(_name(function), result, args, named, in_place=in_place)
+            self._note(function, result, args, named, in_place=in_place)
         return result
 
     def _note(
-        self, name: str, result: Any, args: Arguments, named: ByName, *, in_place: bool
+        self, function: Any, result: Any, args: Arguments, named: ByName, *, in_place: bool
     ) -> None:
+        name = _name(function)
         if name == "setitem":
             # After `x[0] += 1` what is put there is a view, and was noted when it changed.
             if not isinstance(args[2], Tensor) or memory_of(args[2]) != memory_of(args[0]):
                 self._opaque("filled", args[0], args)
                 self._graph.written_into(args[0])
             return
-        self._understand(name, result, args, named)
+        self._understand(function, name, result, args, named)
         target = named.get("out")
         if target is None and in_place and result is args[0]:
             target = result
         for one in tensors_in(target):
             self._graph.written_into(one)
 
-    def _understand(self, name: str, result: Any, args: Arguments, named: ByName) -> None:
+    def _understand(
+        self, function: Any, name: str, result: Any, args: Arguments, named: ByName
+    ) -> None:
         results = list(tensors_in(result))
         if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, named)):
             return
         translator = FUNCTIONS.get(name.rstrip("_"))
         if not args:
             args, named = _first_by_place(named)
-        call = Call(self._graph, results[0], args, named)
+        call = Call(self._graph, function, results[0], args, named)
         if isinstance(result, Tensor) and translator is not None and translator(call) is not None:
             return
         if isinstance(result, tuple) and shapes.parted(call, name, result):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from torch import Tensor
 
-from attnlens.symbolic import numbers, shapes
+from attnlens.symbolic import shapes
 from attnlens.symbolic.graph import Call, Expression, Graph, Translator
+from attnlens.symbolic.operations import OPERATIONS
 
 
-def _binary(kind: str, swapped: bool = False) -> Translator:
+def _plain(kind: str, swapped: bool = False) -> Translator:
+    """An operation on what torch was given, one or two of it."""
+
     def make(call: Call) -> Expression | None:
         if call.named.get("rounding_mode") is not None:
             return None
+        if len(OPERATIONS[kind].needs) == 1:
+            return call.made(kind, call.x)
         first, second = call.x, call.of(1, "other")
         if swapped:
             first, second = second, first
@@ -33,10 +37,6 @@ def times(graph: Graph, factor: float, one: Expression) -> Expression:
     if one.kind == "number":
         return graph.of(factor * one.options["value"])
     return Expression("multiply", (graph.of(factor), one), shape=one.shape, axes=one.axes)
-
-
-def _each(kind: str) -> Translator:
-    return lambda call: call.made(kind, call.x)
 
 
 def _square(call: Call) -> Expression:
@@ -241,55 +241,21 @@ def _new(call: Call) -> Expression:
     return call.graph.leaf(call.result, "constant", axes=axes)
 
 
-BINARY: Final[Mapping[str, str]] = {
-    "add": "add iadd radd",
-    "subtract": "sub subtract isub",
-    "multiply": "mul multiply imul",
-    "divide": "div divide truediv true_divide itruediv",
-    "power": "pow",
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "and": "and bitwise_and logical_and",
-    "or": "or bitwise_or logical_or",
-    **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+REDUCTIONS: Final = {name: name for name in ("sum", "mean", "any", "all", "argmax")} | {
+    "amax": "highest",
+    "amin": "lowest",
 }
-"""Operation on two values to torch's names of it."""
-
-SWAPPED: Final[Mapping[str, str]] = {
-    "subtract": "rsub",
-    "divide": "rdiv rtruediv",
-    "power": "rpow",
-    "multiply": "rmul",
-}
-"""The same where the second value comes first."""
-
-UNARY: Final[Mapping[str, str]] = {
-    **{name: name for name in numbers.FUNCTIONS},
-    "negative": "neg negative",
-    "not": "invert logical_not",
-}
-"""Function of every element to torch's names of it."""
-
-REDUCTIONS: Final[Mapping[str, str]] = {
-    **{name: name for name in ("sum", "mean", "any", "all", "argmax")},
-    "highest": "amax",
-    "lowest": "amin",
-}
-"""What leaves an axis out, to torch's names of it."""
-
-
-def _by_name(make: Callable[[str], Translator], kinds: Mapping[str, str]) -> dict[str, Translator]:
-    """Name to translator, of each kind under all its names."""
-    return {name: make(kind) for kind, names in kinds.items() for name in names.split()}
+"""Torch's names of what leaves an axis out, to operations."""
 
 
 FUNCTIONS: Final[Mapping[str, Translator]] = {
     **{f"new_{kind}": _new for kind in ("zeros", "ones", "full", "empty", "tensor")},
     **{f"{kind}_like": _new for kind in ("zeros", "ones", "full", "empty")},
-    **_by_name(_binary, BINARY),
-    **_by_name(partial(_binary, swapped=True), SWAPPED),
-    **_by_name(_each, UNARY),
-    **_by_name(_reduction, REDUCTIONS),
+    **{name: _plain(kind) for kind, one in OPERATIONS.items() for name in one.torch.split()},
+    **{
+        name: _plain(kind, True) for kind, one in OPERATIONS.items() for name in one.swapped.split()
+    },
+    **{name: _reduction(kind) for name, kind in REDUCTIONS.items()},
     "square": _square,
     "softplus": _softplus,
     "cumsum": _cumsum,

@@ -11,68 +11,31 @@ from typing import Any, Final
 from torch import Tensor
 
 from attnlens.symbolic.graph import Expression
-from attnlens.symbolic.numbers import COMPARISONS, LAYOUT
+from attnlens.symbolic.operations import (
+    ATOM,
+    LAYOUT,
+    OPERATIONS,
+    POWER,
+    PRODUCT,
+    SUM,
+    Operation,
+)
 from attnlens.symbolic.symbols import Symbol
-
-ANY, SUM, PRODUCT, POWER, ATOM = range(5)
 
 Written = tuple[str, int]
 """A formula and how strongly it holds together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How an operation is written.
-
-    Attributes:
-        text: with a ``{}`` for each part.
-        needs: how strongly each part must hold together to stand there without parentheses.
-        holds: how strongly the whole does.
-        latex: where it is more than the text with its `SIGNS` replaced.
-    """
-
-    text: str
-    needs: tuple[int, ...] = (ANY,)
-    holds: int = ATOM
-    latex: str = ""
-
-
-FORMS: Final[Mapping[str, Form]] = {
-    **{
-        kind: Form(f"{{}} {sign} {{}}", (PRODUCT, PRODUCT), SUM)
-        for kind, sign in zip(COMPARISONS, "=≠<≤>≥∧∨", strict=True)
-    },
-    "add": Form("{} + {}", (SUM, PRODUCT), SUM),
-    "subtract": Form("{} − {}", (SUM, PRODUCT), SUM),
-    "negative": Form("−{}", (POWER,), PRODUCT),
-    "multiply": Form("{} ⊙ {}", (PRODUCT, PRODUCT), PRODUCT),
-    "divide": Form("{} / {}", (PRODUCT, POWER), PRODUCT),
-    # (A V) W_O: what is worked out first stands in parentheses.
-    "matmul": Form("{} {}", (POWER, POWER), PRODUCT),
-    "rows": Form("{}[{}]", (ATOM, ANY)),
-    "not": Form("¬{}", (ATOM,), POWER),
-    "power": Form("{}^{}", (ATOM, ANY), POWER, "{}^{{{}}}"),
-    "transpose": Form("{}ᵀ", (ATOM,), POWER, "{{{}}}^\\top"),
-    "of head": Form("{}_i", (ATOM,), ATOM, "{{{}}}_i"),
-    "parentheses": Form("({})", latex="\\left({}\\right)"),
-    "root": Form("√{}", latex="\\sqrt{{{}}}"),
-    "hidden_softmax": Form(
-        "softmax({}; {} hidden)",
-        (ANY, ANY),
-        latex="\\operatorname{{softmax}}\\left({};\\ {} \\text{{ hidden}}\\right)",
-    ),
-    "masked": Form(
-        "[{0}; {2} where {1}]",
-        (ANY, ANY),
-        latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
-    ),
-    "where": Form(
-        "[{1} where {0} else {2}]",
-        (ANY, ANY, ANY),
-        latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
-    ),
+FORMS: Final[Mapping[str, Operation]] = {
+    **OPERATIONS,
+    "of head": Operation(None, "{}_i", (ATOM,), ATOM, "{{{}}}_i"),
+    "parentheses": Operation(None, "({})", latex="\\left({}\\right)"),
+    "root": Operation(None, "√{}", latex="\\sqrt{{{}}}"),
 }
-"""Operation to its form; of the others the name stands before the parts."""
+"""How everything is written."""
+
+NAMED: Final = Operation(None)
+"""What is written as its name before its parts."""
 
 SIGNS: Final[Mapping[str, str]] = {
     "−": "-",
@@ -88,18 +51,6 @@ SIGNS: Final[Mapping[str, str]] = {
     "→": "\\to ",
 }
 """Signs of the text to what they are in LaTeX."""
-
-FUNCTION_NAMES: Final[Mapping[str, str]] = {
-    "relu": "ReLU",
-    "gelu": "GELU",
-    "silu": "SiLU",
-    "sigmoid": "σ",
-    "highest": "max",
-    "lowest": "min",
-    "norm": "LN",
-    "rms_norm": "RMSNorm",
-    "log_softmax": "log softmax",
-}
 
 MOST_PARTS: Final = 4
 """Of more things side by side only the first and the last are written."""
@@ -141,12 +92,12 @@ class Writer:
             return self._symbol(self.symbol_of[id(one)]), ATOM
         if one.kind in ("constant", "number"):
             return self._constant(one)
-        if one.kind in LAYOUT or one.kind == "unflatten":
+        if one.kind in LAYOUT:
             return self.write(one.parts[0])
         maker: Callable[[Expression], Written] | None = getattr(self, f"_{one.kind}", None)
         if maker is not None:
             return maker(one)
-        if one.kind in FORMS:
+        if "{" in FORMS.get(one.kind, NAMED).text:
             return self._formed(one.kind, one.parts)
         return self._function(function_name(one), one.parts)
 
@@ -331,7 +282,7 @@ def function_name(one: Expression) -> str:
         name: str = one.options["name"]
         return re.sub("^(gru|lstm)(?=_|$)", lambda found: found[0].upper(), name)
     tanh = one.kind == "gelu" and one.options["approximate"] == "tanh"
-    return "GELU_tanh" if tanh else FUNCTION_NAMES.get(one.kind, one.kind)
+    return "GELU_tanh" if tanh else OPERATIONS[one.kind].text or one.kind
 
 
 def places_of(one: Expression) -> list[int] | None:

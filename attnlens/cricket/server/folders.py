@@ -52,22 +52,6 @@ class Folders:
         self._check_beside(path, name)
         return f"{path}{separator}{inner}"
 
-    def sources_of(self, name: str) -> list[str]:
-        """Every file that a name stands for: those of a folder, or the one.
-
-        Raises:
-            InputError: there is none.
-        """
-        if MEMBER in name:
-            return [self.path_of(name)]
-        path = self._inside(name)
-        if path.is_file():
-            return [self.path_of(name)]
-        found = [str(file) for file in self._files(path)]
-        if not found:
-            raise InputError(f"{name!r} has no files", remedy="list_matches tells the names")
-        return found
-
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every file that can be named, by its name."""
         for alias, root in self.roots.items():

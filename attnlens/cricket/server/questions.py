@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.pages.prompt import Prompt, prompt_of
-from attnlens.cricket.pages.prompt_data import tables_of
-from attnlens.cricket.readers import read_matches
+from attnlens.cricket.pages.prompt import tables_of
+from attnlens.cricket.readers import member_names, read_matches
 from attnlens.cricket.server.folders import MEMBER, Folders
 from attnlens.cricket.session import Session
 from attnlens.cricket.words.grounding import check_grounding
@@ -19,11 +18,7 @@ from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json
 from attnlens.show.safe import visible, visible_name
 
-if TYPE_CHECKING:
-    from attnlens.cricket.study.head_report import Head
-
 MOST_LISTED: Final = 100
-MOST_BALLS: Final = 1000
 MOST_TEXT: Final = 100_000
 
 
@@ -34,8 +29,6 @@ class Questions:
         self.folders = folders
         self.session = Session(model)
         self._lock = threading.Lock()
-
-    # -- matches ---------------------------------------------------------------------------------
 
     def list_matches(self, contains: str = "", limit: int = 20, offset: int = 0) -> Json:
         """Matches that can be read, with their names; those whose name holds ``contains``."""
@@ -52,7 +45,7 @@ class Questions:
         for name, path in self.folders.files():
             low = path.name.lower()
             if low.endswith(".zip"):
-                names += (f"{name}{MEMBER}{member}" for member in _members(str(path)))
+                names += (f"{name}{MEMBER}{member}" for member in member_names(path))
             elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
                 names.append(name)
         return names
@@ -66,8 +59,6 @@ class Questions:
         if len(several) == 1:
             return [_match_data(name, several[0])]
         return [_match_data(f"{name}{MEMBER}{one.match_id}", one) for one in several]
-
-    # -- balls -----------------------------------------------------------------------------------
 
     def explanation(
         self,
@@ -93,10 +84,6 @@ class Questions:
             "data": tables_of(explanation),
         }
 
-    def prompt(self, match: str, ball: str, innings: int | None = None) -> Prompt:
-        """The prompt that asks for an explanation in words."""
-        return prompt_of(self.explanation(match, ball, innings))
-
     def what_if(
         self, match: str, ball: str, changes: Mapping[str, str] | None = None, **asked: Any
     ) -> Json:
@@ -117,54 +104,17 @@ class Questions:
     def check(
         self,
         text: str,
-        match: str | None = None,
-        ball: str | None = None,
+        match: str,
+        ball: str,
         innings: int | None = None,
         outcome: str | None = None,
-        explanation: str | Json | None = None,
     ) -> Json:
-        """What a text says that an explanation does not."""
+        """What a text says that a ball's explanation does not."""
         if len(text) > MOST_TEXT:
             raise InputError(f"the text has more than {MOST_TEXT:,} characters")
-        if explanation is not None:
-            known: object = explanation
-        elif match is not None and ball is not None:
-            known = self.explanation(match, ball, innings, outcome)
-        else:
-            raise InputError(
-                "there is nothing to check the text against",
-                remedy="give match and ball, or explanation",
-            )
+        known = self.explanation(match, ball, innings, outcome)
         unsupported = [entry.to_dict() for entry in check_grounding(known, text)]
         return {"grounded": not unsupported, "unsupported": unsupported}
-
-    # -- the model -------------------------------------------------------------------------------
-
-    def heads(self, source: str, balls: int = 100, allow_in_sample: bool = False) -> Json:
-        """What every head does on balls of a match, a zip or a folder, and its earned name."""
-        _between("balls", balls, 1, MOST_BALLS)
-        from attnlens.cricket.study.head_report import head_report
-        from attnlens.cricket.study.held_out import held_out
-
-        sources = self.folders.sources_of(source)
-        with self._lock:
-            predictor = self.session.predictor
-            held = held_out(predictor, sources, allow_in_sample=allow_in_sample, skipped=[])
-            report = head_report(held, balls=balls)
-        return {
-            "model": predictor.name,
-            "balls": report.balls,
-            "matches": report.matches,
-            "scales": [
-                {
-                    "scale": scale.scale,
-                    "question": scale.question,
-                    "weight": scale.weight,
-                    "heads": [_head_data(head) for head in scale.heads],
-                }
-                for scale in report.scales
-            ],
-        }
 
     def said(self, error: AttnlensError) -> str:
         """An error on one line, with no path of this machine and no sign that is obeyed."""
@@ -183,17 +133,6 @@ def _between(name: str, value: int, least: int, most: int) -> None:
         raise InputError(f"{name} is {value}", remedy=f"give a number from {least} to {most}")
 
 
-def _members(path: str) -> list[str]:
-    from contextlib import closing
-
-    from attnlens.cricket.readers.archives import Shelf
-    from attnlens.cricket.readers.files import MatchFile, files_in, source_of
-
-    with closing(Shelf()) as shelf:
-        files = [one for one in files_in(source_of(path), shelf) if isinstance(one, MatchFile)]
-    return [file.display.removeprefix(path + MEMBER) for file in files if file.expected]
-
-
 def _match_data(name: str, match: Match) -> Json:
     return {
         "match": name,
@@ -209,18 +148,4 @@ def _match_data(name: str, match: Match) -> Json:
             }
             for side in match.innings
         ],
-    }
-
-
-def _head_data(head: Head) -> Json:
-    best = max(head.relations, key=lambda row: row.lift.value or 0.0)
-    return {
-        "head": head.head,
-        "started_as": head.pattern,
-        "earned": head.earned,
-        "looks_most_at": best.relation,
-        "share": best.share.value,
-        "even_attention": best.uniform,
-        "importance_points": head.importance.points.value,
-        "rank": head.importance.rank,
     }

@@ -12,8 +12,8 @@ from attnlens.cricket.explain.explain_ball import top_change
 from attnlens.cricket.explain.heatmap import NATS_DIGITS
 from attnlens.cricket.explain.particulars import ball_facts, match_facts, model_particulars
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import BallReference, innings_numbered
-from attnlens.cricket.match.next_ball import at_the_crease, over_ended, with_next_ball
+from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended
+from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.people import person_called, refuse_wrong_side
 from attnlens.cricket.model.trained import TrainedPredictor

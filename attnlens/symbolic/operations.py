@@ -1,0 +1,266 @@
+"""Every operation: what it is to numpy, on paper, in words, and by which names torch has it.
+
+No operation here calls torch, so an equation can be worked out again. One that is missing is
+*opaque*: it is written by torch's name, and an equation that holds one cannot be worked out again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.arrays import Flags, Floats
+
+Array = NDArray[Any]
+
+ANY, SUM, PRODUCT, POWER, ATOM = range(5)
+"""How strongly a formula holds together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        numpy: its value from the values of its parts, and its options by name; if it has one.
+        text: how it is written, with a ``{}`` for each part, or the name before its parts; its
+            kind unless given. Nothing is written of one whose text is ``{}``.
+        needs: how strongly each part must hold together to stand there without parentheses.
+        holds: how strongly the whole does.
+        latex: where it is more than the text with its signs replaced.
+        meaning: what is said of it where an equation holds it.
+        torch: names of torch's functions with the same parts in the same order.
+        swapped: the same with the two parts the other way round.
+    """
+
+    numpy: Callable[..., Array] | None
+    text: str = ""
+    needs: tuple[int, ...] = (ANY,)
+    holds: int = ATOM
+    latex: str = ""
+    meaning: str = ""
+    torch: str = ""
+    swapped: str = ""
+
+
+_erf: Final = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def softmax(logits: Floats, axis: int) -> Floats:
+    if not logits.shape[axis]:
+        return logits
+    highest = logits.max(axis, keepdims=True)
+    raised = np.exp(logits - np.where(np.isfinite(highest), highest, 0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(raised / raised.sum(axis, keepdims=True))
+
+
+def hidden_softmax(logits: Floats, hidden: Flags) -> Floats:
+    return np.where(hidden, 0.0, softmax(np.where(hidden, -np.inf, logits), -1))
+
+
+def where(mask: Flags, yes: Array | float, no: Array) -> Array:
+    return np.where(mask, yes, no)
+
+
+def gelu(x: Floats, approximate: str) -> Floats:
+    if approximate == "tanh":
+        inner = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+    else:
+        inner = _erf(x / math.sqrt(2))
+    return np.asarray(0.5 * x * (1 + inner))
+
+
+def norm(
+    x: Floats, *scale: Floats, last: int, eps: float, weight: bool, bias: bool, centred: bool
+) -> Floats:
+    """Over the ``last`` axes; ``scale`` holds what it is multiplied by and what is added."""
+    over = tuple(range(x.ndim - last, x.ndim))
+    if centred:
+        x = x - x.mean(over, keepdims=True)
+    result: Floats = x / np.sqrt((x**2).mean(over, keepdims=True) + eps)
+    rest = list(scale)
+    if weight:
+        result = result * rest.pop(0)
+    return result + rest.pop(0) if bias else result
+
+
+def split(x: Array, into: int) -> Array:
+    # Not -1: where there are no tokens there is no telling.
+    return np.swapaxes(x.reshape(*x.shape[:-1], into, x.shape[-1] // into), -2, -3)
+
+
+def join(x: Array) -> Array:
+    swapped = np.swapaxes(x, -2, -3)
+    return swapped.reshape(*swapped.shape[:-2], swapped.shape[-2] * swapped.shape[-1])
+
+
+def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
+    """``x[index]``, in which a text stands for the next of ``places``."""
+    rest = [one.astype(np.int64) if one.dtype.kind == "f" else one for one in places]
+    return np.asarray(x[tuple(rest.pop(0) if isinstance(one, str) else one for one in index)])
+
+
+def sigmoid(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-x))
+
+
+def _reduced(function: Callable[..., Array], text: str = "", meaning: str = "") -> Operation:
+    """What leaves axes out."""
+
+    def run(x: Array, axis: tuple[int, ...] | int | None, keepdim: bool) -> Array:
+        return function(x, axis=axis, keepdims=keepdim)
+
+    return Operation(run, text, meaning=meaning)
+
+
+def _taken(x: Array, places: Array) -> Array:
+    """The numbers that are at these places, counted through all axes."""
+    return x.reshape(-1)[places]
+
+
+_TWO: Final = (ANY, ANY)
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    **{
+        kind: Operation(function, f"{{}} {sign} {{}}", (PRODUCT, PRODUCT), SUM, torch=names)
+        for kind, function, sign, names in (
+            ("eq", np.equal, "=", "eq"),
+            ("ne", np.not_equal, "≠", "ne"),
+            ("lt", np.less, "<", "lt"),
+            ("le", np.less_equal, "≤", "le"),
+            ("gt", np.greater, ">", "gt"),
+            ("ge", np.greater_equal, "≥", "ge"),
+            ("and", np.logical_and, "∧", "and bitwise_and logical_and"),
+            ("or", np.logical_or, "∨", "or bitwise_or logical_or"),
+        )
+    },
+    "add": Operation(np.add, "{} + {}", (SUM, PRODUCT), SUM, torch="add iadd radd"),
+    "subtract": Operation(
+        np.subtract, "{} − {}", (SUM, PRODUCT), SUM, torch="sub subtract isub", swapped="rsub"
+    ),
+    "multiply": Operation(
+        np.multiply,
+        "{} ⊙ {}",
+        (PRODUCT, PRODUCT),
+        PRODUCT,
+        torch="mul multiply imul",
+        swapped="rmul",
+    ),
+    "divide": Operation(
+        np.true_divide,
+        "{} / {}",
+        (PRODUCT, POWER),
+        PRODUCT,
+        torch="div divide truediv true_divide itruediv",
+        swapped="rdiv rtruediv",
+    ),
+    "power": Operation(
+        np.power, "{}^{}", (ATOM, ANY), POWER, "{}^{{{}}}", torch="pow", swapped="rpow"
+    ),
+    "negative": Operation(np.negative, "−{}", (POWER,), PRODUCT, torch="neg negative"),
+    "not": Operation(np.logical_not, "¬{}", (ATOM,), POWER, torch="invert logical_not"),
+    "minimum": Operation(np.minimum, needs=_TWO, torch="minimum"),
+    "maximum": Operation(np.maximum, needs=_TWO, torch="maximum"),
+    # (A V) W_O: what is worked out first stands in parentheses.
+    "matmul": Operation(np.matmul, "{} {}", (POWER, POWER), PRODUCT),
+    "einsum": Operation(lambda *x, spec: np.einsum(spec, *x)),
+    "transpose": Operation(
+        lambda x: np.swapaxes(x, -1, -2),
+        "{}ᵀ",
+        (ATOM,),
+        POWER,
+        "{{{}}}^\\top",
+        "Mᵀ: M with its last two axes swapped",
+    ),
+    "softmax": Operation(softmax, meaning="softmax: exp(v) / sum of exp(v), over each row"),
+    "log_softmax": Operation(lambda x, axis: np.log(softmax(x, axis)), "log softmax"),
+    "hidden_softmax": Operation(
+        hidden_softmax,
+        "softmax({}; {} hidden)",
+        _TWO,
+        latex="\\operatorname{{softmax}}\\left({};\\ {} \\text{{ hidden}}\\right)",
+        meaning="softmax(S; M hidden): over the entries of a row that M does not hide; "
+        "hidden ones are 0, and so is a row that is hidden whole",
+    ),
+    "relu": Operation(
+        lambda x: np.where(x > 0, x, 0.0), "ReLU", torch="relu", meaning="ReLU(v) = max(v, 0)"
+    ),
+    "silu": Operation(lambda x: x * sigmoid(x), "SiLU", torch="silu", meaning="SiLU(v) = v σ(v)"),
+    "sigmoid": Operation(sigmoid, "σ", torch="sigmoid", meaning="σ(v) = 1 / (1 + exp(−v))"),
+    "gelu": Operation(gelu, "GELU"),
+    **{
+        kind: Operation(function, torch=kind)
+        for kind, function in (
+            ("tanh", np.tanh),
+            ("exp", np.exp),
+            ("log", np.log),
+            ("log1p", np.log1p),
+            ("sqrt", np.sqrt),
+            ("rsqrt", lambda x: 1 / np.sqrt(x)),
+            ("abs", np.abs),
+            ("sin", np.sin),
+            ("cos", np.cos),
+            ("erf", _erf),
+        )
+    },
+    "softplus": Operation(partial(np.logaddexp, 0)),
+    "clamp": Operation(lambda x, least, most: np.clip(x, least, most)),
+    "norm": Operation(partial(norm, centred=True), "LN"),
+    "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
+    "masked": Operation(
+        lambda x, mask, value: where(mask, value, x),
+        "[{0}; {2} where {1}]",
+        _TWO,
+        latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
+        meaning="[v; c where M]: v, with c where M is true",
+    ),
+    "where": Operation(
+        where,
+        "[{1} where {0} else {2}]",
+        (ANY, ANY, ANY),
+        latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
+        meaning="[a where M else b]: a where M is true, b elsewhere",
+    ),
+    "sum": _reduced(np.sum),
+    "mean": _reduced(np.mean),
+    "highest": _reduced(np.max, "max"),
+    "lowest": _reduced(np.min, "min"),
+    "any": _reduced(np.any),
+    "all": _reduced(np.all),
+    "argmax": _reduced(np.argmax, meaning="argmax: the place of the largest entry of each row"),
+    "cumsum": Operation(np.cumsum, meaning="cumsum: each entry and all before it, added up"),
+    "concat": Operation(lambda *x, axis: np.concatenate(x, axis), meaning="concat: side by side"),
+    "stack": Operation(
+        lambda *x, axis: np.stack(x, axis), meaning="stack: one below the other, along a new axis"
+    ),
+    "rows": Operation(lambda table, places: table[places.astype(np.int64)], "{}[{}]", (ATOM, ANY)),
+    "item": Operation(item),
+    "gather": Operation(
+        lambda x, places, axis: np.take_along_axis(x, places.astype(np.int64), axis)
+    ),
+    "split": Operation(split),
+    "join": Operation(join),
+    "repeat": Operation(_taken),
+    "repeat_interleave": Operation(_taken),
+    # What follows only moves numbers about, and is not written.
+    "same": Operation(lambda x: x),
+    "as_number": Operation(lambda x: x.astype(np.float64)),
+    "moved": Operation(_taken),
+    "reshape": Operation(np.reshape),
+}
+"""By kind. What is said of them stands in this order."""
+
+LAYOUT: Final = frozenset({"same", "as_number", "moved", "reshape"})
+"""Operations that are not written: mathematics does without them."""
+
+ALONG: Final = frozenset(
+    {"softmax", "log_softmax", "argmax", "sum", "mean", "highest", "lowest", "any", "all", "cumsum"}
+)
+"""Operations along an axis."""
