@@ -8,7 +8,7 @@ import pytest
 from match_files import problem
 
 from attnlens.cricket.match.match import Player, Wicket
-from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.readers import read_match
 
 HEAD = """version,1.3.0
 info,team,Reds
@@ -132,12 +132,3 @@ def test_what_is_wrong_is_said_with_its_line(path: Path, old: str, new: str, exp
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     assert problem(path) == f"99.csv:{expected}"
-
-
-def test_it_is_read_in_order_of_dates(path: Path) -> None:
-    later = path.with_name("1.csv")
-    later.write_text(
-        path.read_text(encoding="utf-8").replace("2012/03/18", "2012/04/01"), encoding="utf-8"
-    )
-    matches = read_matches(path.parent, order="date")
-    assert [match.match_id for match in matches] == ["99", "1"]

@@ -69,8 +69,6 @@ def test_dates_with_the_year_last(
     matches = list(read_matches(path))
     assert [match.date for match in matches] == [datetime.date(*date) for date in expected]
     assert all(any(words in note for note in match.notes) for match in matches)
-    by_date = [match.date for match in read_matches(path, order="date")]
-    assert by_date == sorted(datetime.date(*date) for date in expected)
 
 
 def test_a_date_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.naming import BallReference, echo, find_ball
-from attnlens.cricket.match.next_ball import NOT_BOWLED, with_next_ball
+from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball
+from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import AttnlensError, InputError

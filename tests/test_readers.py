@@ -79,12 +79,6 @@ def test_a_delivery_built_by_the_reader_is_like_any_other(tmp_path: Path) -> Non
         ball.index = 2  # type: ignore[misc]  # the point of the test
 
 
-def test_a_four_that_was_all_run_is_no_boundary(tmp_path: Path) -> None:
-    content = document()
-    content["innings"][0]["overs"][0]["deliveries"][0]["runs"]["non_boundary"] = True
-    assert not read_match(written(tmp_path, content)).innings[0].deliveries[0].boundary
-
-
 def test_a_missing_target_is_worked_out_with_a_note(tmp_path: Path) -> None:
     content = document()
     del content["innings"][1]["target"]
@@ -133,16 +127,10 @@ def test_versions_1_are_read(tmp_path: Path, version: str, outcome: tuple[str, .
     content = document()
     content["meta"]["data_version"] = version
     content["info"]["a_key_of_the_future"] = {"x": 1}
-    notes = read_match(written(tmp_path, content)).notes
-    assert notes == (*outcome, "no registry id for Eli, Fay: known by name")
-
-
-def test_version_2_is_refused(tmp_path: Path) -> None:
-    content = document()
-    content["meta"]["data_version"] = "2.0.0"
-    assert problem(written(tmp_path, content)) == (
-        "77.json:3: meta.data_version is '2.0.0'; attnlens reads Cricsheet JSON 1.x"
-    )
+    content["innings"][0]["overs"][0]["deliveries"][0]["runs"]["non_boundary"] = True
+    match = read_match(written(tmp_path, content))
+    assert not match.innings[0].deliveries[0].boundary  # a four that was all run
+    assert match.notes == (*outcome, "no registry id for Eli, Fay: known by name")
 
 
 def spoilt(path: list[str | int], value: Any) -> dict[str, Any]:
@@ -154,6 +142,7 @@ def spoilt(path: list[str | int], value: Any) -> dict[str, Any]:
     return content
 
 
+ONE = "attnlens reads Cricsheet JSON 1.x"
 BALL: list[str | int] = ["innings", 1, "overs", 0, "deliveries", 2]
 
 
@@ -161,12 +150,9 @@ BALL: list[str | int] = ["innings", 1, "overs", 0, "deliveries", 2]
     ("path", "value", "expected"),
     [
         ([*BALL, "batter"], 5, "delivery 3: batter is 5, not a player's name"),
-        ([*BALL, "bowler"], {}, "delivery 3: bowler is an object, not a player's name"),
         ([*BALL, "runs"], [], "delivery 3: runs is a list, not an object"),
         ([*BALL, "runs", "batter"], -4, "delivery 3: runs.batter is -4, not a number of runs"),
-        ([*BALL, "runs", "batter"], "4", "delivery 3: runs.batter is '4', not a number of runs"),
         ([*BALL, "runs", "total"], 9, "delivery 3: runs do not add up: 0 + 0 is not 9"),
-        ([*BALL, "runs", "batter"], 150, "delivery 3: runs.batter is 150, not a number of runs"),
         ([*BALL, "extras"], {"wides": 1}, "delivery 3: extras do not add up to runs.extras, 0"),
         (
             [*BALL, "wickets"],
@@ -194,11 +180,7 @@ def test_what_is_wrong_in_a_delivery_is_said_with_its_place_and_line(
         (["info", "venue"], 3, "info.venue is 3, not text"),
         (["info", "dates", 0], "1 May", "info.dates.0 is '1 May', not a date (YYYY-MM-DD)"),
         (["info", "overs"], "20", "info.overs is '20', not a whole number from 0"),
-        (
-            ["info", "registry", "people", "Ana"],
-            None,
-            "info.registry.people.Ana is missing, not an id",
-        ),
+        (["meta", "data_version"], "2.0.0", "meta.data_version is '2.0.0'; " + ONE),
         (
             ["innings", 1, "team"],
             "Greens",
@@ -223,21 +205,6 @@ def test_what_is_wrong_elsewhere_is_said(
     assert problem(file).split(" ", 1)[1] == expected
 
 
-def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, document())
-    text = path.read_text().replace('"total": 4', '"total": 3,\n"total": 4')
-    path.write_text(text)
-    assert problem(path) == "77.json: an object has the key 'total' twice"
-
-
-def test_labels_keep_ten_apart_from_one(tmp_path: Path) -> None:
-    content = document()
-    wides = [delivery(extras={"wides": 1}) for _ in range(9)]
-    content["innings"][0]["overs"][0]["deliveries"] = [*wides, delivery(runs=6)]
-    last = read_match(written(tmp_path, content)).innings[0].deliveries[-1]
-    assert (last.label, last.actual_delivery) == ("0.10", "0.1")
-
-
 REMEDY = "give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file"
 
 
@@ -245,7 +212,6 @@ REMEDY = "give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file"
     ("content", "expected"),
     [
         (b"", "x: the file is empty"),
-        (b" \n\n", "x: the file is empty"),
         (b"[1]", "x: a JSON list, not a Cricsheet match; give one match per file"),
         (
             b'{"a": 1}',
@@ -263,22 +229,14 @@ REMEDY = "give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file"
             "x: looks like UTF-16 text, not a match file; " + REMEDY,
         ),
         (b"{}\n\n\xe9", "x:3: not UTF-8 text (byte 0xe9); save it as UTF-8"),
-        (
-            b"<!DOCTYPE html>\n<html>",
-            "x: looks like an HTML page, not a match file; " + REMEDY,
-        ),
-        (
-            b"PAR1\0\0",
-            "x: looks like a Parquet table, not a match file; " + REMEDY,
-        ),
+        (b"PAR1\0\0", "x: looks like a Parquet table, not a match file; " + REMEDY),
         (
             b"version,2.1.0\ninfo,team,A\n",
             "x: looks like the _info.csv that stands beside a match, not a match file; " + REMEDY,
         ),
         (
-            b"name,price,stock\na,1,2\n",
-            "x: looks like a table that begins with 'name,price,stock', "
-            "not a match file; " + REMEDY,
+            b"name,price\na,1\n",
+            "x: looks like text that begins with 'name,price', not a match file; " + REMEDY,
         ),
         (b'{"meta": ' + b"[" * 100_000, "x: nested far deeper than a match"),
         (b'{"info": {"season": ' + b"9" * 5000 + b"}}", None),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import zipfile
 from pathlib import Path
 
 import pytest
-from match_files import document, problem, written
+from match_files import problem
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.readers import files, read_match, read_matches
@@ -124,59 +122,6 @@ def test_an_endless_innings_is_refused(tmp_path: Path, sample_match_path: Path) 
     path = tmp_path / "long.csv"
     path.write_text(rows[0] + rows[1] * 4001, encoding="utf-8")
     assert problem(path) == "long.csv:4002: innings 1 is longer than 4000 balls"
-
-
-# Collections
-
-
-def collection(folder: Path) -> Path:
-    folder.mkdir()
-    written(folder, document(), "b.json")
-    written(folder, document(), "a.json")
-    (folder / "c.json").write_text("{", encoding="utf-8")
-    (folder / "README.txt").write_text("one line per match", encoding="utf-8")
-    (folder / "notes.md").write_text("# not a match", encoding="utf-8")
-    (folder / "d_info.csv").write_text("version,2.1.0", encoding="utf-8")
-    (folder / "all_matches.csv").write_text("match_id", encoding="utf-8")
-    (folder / "e").write_text(json.dumps(document()), encoding="utf-8")
-    return folder
-
-
-def zipped(folder: Path, path: Path) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in folder.iterdir():
-            archive.write(file, file.name)
-    return path
-
-
-def test_folders_and_zips_are_read_in_order(tmp_path: Path) -> None:
-    folder = collection(tmp_path / "f")
-    archive = zipped(folder, tmp_path / "z.zip")
-    for source in (folder, archive):
-        skipped: list[MatchFileError] = []
-        matches = list(read_matches(source, on_error="skip", skipped=skipped))
-        assert [match.match_id for match in matches] == ["a", "b", "e"]
-        assert [Path(str(error.path)).name.split("::")[-1] for error in skipped] == ["c.json"]
-        with pytest.raises(MatchFileError, match="ends too early"):
-            list(read_matches(source))
-    assert read_match(f"{archive}::a.json").innings == matches[0].innings
-    assert (
-        problem(archive)
-        == f"z.zip: this zip holds 3 match files; name one, such as {archive}".replace(
-            str(tmp_path) + os.sep, ""
-        )
-        + "::a.json"
-    )
-    assert problem(f"{archive}::x.json").endswith(
-        "the zip has no such member; list it with unzip -l"
-    )
-
-
-def test_an_empty_folder_and_a_missing_source_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(MatchFileError, match="there are no match files in it"):
-        list(read_matches(tmp_path))
-    with pytest.raises(MatchFileError, match="no such file"):
-        read_matches(tmp_path / "none", on_error="skip")
 
 
 def test_csv2_in_a_zip_finds_its_info(tmp_path: Path, sample_match_path: Path) -> None:

@@ -76,27 +76,15 @@ def test_an_adapter_speaks_for_its_modules() -> None:
     assert [len(module._forward_hooks) for module in model.modules()] == [0] * 7
 
 
-def test_a_function_is_an_adapter() -> None:
-    model = Model()
-
-    def weights_of(module: nn.Module, args: Any, kwargs: Any, output: Any) -> Tensor | None:
-        del args, kwargs
-        return output[1] if isinstance(module, ByHand) else None
-
-    with record(model, adapters=weights_of) as recording:
-        model(*tensors(2, 3, 5, 8))
-    assert list(recording) == ["blocks.0", "blocks.1", "other"]
-
-
 def test_an_adapter_that_gives_no_weights() -> None:
     model = Model()
 
-    def wrong(module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
-        del args, kwargs
-        return output[0][0, 0] if isinstance(module, ByHand) else None
+    class Wrong(OfByHand):
+        def records(self, *_: Any) -> Tensor | None:
+            return torch.ones(5, 8)
 
-    told = r"blocks.0: an adapter gave a tensor of shape \(5, 8\); weights have four dimensions"
-    with pytest.raises(RecordingError, match=told), record(model, adapters=wrong):
+    told = r"blocks.0: an adapter gave \(5, 8\); weights have four dimensions"
+    with pytest.raises(RecordingError, match=told), record(model, adapters=Wrong()):
         model(*tensors(2, 3, 5, 8))
 
 
@@ -149,13 +137,13 @@ def test_an_adapter_that_matches_nothing() -> None:
         pass
 
 
-class Hide:
+class Hide(Listener):
     """Hides one key from everyone."""
 
     changes = True
-    wants_lse = False
 
-    def __init__(self, key: int) -> None:
+    def __init__(self, model: nn.Module, key: int) -> None:
+        super().__init__(model)
         self.key = key
         self.calls: list[AttentionCall] = []
 
@@ -171,8 +159,8 @@ def test_a_recording_shows_what_an_intervention_made_of_a_call(recorder_first: b
     model = Calls()
     (q,) = tensors(2, 3, 5, 8)
     seen = (torch.arange(5) != 1).expand(5, 5)
-    hide = Hide(1)
-    blocks = [lambda: record(model), lambda: intercepting(Listener(model, hide))]
+    hide = Hide(model, 1)
+    blocks = [lambda: record(model), lambda: intercepting(hide)]
     first, second = blocks if recorder_first else reversed(blocks)
     with first() as one, second() as two:
         output = model(q, q, q)
@@ -187,7 +175,7 @@ def test_changes_reach_the_fused_encoder_and_gradients_flow() -> None:
     (x,) = tensors(2, 5, 12)
     seen = (torch.arange(5) != 1).expand(5, 5)
     plain = model(x, ~seen)
-    with intercepting(Listener(model, Hide(1))):
+    with intercepting(Hide(model, 1)):
         with torch.no_grad():
             torch.testing.assert_close(model(x), plain.detach(), atol=1e-6, rtol=0)
         learning = x.clone().requires_grad_()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.results import result_sentence
-from attnlens.cricket.match.scorecard import card_data, match_data, scorecard
+from attnlens.cricket.match.scorecard import card_data, match_data, result_sentence, scorecard
 from attnlens.cricket.pages.scorecard import render_scorecard
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.simulator.simulate import simulate_match

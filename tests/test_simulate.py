@@ -27,7 +27,6 @@ from attnlens.cricket.simulator.simulate import (
     simulate,
     simulate_match,
 )
-from attnlens.errors import InputError
 
 NOTHING = Coefficients(**dict.fromkeys(CAUSES, 0.0))
 
@@ -235,17 +234,3 @@ def test_oddities_survive_writing(tmp_path: Path) -> None:
     write_match(whole, tmp_path / "odd.csv")
     again = read_match(tmp_path / "odd.csv")
     assert again.innings == whole.innings
-
-
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
-    match = simulate_match(1)
-    with pytest.raises(InputError, match="its folder does not exist"):
-        write_match(match, tmp_path / "none" / "m.csv")
-    ball = match.innings[0].deliveries[0]
-    wicket = Wicket("run out", ball.batter, ("a", "b", "c", "d"))
-    innings = dataclasses.replace(
-        match.innings[0], deliveries=(dataclasses.replace(ball, wickets=(wicket,)),)
-    )
-    with pytest.raises(InputError, match=r"innings 1, ball 0\.1: CSV2 has room for"):
-        write_match(dataclasses.replace(match, innings=(innings,)), tmp_path / "m.csv")
-    assert list(tmp_path.iterdir()) == []

@@ -6,21 +6,21 @@ import csv
 import dataclasses
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import Here
-from format_rules import check_csv2, check_json, probabilities_add_up
+from format_rules import check_json, probabilities_add_up
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.match.match import Facts, Match, Player
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.writers import csv2_texts, json_text, write_match
+from attnlens.cricket.readers.writers import texts_of
 from attnlens.cricket.simulator.causes import CAUSES, PLANTED
 from attnlens.cricket.simulator.files import TRUTH_COLUMNS, save_simulated
 from attnlens.cricket.simulator.simulate import (
     Coefficients,
+    Simulated,
     planted_balls,
     simulate,
     simulate_match,
@@ -38,6 +38,10 @@ def as_read(match: Match, source: str = "", notes: tuple[str, ...] = ()) -> Matc
     return dataclasses.replace(match, source=source, notes=notes)
 
 
+def json_of(made: Simulated) -> str:
+    return texts_of(made.match, "json", "m", elevens=made.elevens)["m.json"]
+
+
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
@@ -50,15 +54,13 @@ def test_any_match_keeps_the_rules_of_both_formats_and_reads_back(
     tmp_path_factory: pytest.TempPathFactory, seed: int, size: Coefficients
 ) -> None:
     made = simulate(seed, coefficients=size)
-    text = json_text(made.match, elevens=made.elevens)
-    balls, info = csv2_texts(made.match, elevens=made.elevens, team_type="club")
-    assert check_json(text) == check_csv2(balls, info)
+    assert check_json(json_of(made))
     folder = tmp_path_factory.mktemp("match")
     name = made.match.match_id
-    (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    (folder / "balls.csv").write_text(balls, encoding="utf-8")
-    (folder / "balls_info.csv").write_text(info, encoding="utf-8")
-    from_json, from_csv = read_match(folder / f"{name}.json"), read_match(folder / "balls.csv")
+    for form in ("csv2", "json"):
+        for file, text in texts_of(made.match, form, name, elevens=made.elevens).items():
+            (folder / file).write_text(text, encoding="utf-8")
+    from_json, from_csv = (read_match(folder / f"{name}.{end}") for end in ("json", "csv"))
     assert from_json.notes == ()
     assert from_csv.notes == (PENALTIES,)
     assert as_read(from_json) == as_read(from_csv) == as_read(made.match)
@@ -72,16 +74,14 @@ def test_a_tie_goes_to_super_overs_in_both_formats() -> None:
         super_overs = made.match.innings[2:]
         assert all(innings.super_over and innings.legal_balls <= 6 for innings in super_overs)
         assert super_overs[0].batting_team == made.match.innings[1].batting_team
-        assert check_json(json_text(made.match, elevens=made.elevens))
-        assert check_csv2(*csv2_texts(made.match, elevens=made.elevens, team_type="club"))
+        assert check_json(json_of(made))
         truth = {(ball.innings, ball.index) for ball in made.truth}
         assert truth >= {(3, ball.index) for ball in super_overs[0].deliveries}
 
 
 def test_the_checker_sees_what_is_wrong() -> None:
     made = simulate(3)
-    text = json_text(made.match, elevens=made.elevens)
-    balls, info = csv2_texts(made.match, elevens=made.elevens, team_type="club")
+    text = json_of(made)
     bowler = made.match.innings[0].deliveries[0].bowler.name
     first, second = made.match.innings
     for old, new in (
@@ -93,13 +93,6 @@ def test_the_checker_sees_what_is_wrong() -> None:
         assert old in text
         with pytest.raises((AssertionError, KeyError, StopIteration)):
             check_json(text.replace(old, new))
-    for old, new in ((",0.2,0.2,", ",0.3,0.2,"), (",19.1,", ",20.1,")):
-        assert old in balls
-        with pytest.raises(AssertionError):
-            check_csv2(balls.replace(old, new, 1), info)
-    person = next(row for row in info.splitlines() if row.startswith("info,registry"))
-    with pytest.raises(AssertionError):
-        check_csv2(balls, info.replace(person + "\n", ""))
 
 
 def test_many_matches_in_a_zip_and_a_folder(tmp_path: Path) -> None:
@@ -152,48 +145,6 @@ def test_the_truth_says_what_each_ball_was_drawn_from(tmp_path: Path) -> None:
         hits = len(planted.get("bowler_hit", ()))
         assert float(row["bowler_hit_log_odds"]) == pytest.approx(0.6 * hits)
         assert (float(row["bowler_hit_nats"]) > 0) == bool(hits)
-
-
-def test_json_has_no_place_for_some_things(tmp_path: Path) -> None:
-    match = simulate_match(1)
-    for name, value in (("gender", None), ("dates", ())):
-        changes: dict[str, Any] = {name: value}
-        with pytest.raises(InputError, match=f"has no {name}, which Cricsheet's JSON requires"):
-            json_text(dataclasses.replace(match, **changes))
-    first = match.innings[0]
-    ball = dataclasses.replace(first.deliveries[0], label="0.2")
-    broken = dataclasses.replace(match, innings=(dataclasses.replace(first, deliveries=(ball,)),))
-    with pytest.raises(InputError, match=r"ball 0\.2 is ball 1 of its over"):
-        json_text(broken)
-    with pytest.raises(InputError, match="its folder does not exist"):
-        write_match(match, tmp_path / "none" / "m.json")
-    penalised = dataclasses.replace(first, penalty_runs=Facts(pre=0, post=5))
-    with pytest.raises(InputError, match="innings 1 has penalty runs outside a delivery"):
-        csv2_texts(dataclasses.replace(match, innings=(penalised,)))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_json_keeps_what_simulated_matches_do_not_have(tmp_path: Path) -> None:
-    match = simulate_match(1)
-    first, second = match.innings
-    long_over = first.deliveries[0]
-    tenth = [
-        dataclasses.replace(
-            long_over, index=n, label=f"0.{n}", actual_delivery="0.1", is_legal=False,
-            extras=Facts(wides=1), runs_batter=0, runs_extras=1, runs_total=1, outcome="wd",
-            score_before=n + 4, wickets=(), non_striker=Player('"to": "5.1"', "00000001"),
-        )
-        for n in range(1, 11)
-    ]  # fmt: skip
-    odd = dataclasses.replace(first, deliveries=tuple(tenth), penalty_runs=Facts(pre=5, post=2))
-    chase = dataclasses.replace(second, target=99, target_balls=49)
-    whole = dataclasses.replace(
-        match, innings=(odd, chase), outcome=Facts(winner=match.teams[0], method="D/L")
-    )
-    path = tmp_path / f"{match.match_id}.json"
-    write_match(whole, path)
-    assert '"to": 0.10,' in path.read_text(encoding="utf-8")
-    assert read_match(path).innings == whole.innings
 
 
 @pytest.mark.parametrize(

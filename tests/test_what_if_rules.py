@@ -19,7 +19,7 @@ from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.people import person_called
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.writers import json_text
+from attnlens.cricket.readers.writers import texts_of
 from attnlens.cricket.whatif.flags import refuse_target
 from attnlens.cricket.whatif.question import Question, asked, question_of
 from attnlens.cricket.whatif.retelling import (
@@ -105,7 +105,7 @@ def test_what_was_not_bowled_yet_cannot_change(
 
 def edited(match: Match, innings: int, place: int, now: Delivery) -> dict[str, Any]:
     """The match as a JSON document, one delivery's row written by hand."""
-    document: dict[str, Any] = json.loads(json_text(match))
+    document: dict[str, Any] = json.loads(texts_of(match, "json", "m")["m.json"])
     rows = [row for over in document["innings"][innings - 1]["overs"] for row in over["deliveries"]]
     bat, extras = PLAIN[now.outcome]
     extra = sum(extras.values())

@@ -39,12 +39,6 @@ def add_to(commands: Commands) -> None:
     )
     add_formats(parser)
     parser.add_argument(
-        "--order",
-        choices=("file", "date"),
-        default="file",
-        help="of several matches: by the files' names (default), or by date",
-    )
-    parser.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
@@ -59,9 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
     check_outputs({"--out": options.out}, sources=(options.match,))
     skipped: list[MatchFileError] = []
-    matches = read_matches(
-        options.match, on_error=options.on_error, skipped=skipped, order=options.order
-    )
+    matches = read_matches(options.match, on_error=options.on_error, skipped=skipped)
     first = list(itertools.islice(matches, 2))
     if len(first) == 1:
         _show(first[0], options)
@@ -72,8 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _data(match: Match) -> dict[str, Any]:
-    from attnlens.cricket.match.results import result_sentence
-    from attnlens.cricket.match.scorecard import match_data
+    from attnlens.cricket.match.scorecard import match_data, result_sentence
 
     return {**match_data(match), "result": result_sentence(match)}
 

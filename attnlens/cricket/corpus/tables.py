@@ -22,7 +22,7 @@ from attnlens.cricket.explain.evidence import Tested
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.quota import phase_of, quota_of
-from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.heads import SCALES, SHARES, head_key
 from attnlens.cricket.model.kinds import in_training
 from attnlens.cricket.model.predictor import FUSED

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from attnlens.cricket.explain.types import BallFacts, Caution, MatchFacts, Model
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
-from attnlens.cricket.match.particulars import match_particulars
 from attnlens.cricket.match.quota import quota_of
-from attnlens.cricket.match.results import result_sentence
+from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.kinds import cautions, few_before
 from attnlens.cricket.model.ratings import venue_key
 from attnlens.cricket.model.tensors import free_hits

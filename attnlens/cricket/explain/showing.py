@@ -27,8 +27,7 @@ from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.cricket.match.quota import quota_of
-from attnlens.cricket.match.results import result_sentence
-from attnlens.cricket.match.scorecard import charged_runs
+from attnlens.cricket.match.scorecard import charged_runs, result_sentence
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.heads import QUESTIONS, SCALE_QUESTIONS, SCALES, head_key
 from attnlens.cricket.model.people import people_of, sides_of

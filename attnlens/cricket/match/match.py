@@ -112,7 +112,7 @@ class Wicket:
         return self.kind not in UNCOUNTED_WICKETS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Delivery:
     """One delivery, and the score as it stood before it was bowled.
 
@@ -151,10 +151,73 @@ class Delivery:
     legal_balls_before: int
     non_boundary: bool = False
 
+    def __init__(
+        self,
+        index: int,
+        over: int,
+        label: str,
+        actual_delivery: str | None,
+        is_legal: bool,
+        batter: Player,
+        non_striker: Player,
+        bowler: Player,
+        runs_batter: int,
+        runs_extras: int,
+        runs_total: int,
+        extras: Facts,
+        wickets: tuple[Wicket, ...],
+        outcome: str,
+        score_before: int,
+        wickets_before: int,
+        legal_balls_before: int,
+        non_boundary: bool = False,
+    ) -> None:
+        # Slot by slot: what a frozen dataclass writes takes twice as long, a tenth of reading.
+        _set_index(self, index)
+        _set_over(self, over)
+        _set_label(self, label)
+        _set_actual_delivery(self, actual_delivery)
+        _set_is_legal(self, is_legal)
+        _set_batter(self, batter)
+        _set_non_striker(self, non_striker)
+        _set_bowler(self, bowler)
+        _set_runs_batter(self, runs_batter)
+        _set_runs_extras(self, runs_extras)
+        _set_runs_total(self, runs_total)
+        _set_extras(self, extras)
+        _set_wickets(self, wickets)
+        _set_outcome(self, outcome)
+        _set_score_before(self, score_before)
+        _set_wickets_before(self, wickets_before)
+        _set_legal_balls_before(self, legal_balls_before)
+        _set_non_boundary(self, non_boundary)
+
     @property
     def boundary(self) -> bool:
         """Whether the batter hit a four or a six to the rope, also off a no-ball."""
         return self.runs_batter in (4, 6) and not self.non_boundary
+
+
+(
+    _set_index,
+    _set_over,
+    _set_label,
+    _set_actual_delivery,
+    _set_is_legal,
+    _set_batter,
+    _set_non_striker,
+    _set_bowler,
+    _set_runs_batter,
+    _set_runs_extras,
+    _set_runs_total,
+    _set_extras,
+    _set_wickets,
+    _set_outcome,
+    _set_score_before,
+    _set_wickets_before,
+    _set_legal_balls_before,
+    _set_non_boundary,
+) = (getattr(Delivery, name).__set__ for name in Delivery.__slots__)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -280,3 +343,31 @@ class Match:
 
     def __repr__(self) -> str:
         return _printable(f"<Match {self.match_id}: {self}>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchParticulars:
+    """The match, as the file tells it."""
+
+    match_id: str
+    match_type: str | None
+    gender: str | None
+    dates: list[str]
+    venue: str | None
+    teams: list[str]
+    batting_team: str
+    bowling_team: str
+
+
+def match_particulars(match: Match, innings: Innings) -> MatchParticulars:
+    """Which match it was, and whose innings."""
+    return MatchParticulars(
+        match_id=match.match_id,
+        match_type=match.match_type,
+        gender=match.gender,
+        dates=[day.isoformat() for day in match.dates],
+        venue=match.venue,
+        teams=list(match.teams),
+        batting_team=innings.batting_team,
+        bowling_team=innings.bowling_team,
+    )

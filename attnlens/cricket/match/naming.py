@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
+
+NOT_BOWLED = ""
+"""The outcome of a ball that has not been bowled."""
+
+NOBODY = Player("")
+"""Stands where it is not known who plays."""
 
 GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, c7.4, 2:47, 2:7.4 or so1:3"
 """Every form that `find_ball` understands, for messages and help."""
@@ -185,30 +191,28 @@ def echo(match: Match, reference: BallReference) -> str:
     """The line that says which ball was meant, in every way of counting.
 
     A wide or no-ball has no legal number of its own; the line names the legal
-    ball that it comes before.
+    ball that it comes before. A ball not yet bowled has its players where the
+    innings' last delivery stands for it.
 
     Raises:
         BallNotFoundError: the match has no such ball.
     """
     innings = innings_numbered(match, reference.innings)
     count = len(innings.deliveries)
-    heading = f"innings {innings.number}"
-    if innings.super_over:
-        heading += " (super over)"
-    unbowled = 1 <= reference.index <= count and not innings.deliveries[reference.index - 1].outcome
-    if reference.index == count + 1 or unbowled:
-        return _echo_next(innings, heading)
-    if not 1 <= reference.index <= count:
+    if not 1 <= reference.index <= count + 1:
         raise _absent(innings, f"delivery {reference.index}")
-    delivery = innings.deliveries[reference.index - 1]
-    return " | ".join(
-        (
-            f"{heading}, delivery {delivery.index} of {count}",
-            f"label {delivery.label}",
-            _legal_name(delivery),
-            f"{delivery.score_before}/{delivery.wickets_before}",
-            f"{delivery.bowler} to {delivery.batter}",
-        )
+    players = ""
+    if reference.index > count:
+        ball = unbowled(innings)
+    else:
+        ball = innings.deliveries[reference.index - 1]
+        players = f" | {ball.bowler} to {ball.batter}"
+    super_over = " (super over)" if innings.super_over else ""
+    where = f" of {count}" if ball.outcome else ", not yet bowled"
+    return (
+        f"innings {innings.number}{super_over}, delivery {ball.index}{where} | "
+        f"label {ball.label} | {_legal_name(ball)} | "
+        f"{ball.score_before}/{ball.wickets_before}{players}"
     )
 
 
@@ -220,32 +224,6 @@ def _legal_name(delivery: Delivery) -> str:
         return name
     kind = "wide" if delivery.extras.get("wides") else "no-ball"
     return f"{kind}, before {name}"
-
-
-def _echo_next(innings: Innings, heading: str) -> str:
-    """The ball not yet bowled, with its players where the last delivery stands for it."""
-    bowled = [delivery for delivery in innings.deliveries if delivery.outcome]
-    waiting = [delivery for delivery in innings.deliveries if not delivery.outcome]
-    over, in_over, legal_in_over = 0, 0, 0
-    score = innings.penalty_runs.get("pre", 0)
-    if bowled:
-        last = bowled[-1]
-        over = last.over
-        this_over = [delivery for delivery in bowled if delivery.over == over]
-        in_over = len(this_over)
-        legal_in_over = sum(delivery.is_legal for delivery in this_over)
-        if legal_in_over >= innings.balls_per_over:
-            over, in_over, legal_in_over = over + 1, 0, 0
-        score = last.score_before + last.runs_total
-    legal = sum(delivery.is_legal for delivery in bowled)
-    parts = [
-        f"{heading}, delivery {len(bowled) + 1}, not yet bowled",
-        f"label {over}.{in_over + 1}",
-        f"legal ball {over}.{legal_in_over + 1} ({ordinal(legal + 1)})",
-        f"{score}/{innings.wickets}",
-    ]
-    parts += [f"{delivery.bowler} to {delivery.batter}" for delivery in waiting]
-    return " | ".join(parts)
 
 
 def ordinal(number: int) -> str:
@@ -298,3 +276,45 @@ def _where(indices: Sequence[int]) -> str:
     if not indices:
         return "does not exist"
     return f"is delivery {' and '.join(str(index) for index in indices)}"
+
+
+def over_ended(innings: Innings, last: Delivery) -> bool:
+    """Whether the last ball bowled was its over's last."""
+    legal = sum(ball.is_legal for ball in innings.deliveries if ball.over == last.over)
+    return legal >= innings.balls_per_over
+
+
+def unbowled(
+    innings: Innings, batter: Player = NOBODY, other: Player = NOBODY, bowler: Player = NOBODY
+) -> Delivery:
+    """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
+    last = innings.deliveries[-1] if innings.deliveries else None
+    over, in_over, legal_in_over = 0, 0, 0
+    score = innings.penalty_runs.get("pre", 0)
+    if last is not None:
+        score = last.score_before + last.runs_total
+        if over_ended(innings, last):
+            over = last.over + 1
+        else:
+            over = last.over
+            balls = [ball for ball in innings.deliveries if ball.over == over]
+            in_over, legal_in_over = len(balls), sum(ball.is_legal for ball in balls)
+    return Delivery(
+        index=len(innings.deliveries) + 1,
+        over=over,
+        label=f"{over}.{in_over + 1}",
+        actual_delivery=f"{over}.{legal_in_over + 1}",
+        is_legal=True,
+        batter=batter,
+        non_striker=other,
+        bowler=bowler,
+        runs_batter=0,
+        runs_extras=0,
+        runs_total=0,
+        extras=Facts(),
+        wickets=(),
+        outcome=NOT_BOWLED,
+        score_before=score,
+        wickets_before=innings.wickets,
+        legal_balls_before=innings.legal_balls,
+    )

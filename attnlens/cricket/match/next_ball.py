@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
-from attnlens.cricket.match.naming import innings_numbered
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.match.naming import innings_numbered, over_ended, unbowled
 from attnlens.cricket.match.quota import quota_of
 from attnlens.errors import InputError
-
-NOT_BOWLED = ""
-"""The outcome of a ball that has not been bowled."""
 
 ALL_OUT = 10
 
@@ -103,12 +100,6 @@ def why_no_more(match: Match, innings: Innings) -> str | None:
     return reason
 
 
-def over_ended(innings: Innings, last: Delivery) -> bool:
-    """Whether the last ball bowled was its over's last."""
-    legal = sum(ball.is_legal for ball in innings.deliveries if ball.over == last.over)
-    return legal >= innings.balls_per_over
-
-
 def changed_ends(ball: Delivery) -> bool:
     """Whether an odd number of runs was run, so that the batters changed ends."""
     run = ball.runs_batter if not ball.boundary else 0
@@ -155,37 +146,3 @@ def _named(name: str | None, known: list[Player], option: str) -> Player | None:
         names = ", ".join(player.name for player in found)
         raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")
     return found[0] if found else Player(" ".join(name.split()))
-
-
-def unbowled(innings: Innings, batter: Player, other: Player, bowler: Player) -> Delivery:
-    """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
-    last = innings.deliveries[-1] if innings.deliveries else None
-    over, in_over, legal_in_over = 0, 0, 0
-    score = innings.penalty_runs.get("pre", 0)
-    if last is not None:
-        score = last.score_before + last.runs_total
-        if over_ended(innings, last):
-            over = last.over + 1
-        else:
-            over = last.over
-            balls = [ball for ball in innings.deliveries if ball.over == over]
-            in_over, legal_in_over = len(balls), sum(ball.is_legal for ball in balls)
-    return Delivery(
-        index=len(innings.deliveries) + 1,
-        over=over,
-        label=f"{over}.{in_over + 1}",
-        actual_delivery=f"{over}.{legal_in_over + 1}",
-        is_legal=True,
-        batter=batter,
-        non_striker=other,
-        bowler=bowler,
-        runs_batter=0,
-        runs_extras=0,
-        runs_total=0,
-        extras=Facts(),
-        wickets=(),
-        outcome=NOT_BOWLED,
-        score_before=score,
-        wickets_before=innings.wickets,
-        legal_balls_before=innings.legal_balls,
-    )

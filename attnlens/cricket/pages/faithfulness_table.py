@@ -25,13 +25,9 @@ TITLES: Final[dict[str, str]] = {
     "uniform": "uniform",
     "random": "random",
 }
-"""What to call each method; others keep their name."""
+"""What to call each method."""
 
 CONTROLS: Final = ("recency", "uniform", "random")
-COMPARED: Final[dict[str, str]] = {
-    "recency": "recency alone",
-    "uniform": "even attention in the same windows",
-}
 FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("partial_spearman_last36", "beyond distance", "more", 2),
     ("comprehensiveness_kl", "without first k", "more", 4),
@@ -89,40 +85,34 @@ def _worth(page: Page, data: Faithfulness) -> None:
 
 def _methods(page: Page, methods: Mapping[str, Method]) -> None:
     """A row per method; controls set apart. Columns that do not fit are left to ``--json``."""
-    told = next(iter(methods.values())).figures
-    figures = [figure for figure in FIGURES if figure[0] in told]
     page.paragraph("which scores agree with what hiding balls did", "heading", indent=0)
     columns = [Words(), Words("Spearman, last 36", gap=1)]
-    second = []
-    for at, (_, heading, _, _) in enumerate(figures, 1):
+    second: list[Cell] = ["", ("(95% over matches)", "quiet")]
+    ways: list[Cell] = [("faithful is", "quiet"), ("more", "quiet")]
+    for at, (_, heading, way, _) in enumerate(FIGURES, 1):
         first, _, rest = heading.partition(" ")
         columns.append(Column(first, spare=at, least=7, gap=2))
         second.append((rest, "quiet"))
-    ways = [(way, "quiet") for _, _, way, _ in figures]
-    rows: list[list[Cell]] = [
-        ["", ("(95% over matches)", "quiet"), *second],
-        [("faithful is", "quiet"), ("more", "quiet"), *ways],
-    ]
-    styles = ["", ""]
+        ways.append((way, "quiet"))
+    rows = [second, ways]
     for name, found in methods.items():
-        styles.append("quiet" if name in CONTROLS else "name" if name == "attention" else "")
         agreement = found.figures["spearman_last36"]
         ends = interval(agreement.ci, 2)
         rows.append(
             [
-                TITLES.get(name, name),
+                TITLES[name],
                 [(f"{number(agreement.value, 2)} ", ""), (ends, "quiet")],
-                *(_figure(found.figures[key], decimals) for key, _, _, decimals in figures),
+                *(_figure(found.figures[key], decimals) for key, _, _, decimals in FIGURES),
             ]
         )
-    add_table(page, columns, rows, styles=styles)
-    if len(figures) > 1:
-        page.paragraph(
-            "first k: the 1, 2, 4, 8 and 16 balls with the highest scores; areas: balls hidden, or "
-            "brought back, one share after another; all in nats against the full prediction; "
-            "wrong sign: how often one of the first k holds the likeliest outcome down",
-            "quiet",
-        )
+    styles = ["quiet" if name in CONTROLS else "" for name in methods]
+    add_table(page, columns, rows, styles=["", "", "name", *styles[1:]])
+    page.paragraph(
+        "first k: the 1, 2, 4, 8 and 16 balls with the highest scores; areas: balls hidden, or "
+        "brought back, one share after another; all in nats against the full prediction; "
+        "wrong sign: how often one of the first k holds the likeliest outcome down",
+        "quiet",
+    )
 
 
 def _figure(figure: Figure, decimals: int) -> str:
@@ -132,44 +122,32 @@ def _figure(figure: Figure, decimals: int) -> str:
 
 def sentences(data: Faithfulness) -> list[str]:
     """What the figures say of attention, in two sentences that claim no more."""
-    methods = data.methods
-    told = []
-    if "attention" in methods:
-        attention = methods["attention"]
-        agreement, low, high = attention.figures["spearman_last36"].known
-        beside = " and ".join(
-            words
-            for key, name in COMPARED.items()
-            if (words := _compared(attention.beside.get(f"minus_{key}"), name))
-        )
-        agrees = "agrees" if low > 0 else "disagrees" if high < 0 else "does not clearly agree"
-        told.append(
-            f"Attention's order of the last 35 balls {agrees} with what hiding each did "
-            f"(Spearman {number(agreement, 2)}"
-            f"{beside and ', ' + beside}); this describes the model on average and proves no "
-            "single claim."
-        )
+    attention = data.methods["attention"]
+    agreement, low, high = attention.figures["spearman_last36"].known
+    agrees = "agrees" if low > 0 else "disagrees" if high < 0 else "does not clearly agree"
+    recency = _compared(attention, "recency", "recency alone")
+    even = _compared(attention, "uniform", "even attention in the same windows")
     wider = data.log_loss.wider_sample
-    cost, low, high = (data.scramble_cost_nats if wider is None else wider.scramble_cost).known
+    cost, *ends = (data.scramble_cost_nats if wider is None else wider.scramble_cost).known
     largest = data.largest_single_ball_effect_nats.known_value
     verdict = (
-        f"scrambling past outcomes costs {cost:.4f} nats a ball {interval([low, high], 4)}"
-        if low > 0
+        f"scrambling past outcomes costs {cost:.4f} nats a ball {interval(ends, 4)}"
+        if ends[0] > 0
         else f"that scrambling past outcomes costs anything is not shown ({cost:.4f} nats a ball "
-        f"{interval([low, high], 4)})"
+        f"{interval(ends, 4)})"
     )
-    told.append(
+    return [
+        f"Attention's order of the last 35 balls {agrees} with what hiding each did "
+        f"(Spearman {number(agreement, 2)}, {recency} and {even}); this describes the model on "
+        "average and proves no single claim.",
         f"The most telling past ball moves a prediction by {largest:.4f} nats on average, and "
-        f"{verdict}; the scoreboard stays in all of this."
-    )
-    return told
+        f"{verdict}; the scoreboard stays in all of this.",
+    ]
 
 
-def _compared(gap: Mapping[str, Figure] | None, name: str) -> str:
+def _compared(attention: Method, control: str, name: str) -> str:
     """By how much attention agrees more than a control."""
-    if gap is None:
-        return ""
-    value, low, high = gap["spearman_last36"].known
+    value, low, high = attention.beside[f"minus_{control}"]["spearman_last36"].known
     if low > 0:
         return f"{value:.2f} {interval([low, high], 2)} more than {name}"
     if high < 0:

@@ -11,7 +11,6 @@ METHODS: Final[dict[str, str]] = {
     "attention": "attention, all paths",
     "hiding": "effect of hiding the ball",
     "replacing": "effect of replacing the ball",
-    "contributions": "contribution of its group, split evenly",
     "content_only": "content-only attention",
     "value_norm": "value-norm attention",
     "rollout": "rollout",
@@ -20,7 +19,7 @@ METHODS: Final[dict[str, str]] = {
     "uniform": "even attention in the same windows",
     "random": "random",
 }
-"""What to call each method; others keep their name."""
+"""What to call each method."""
 
 LOSSES: Final[dict[str, str]] = {
     "truth": "the process itself (its entropy)",
@@ -36,13 +35,6 @@ SOURCES: Final[dict[str, str]] = {
 }
 
 
-EFFECTS: Final[dict[str, str]] = {
-    "strong": "planted, true effect 0.0005 or more",
-    "weak": "planted, less",
-    "others": "not planted",
-}
-
-
 def render_planted(data: Mapping[str, Any]) -> str:
     """Every table, with a line above each that says what it holds; ``data`` as JSON has it."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
@@ -52,7 +44,6 @@ def render_planted(data: Mapping[str, Any]) -> str:
         methods=METHODS,
         losses=LOSSES,
         sources=SOURCES,
-        effects=EFFECTS,
         rules=rules,
         rule_names=[name.replace("_decoys", ", decoys").replace("_", " ") for name in rules],
         judged=_judged,

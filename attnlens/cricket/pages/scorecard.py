@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.results import result_sentence
-from attnlens.cricket.match.scorecard import Batting, Bowling, Card, did_not_bat, scorecard
+from attnlens.cricket.match.scorecard import (
+    Batting,
+    Bowling,
+    Card,
+    did_not_bat,
+    result_sentence,
+    scorecard,
+)
 from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.numbers import number
 from attnlens.show.table import Column, Words, add_table

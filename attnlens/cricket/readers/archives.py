@@ -11,7 +11,6 @@ import stat
 import zipfile
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
@@ -25,9 +24,6 @@ MAX_MEMBER_RATIO = 300
 
 MAX_MEMBERS = 200_000
 """The most members a zip may have; the largest zip of matches has some 22,000."""
-
-MAX_DEPTH = 2
-"""How deep a zip may lie in a zip."""
 
 _RATIO_APPLIES_FROM = 2**20
 _MOST_OPEN = 8
@@ -55,17 +51,17 @@ class Archive:
         MatchFileError: it is no zip that can be opened, or has too many members.
     """
 
-    def __init__(self, display: str, source: Path | io.BytesIO) -> None:
-        self.display = display
+    def __init__(self, path: Path) -> None:
+        self.display = str(path)
         try:
-            self._zip = zipfile.ZipFile(source)
+            self._zip = zipfile.ZipFile(path)
         except OSError as error:
-            raise unreadable(display, error) from None
+            raise unreadable(path, error) from None
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise MatchFileError(f"not a zip that can be opened: {error}", path=display) from None
+            raise MatchFileError(f"not a zip that can be opened: {error}", path=path) from None
         entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
         if len(entries) > MAX_MEMBERS:
-            raise MatchFileError(f"has more than {MAX_MEMBERS} members", path=display)
+            raise MatchFileError(f"has more than {MAX_MEMBERS} members", path=path)
         times = Counter(_normal(entry.filename) for entry in entries)
         self._twice = {name for name, count in times.items() if count > 1}
         self._entries = {entry.filename: entry for entry in entries}
@@ -92,8 +88,8 @@ class Archive:
             if name != member and PurePosixPath(name).parent == folder
         ]
 
-    def entry(self, member: str) -> zipfile.ZipInfo:
-        """The directory entry of a member that may be read.
+    def size_of(self, member: str) -> int:
+        """The bytes of a member that may be read, as the zip says.
 
         Raises:
             MatchFileError: there is none, or it is a trick: a path out of the
@@ -116,7 +112,7 @@ class Archive:
         ):
             times = f"{MAX_MEMBER_RATIO} times its size"
             raise self._wrong(member, f"unpacks to more than {times}, as no match does")
-        return entry
+        return entry.file_size
 
     def _wrong(self, member: str, problem: str, remedy: str | None = None) -> MatchFileError:
         return MatchFileError(problem, path=self.name_of(member), remedy=remedy)
@@ -127,12 +123,12 @@ class Archive:
     def open(self, member: str) -> BinaryIO:
         """A stream of a member; damage met while reading is a `MatchFileError`."""
         display = self.name_of(member)
-        entry = self.entry(member)
+        size = self.size_of(member)
         try:
-            stream = self._zip.open(entry)
+            stream = self._zip.open(self._entries[member])
         except _DAMAGE as error:
             raise _damaged(display, error) from None
-        return io.BufferedReader(_Guarded(stream, display, entry.file_size))
+        return io.BufferedReader(_Guarded(stream, display, size))
 
 
 class _Guarded(io.RawIOBase):
@@ -175,37 +171,20 @@ class Shelf:
     """Zips kept open, a few at a time, so that each is not opened anew for every member."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[tuple[str, ...], Archive] = OrderedDict()
+        self._open: OrderedDict[Path, Archive] = OrderedDict()
 
-    def archive(self, path: Path, inner: Sequence[str], limit: int) -> Archive:
-        """The zip at a path, or the zip that lies in it under the names ``inner``.
+    def archive(self, path: Path) -> Archive:
+        """The zip at a path.
 
-        Args:
-            limit: the most bytes of a zip within a zip, which is held in memory.
+        Raises:
+            MatchFileError: as `Archive` does.
         """
-        key = (str(path), *inner)
-        archive = self._open.get(key)
-        if archive is None:
-            if len(inner) > MAX_DEPTH:
-                raise MatchFileError("zips in zips too deep", path=path)
-            if inner:
-                outer = self.archive(path, inner[:-1], limit)
-                display = outer.name_of(inner[-1])
-                if outer.entry(inner[-1]).file_size > limit:
-                    raise MatchFileError(
-                        f"a zip in a zip of more than {limit // 2**20} MB",
-                        path=display,
-                        remedy="unpack the outer one",
-                    )
-                with outer.open(inner[-1]) as stream:
-                    archive = Archive(display, io.BytesIO(stream.read(limit + 1)))
-            else:
-                archive = Archive(str(path), path)
-            self._open[key] = archive
-            while len(self._open) > _MOST_OPEN:
+        if path not in self._open:
+            self._open[path] = Archive(path)
+            if len(self._open) > _MOST_OPEN:
                 self._open.popitem(last=False)[1].close()
-        self._open.move_to_end(key)
-        return archive
+        self._open.move_to_end(path)
+        return self._open[path]
 
     def close(self) -> None:
         """Close every zip."""

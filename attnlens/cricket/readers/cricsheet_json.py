@@ -1,4 +1,4 @@
-"""Cricsheet JSON 1.x. Every word of that format stands in this file.
+"""Cricsheet JSON 1.x. Every word of that format stands here and in `info`.
 
 Source: https://cricsheet.org/format/json/ (1.1.0), and 1.2.0, which adds
 ``actual_delivery``.
@@ -17,40 +17,39 @@ from attnlens.cricket.match.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, InningsDraft, People
 from attnlens.cricket.readers.files import MatchFile
-from attnlens.cricket.readers.json_info import (
-    draft_of,
-    innings_notes,
-    miscounted_overs,
-    replacement_notes,
-)
-from attnlens.cricket.readers.json_values import (
-    Path,
-    Wrong,
-    line_of,
-    list_at,
-    mapping_at,
-    number_at,
-    place_in_words,
-    text_at,
-)
+from attnlens.cricket.readers.info import facts_of
+from attnlens.cricket.readers.json_values import Node, Wrong, line_of, place_in_words
 from attnlens.cricket.readers.tables import Part, Refused
-from attnlens.cricket.readers.text import EXTRA_KINDS, LAST_OVER, MOST_RUNS, decoded, shown
+from attnlens.cricket.readers.text import (
+    EXTRA_KINDS,
+    LAST_OVER,
+    MOST_RUNS,
+    balls_in,
+    decoded,
+    shown,
+    whole,
+)
 from attnlens.files import Json
 
 NEWEST_MINOR_KNOWN = 2
 
-_NOUNS = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
+_NOUNS: Mapping[str | int, str] = {
+    "innings": "innings",
+    "overs": "over",
+    "deliveries": "delivery",
+}
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _FEWEST_BYTES_PER_VALUE = 8
 _SMALL = 2**18
 _KEYS_OF_A_PLAIN_DELIVERY = 4
+_KEYS_OF_PLAIN_RUNS = 3
+_MOST_TOLD = 40
 _FIRST_DATE = re.compile(rb'"dates"\s*:\s*\[\s*"([0-9]{4}-[0-9]{2}-[0-9]{2})"')
-_OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 
 
 def recognises(file: MatchFile) -> bool:
     """Whether the file is JSON at all; what kind is told when reading it."""
-    return file.head[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+    return file.is_json
 
 
 def parts(file: MatchFile) -> Iterator[Part]:
@@ -82,7 +81,7 @@ def matches(
     file.check_wanted(file.stem)
     document = _parsed(text, file)
     try:
-        yield _match(document, text, file)
+        yield _match(document, file)
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
     except Wrong as wrong:
@@ -128,124 +127,121 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _match(document: Json, text: str, file: MatchFile) -> Match:
-    notes = _version_notes(document)
-    info = mapping_at(document, "info", ())
-    draft = draft_of(info, file.stem, file.display, notes)
+def _match(document: Json, file: MatchFile) -> Match:
+    root = Node(document)
+    notes = _version_notes(root.inner("meta"))
+    info = root.inner("info")
+    facts = facts_of(info)
+    if not info.inner("registry").inner("people").value:
+        notes.append("the file has no registry of people: players are known by name")
+    missing = [key for key in ("match_type", "dates", "teams") if not facts[key]]
+    notes += [f"info.{key} is missing" for key in missing]
+    draft = MatchDraft(file.stem, file.display, notes=notes, **facts)
     if "innings" not in document:
-        raise Wrong("innings are missing; this may be only part of a match", ())
-    every_innings = list_at(document, "innings", ())
+        raise root.wrong("innings are missing; this may be only part of a match")
+    every_innings = root.objects("innings")
     if len(every_innings) > MOST_INNINGS:
-        raise Wrong(f"are {len(every_innings)}; no match has so many", ("innings",))
-    for position, innings in enumerate(every_innings):
-        draft.innings.append(_innings(innings, position, draft))
-    _refuse_duplicate_keys(text, sum(len(innings.deliveries) for innings in draft.innings))
+        raise root.wrong(f"are {len(every_innings)}; no match has so many", "innings")
+    for number, innings in enumerate(every_innings, 1):
+        draft.innings.append(_innings(innings, number, draft))
     return draft.finished()
 
 
-def _version_notes(document: Json) -> list[str]:
-    meta = mapping_at(document, "meta", ())
-    version = text_at(meta, "data_version", ("meta",))
+def _version_notes(meta: Node) -> list[str]:
+    version = meta.text("data_version")
     if version is None:
         return ["the file does not say its data version: read as 1.x"]
-    major, _, rest = version.partition(".")
+    major, minor, *_ = (*version.split("."), "")
     if major != "1":
-        raise Wrong(
-            f"is {shown(version)}; attnlens reads Cricsheet JSON 1.x",
-            ("meta", "data_version"),
-        )
-    minor = rest.partition(".")[0]
-    if minor.isascii() and minor.isdigit() and int(minor[:6]) > NEWEST_MINOR_KNOWN:
+        raise meta.wrong(f"is {shown(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
+    if (whole(minor, 6) or 0) > NEWEST_MINOR_KNOWN:
         return [f"data version {version} is newer than 1.{NEWEST_MINOR_KNOWN}: read as that"]
     return []
 
 
-def _innings(innings: Any, position: int, match: MatchDraft) -> InningsDraft:
-    path: Path = ("innings", position)
-    if not isinstance(innings, dict):
-        raise Wrong(f"is {shown(innings)}, not an object", path)
+def _innings(innings: Node, number: int, match: MatchDraft) -> InningsDraft:
     teams = match.teams
-    team = text_at(innings, "team", path)
+    team = innings.text("team")
     if team is None or (teams and team not in teams):
         known = ", ".join(teams) or "none named"
-        raise Wrong(f"is {shown(team)}; the teams are: {known}", (*path, "team"))
-    penalties = mapping_at(innings, "penalty_runs", path)
-    target = mapping_at(innings, "target", path)
+        raise innings.wrong(f"is {shown(team)}; the teams are: {known}", "team")
+    penalties, target = innings.inner("penalty_runs"), innings.inner("target")
+    miscounted = (whole(over) for over in innings.inner("miscounted_overs").value)
     draft = InningsDraft(
-        number=position + 1,
+        number=number,
         batting_team=team,
         bowling_team=next((other for other in teams if other != team), ""),
-        penalty_before=number_at(penalties, "pre", (*path, "penalty_runs")) or 0,
-        penalty_after=number_at(penalties, "post", (*path, "penalty_runs")) or 0,
-        super_over=innings.get("super_over") is True,
-        target=number_at(target, "runs", (*path, "target")),
-        target_balls=_target_balls(target, match.balls_per_over or 6, (*path, "target", "overs")),
-        declared=innings.get("declared") is True,
-        miscounted=miscounted_overs(innings, path),
+        penalty_before=penalties.number("pre") or 0,
+        penalty_after=penalties.number("post") or 0,
+        super_over=innings.value.get("super_over") is True,
+        target=target.number("runs"),
+        target_balls=_target_balls(target, match.balls_per_over or 6),
+        declared=innings.value.get("declared") is True,
+        miscounted=frozenset(over for over in miscounted if over is not None),
     )
-    match.notes.extend(innings_notes(innings, draft.number, path))
-    for over_position, over in enumerate(list_at(innings, "overs", path)):
-        _add_over(draft, over, match, (*path, "overs", over_position))
+    match.notes += [
+        f"innings {number} was {key}"
+        for key in ("forfeited", "declared")
+        if innings.value.get(key) is True
+    ]
+    absent = innings.texts("absent_hurt")[:_MOST_TOLD]
+    match.notes += [f"innings {number}: {name} was absent hurt" for name in absent]
+    for over in innings.objects("overs"):
+        _add_over(draft, over, match)
     return draft
 
 
-def _target_balls(target: Json, balls_per_over: int, path: Path) -> int | None:
-    """Balls for ``target.overs``, which is overs and balls: 8.1 is 49 balls, not 48.6."""
-    overs = target.get("overs")
+def _target_balls(target: Node, balls_per_over: int) -> int | None:
+    """Balls for ``target.overs``, which is overs and balls."""
+    overs = target.value.get("overs")
     if overs is None:
         return None
-    match = None
-    if type(overs) is int or isinstance(overs, str):
-        match = _OVERS_AND_BALLS.fullmatch(str(overs))
-    if match is None:
-        raise Wrong(f"is {shown(overs)}, not overs such as 20 or 8.1", path)
-    return int(match[1]) * balls_per_over + int(match[2] or 0)
+    text = str(overs) if type(overs) is int or isinstance(overs, str) else ""
+    balls = balls_in(text, balls_per_over)
+    if balls is None:
+        raise target.wrong(f"is {shown(overs)}, not overs such as 20 or 8.1", "overs")
+    return balls
 
 
-def _add_over(draft: InningsDraft, over: Any, match: MatchDraft, path: Path) -> None:
-    if not isinstance(over, dict):
-        raise Wrong(f"is {shown(over)}, not an object", path)
-    number = over.get("over")
+def _add_over(draft: InningsDraft, over: Node, match: MatchDraft) -> None:
+    number = over.value.get("over")
     if type(number) is not int or not 0 <= number <= LAST_OVER:
-        raise Wrong(f"is {shown(number)}, not an over's number from 0", (*path, "over"))
-    deliveries = list_at(over, "deliveries", path)
+        raise over.wrong(f"is {shown(number)}, not an over's number from 0", "over")
+    deliveries = over.members("deliveries")
     if len(draft.deliveries) + len(deliveries) > MOST_DELIVERIES:
-        raise Wrong(f"make the innings longer than {MOST_DELIVERIES}", (*path, "deliveries"))
-    people = match.people
+        raise over.wrong(f"make the innings longer than {MOST_DELIVERIES}", "deliveries")
+    people, add = match.people, draft.add
     # Most of the reading time is spent in this loop, so it tries first and asks
     # what was wrong only when something was.
     for position, delivery in enumerate(deliveries):
         try:
             runs = delivery["runs"]
-            batter, extra, total = runs["batter"], runs["extras"], runs["total"]
+            batter, extra = runs["batter"], runs["extras"]
             if (
                 type(batter) is not int
                 or type(extra) is not int
                 or not 0 <= batter <= MOST_RUNS
                 or not 0 <= extra <= MOST_RUNS
-                or type(total) is not int
-                or batter + extra != total
+                or batter + extra != runs["total"]
             ):
                 raise ValueError
             striker = people[delivery["batter"]]
             non_striker = people[delivery["non_striker"]]
             bowler = people[delivery["bowler"]]
-            extras = actual = replacements = None
-            fallen: tuple[Wicket, ...] = ()
-            if len(delivery) > _KEYS_OF_A_PLAIN_DELIVERY:
-                extras = delivery.get("extras")
-                actual = delivery.get("actual_delivery")
-                replacements = delivery.get("replacements")
-                if actual is not None and _OVERS_AND_BALLS.fullmatch(actual) is None:
-                    raise ValueError
-                if "wickets" in delivery:
-                    fallen = _wickets(delivery["wickets"], people)
+            if len(delivery) == _KEYS_OF_A_PLAIN_DELIVERY and not extra:
+                all_run = len(runs) > _KEYS_OF_PLAIN_RUNS and runs.get("non_boundary") is True
+                add(number, striker, non_striker, bowler, batter, non_boundary=all_run)
+                continue
+            extras = delivery.get("extras")
             if extra if extras is None else not _extras_add_up(extras, extra):
                 raise ValueError
-            all_run = "non_boundary" in runs and runs["non_boundary"] is True
+            actual = delivery.get("actual_delivery")
+            if actual is not None and balls_in(actual, 0) is None:
+                raise ValueError
+            fallen = _wickets(delivery["wickets"], people) if "wickets" in delivery else ()
         except (KeyError, TypeError, ValueError, AttributeError):
-            _diagnose(delivery, (*path, "deliveries", position))
-        draft.add(
+            _diagnose(delivery, over, position)
+        add(
             number,
             striker,
             non_striker,
@@ -256,12 +252,30 @@ def _add_over(draft: InningsDraft, over: Any, match: MatchDraft, path: Path) -> 
             fallen,
             None,
             actual,
-            all_run,
+            runs.get("non_boundary") is True,
         )
-        if replacements is not None:
-            match.notes.extend(
-                replacement_notes(replacements, draft.number, draft.deliveries[-1].label)
+        if "replacements" in delivery:
+            match.notes += _replacements(
+                delivery["replacements"],
+                f"innings {draft.number}, before ball {draft.deliveries[-1].label}",
             )
+
+
+def _replacements(replacements: object, place: str) -> Iterator[str]:
+    """Who came in for whom before the delivery that carries this; nothing of what is not clear."""
+    kinds = replacements if isinstance(replacements, dict) else {}
+    for kind in ("match", "role"):
+        changes = kinds.get(kind)
+        for change in changes[:_MOST_TOLD] if isinstance(changes, list) else ():
+            if not isinstance(change, dict) or not isinstance(change.get("in"), str):
+                continue
+            told = {key: value for key, value in change.items() if isinstance(value, str)}
+            does = "came in"
+            if kind == "role":
+                does = f"became {told['role']}" if "role" in told else "changed role"
+            instead = f" for {told['out']}" if "out" in told else ""
+            why = f" ({told['reason'].replace('_', ' ')})" if "reason" in told else ""
+            yield f"{place}: {told['in']} {does}{instead}{why}"
 
 
 def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:
@@ -288,62 +302,34 @@ def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
     return tuple(fallen)
 
 
-def _diagnose(delivery: Any, path: Path) -> NoReturn:
+def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
     """Say what is wrong with a delivery that could not be read."""
+    ball = Node(delivery, (*over.path, "deliveries", position))
     if not isinstance(delivery, dict):
-        raise Wrong(f"is {shown(delivery)}, not an object", path)
+        raise ball.wrong(f"is {shown(delivery)}, not an object")
     for key in ("batter", "non_striker", "bowler"):
         name = delivery.get(key)
         if not isinstance(name, str) or not name.strip():
-            raise Wrong(f"is {shown(name)}, not a player's name", (*path, key))
-    runs = delivery.get("runs")
-    if not isinstance(runs, dict):
-        raise Wrong(f"is {shown(runs)}, not an object", (*path, "runs"))
-    for key in ("batter", "extras", "total"):
-        value = runs.get(key)
-        most = 2 * MOST_RUNS if key == "total" else MOST_RUNS
-        if type(value) is not int or not 0 <= value <= most:
-            raise Wrong(f"is {shown(value)}, not a number of runs", (*path, "runs", key))
-    if runs["batter"] + runs["extras"] != runs["total"]:
-        raise Wrong(
-            f"do not add up: {runs['batter']} + {runs['extras']} is not {runs['total']}",
-            (*path, "runs"),
-        )
-    extras = delivery.get("extras")
-    if extras is not None and not isinstance(extras, dict):
-        raise Wrong(f"is {shown(extras)}, not an object", (*path, "extras"))
-    for kind, value in (extras or {}).items():
-        if kind not in EXTRA_KINDS:
-            raise Wrong(
-                f"is not a kind of extra; known: {', '.join(EXTRA_KINDS)}", (*path, "extras", kind)
-            )
-        if type(value) is not int or value < 0:
-            raise Wrong(f"is {shown(value)}, not a number of runs", (*path, "extras", kind))
-    if sum((extras or {}).values()) != runs["extras"]:
-        raise Wrong(f"do not add up to runs.extras, {runs['extras']}", (*path, "extras"))
-    actual = delivery.get("actual_delivery")
-    if actual is not None and not (
-        isinstance(actual, str) and _OVERS_AND_BALLS.fullmatch(actual) is not None
+            raise ball.wrong(f"is {shown(name)}, not a player's name", key)
+    runs, extras = ball.inner("runs"), ball.inner("extras")
+    for part, key, most in (
+        (runs, "batter", MOST_RUNS),
+        (runs, "extras", MOST_RUNS),
+        (runs, "total", 2 * MOST_RUNS),
+        *((extras, kind, MOST_RUNS) for kind in extras.value),
     ):
-        raise Wrong(f"is {shown(actual)}, not a ball such as 7.4", (*path, "actual_delivery"))
-    raise Wrong("are not a list of kind, player_out and fielders", (*path, "wickets"))
-
-
-def _refuse_duplicate_keys(text: str, deliveries: int) -> None:
-    """Of a key given twice the parser keeps the last and says nothing.
-
-    Looking for that costs more than parsing, so it is done only where the key
-    that every delivery's runs have once comes too often.
-    """
-    if text.count('"total"') <= deliveries:
-        return
-
-    def unique(pairs: list[tuple[str, Any]]) -> Json:
-        items = dict(pairs)
-        if len(items) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise Wrong(f"an object has the key {shown(twice)} twice", ())
-        return items
-
-    json.loads(text, object_pairs_hook=unique)
+        value = part.value.get(key)
+        if type(value) is not int or not 0 <= value <= most:
+            raise part.wrong(f"is {shown(value)}, not a number of runs", key)
+        if part is extras and key not in EXTRA_KINDS:
+            known = ", ".join(EXTRA_KINDS)
+            raise part.wrong(f"is not a kind of extra; known: {known}", key)
+    batter, extra, total = (runs.value[key] for key in ("batter", "extras", "total"))
+    if batter + extra != total:
+        raise runs.wrong(f"do not add up: {batter} + {extra} is not {total}")
+    if sum(extras.value.values()) != extra:
+        raise extras.wrong(f"do not add up to runs.extras, {extra}")
+    actual = ball.text("actual_delivery")
+    if actual is not None and balls_in(actual, 0) is None:
+        raise ball.wrong(f"is {shown(actual)}, not a ball such as 7.4", "actual_delivery")
+    raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")

@@ -1,6 +1,6 @@
 """Cricsheet's original CSV 1.x: rows of ``version``, ``info`` and ``ball``.
 
-Every word of that format stands here. Source:
+Source:
 https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, from
 1.8.0 on 21; it has room for one wicket.
 """
@@ -14,12 +14,13 @@ from functools import partial
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.cricsheet_csv2 import BallRows
-from attnlens.cricket.readers.csv2_info import Csv2Info, read_info
+from attnlens.cricket.readers.ball_rows import BallRows
 from attnlens.cricket.readers.deliveries import MOST_DELIVERIES
 from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.info import facts_of, read_info
+from attnlens.cricket.readers.json_values import Node
 from attnlens.cricket.readers.tables import Part, Refused
-from attnlens.cricket.readers.text import date_from, shown
+from attnlens.cricket.readers.text import WrongHere, date_from, shown
 
 _FIELDS_OF_A_BALL = 16
 _FIELDS_FROM_1_8 = 21
@@ -58,12 +59,42 @@ def matches(
     """
     rows: list[_NumberedRow] = []
     info = read_info(file.display, file.data, lambda row, line: _keep(rows, row, line, file))
-    if info.version is None or info.version[0] != 1:
-        written = ".".join(map(str, info.version or ())) or "missing"
+    if info.version[:1] != (1,):
+        written = ".".join(map(str, info.version)) or "missing"
         raise file.wrong(f"the version is {written}; attnlens reads the original CSV 1.x")
     match_id = info.match_id or file.stem
     file.check_wanted(match_id)
-    yield _match(file.display, match_id, info, rows)
+    line = 0
+
+    def wrong(problem: str) -> MatchFileError:
+        return file.wrong(problem, line=line)
+
+    facts = facts_of(Node(info.info))
+    draft = MatchDraft(match_id, file.display, penalties_known=False, **facts)
+    builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
+    for line, row in rows:  # noqa: B007  # `wrong` reads it
+        builder.add(row)
+    draft.notes.append("a ball of this format has room for one wicket only")
+    if rows and len(rows[0][1]) == _FIELDS_OF_A_BALL:
+        draft.notes.append("fielders are not in this version of the format")
+    if not info.registry:
+        draft.notes.append("the file has no registry of people: players are known by name")
+    yield builder.finished()
+
+
+def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[str]:
+    """The fields of a row in the order that CSV2 has."""
+    batting = row[3]
+    if batting not in teams:
+        known = ", ".join(teams) or "none named"
+        raise wrong(f"batting_team is {shown(batting)}; the teams are: {known}")
+    bowling = next((team for team in teams if team != batting), None)
+    if bowling is None:
+        raise wrong(f"the file names one team only: {batting}")
+    *ball, kind, out = row[4:_FIELDS_OF_A_BALL]
+    actual, non_boundary, *fielders = row[_FIELDS_OF_A_BALL:] or ("", "")
+    one_wicket = [kind, out, "", ""]
+    return [*row[1:4], bowling, *ball, actual.strip(), non_boundary, *one_wicket, *fielders]
 
 
 def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) -> None:
@@ -91,35 +122,3 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     if len(rows) == MOST_DELIVERIES * 4:
         raise wrong("has more balls than a match")
     rows.append((line, row))
-
-
-def _match(display: str, match_id: str, info: Csv2Info, rows: list[_NumberedRow]) -> Match:
-    """The match of these rows, each put into the order that CSV2 has."""
-    line = 0
-
-    def wrong(problem: str) -> MatchFileError:
-        return MatchFileError(problem, path=display, line=line)
-
-    def pick(row: list[str]) -> list[str]:
-        batting = row[3]
-        if batting not in draft.teams:
-            known = ", ".join(draft.teams) or "none named"
-            raise wrong(f"batting_team is {shown(batting)}; the teams are: {known}")
-        bowling = next((team for team in draft.teams if team != batting), None)
-        if bowling is None:
-            raise wrong(f"the file names one team only: {batting}")
-        *ball, kind, out = row[4:_FIELDS_OF_A_BALL]
-        actual, non_boundary, *fielders = row[_FIELDS_OF_A_BALL:] or ("", "")
-        one_wicket = [kind, out, "", ""]
-        return [*row[1:4], bowling, *ball, actual.strip(), non_boundary, *one_wicket, *fielders]
-
-    draft = MatchDraft(match_id=match_id, source=display, penalties_known=False)
-    builder = BallRows(draft, info, pick, wrong)
-    for line, row in rows:  # noqa: B007  # `wrong` reads it
-        builder.add(row)
-    draft.notes.append("a ball of this format has room for one wicket only")
-    if rows and len(rows[0][1]) == _FIELDS_OF_A_BALL:
-        draft.notes.append("fielders are not in this version of the format")
-    if not info.registry:
-        draft.notes.append("the file has no registry of people: players are known by name")
-    return builder.finished()

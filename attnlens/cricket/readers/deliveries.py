@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Player, Wicket
 from attnlens.cricket.match.outcomes import classify
-from attnlens.cricket.readers.text import MOST_RUNS, WrongHere
+from attnlens.cricket.readers.text import MOST_RUNS
 
 MOST_DELIVERIES = 4000
 """The most deliveries accepted in an innings; the longest on record had some 2,100."""
@@ -17,6 +17,7 @@ MOST_INNINGS = 20
 
 NO_EXTRAS = Facts()
 _ODDITIES_KEPT = 50
+_NUMBERS = tuple(map(str, range(MOST_DELIVERIES + 1)))
 _OFF_THE_BAT = tuple(
     classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
     for runs in range(MOST_RUNS + 1)
@@ -93,6 +94,7 @@ class InningsDraft:
     def __post_init__(self) -> None:
         self._score = self.penalty_before
         self._over = -1
+        self._of_over = ""
         self._seen_overs: set[int] = set()
         self._in_over = 0
 
@@ -103,7 +105,7 @@ class InningsDraft:
         non_striker: Player,
         bowler: Player,
         runs_batter: int,
-        runs_extras: int,
+        runs_extras: int = 0,
         extras: Mapping[str, int] | None = None,
         wickets: tuple[Wicket, ...] = (),
         label: str | None = None,
@@ -123,9 +125,13 @@ class InningsDraft:
             self._start_over(over)
         self._in_over = in_over = self._in_over + 1
         legal_number = self.legal_in_over + 1
-        by_rule = f"{over}.{in_over}"
-        actual = by_rule if legal_number == in_over else f"{over}.{legal_number}"
-        label = by_rule if label is None else self._checked(label, by_rule, actual)
+        by_rule = actual = self._of_over + _NUMBERS[in_over]
+        if legal_number != in_over:
+            actual = self._of_over + _NUMBERS[legal_number]
+        if label is None:
+            label = by_rule
+        elif label != by_rule or self.labels_count_legal:
+            label = self._checked(label, by_rule, actual)
         if actual_delivery is None:
             actual_delivery = actual
         elif actual_delivery != actual:
@@ -180,10 +186,10 @@ class InningsDraft:
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual} by count is labelled {label}")
-        elif label != by_rule:
-            if label == by_rule.rstrip("0"):
-                self.restored.append(by_rule)
-                return by_rule
+        elif label == by_rule.rstrip("0"):
+            self.restored.append(by_rule)
+            return by_rule
+        else:
             self._odd(f"ball {by_rule} by position is labelled {label}")
         return label
 
@@ -195,20 +201,13 @@ class InningsDraft:
         self._seen_overs.add(over)
         if self._in_over:
             self.over_lengths.append((self._over, self.legal_in_over))
-        self._over = over
+        self._over, self._of_over = over, f"{over}."
         self._in_over = 0
         self.legal_in_over = 0
 
     def _odd(self, text: str) -> None:
         if len(self.oddities) < _ODDITIES_KEPT:
             self.oddities.append(text)
-
-    def check_teams(self, batting: str, bowling: str, wrong: WrongHere) -> None:
-        """Raise ``wrong`` where a row of this innings has other teams."""
-        if (self.batting_team, self.bowling_team) != (batting, bowling):
-            raise wrong(
-                f"{batting} bats against {bowling} inside the innings of {self.batting_team}"
-            )
 
     @property
     def total(self) -> int:

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.readers.archives import (
-    MAX_DEPTH,
-    MEMBER_SEPARATOR,
-    ZIP_MAGIC,
-    Shelf,
-    unreadable,
-)
+from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, ZIP_MAGIC, Shelf, unreadable
 from attnlens.cricket.readers.text import shown
 
 MAX_BYTES = 64 * 2**20
@@ -47,8 +38,7 @@ class MatchFile:
         name: the file's own name, without folders.
         display: how messages name it: the path, or ``archive.zip::member``.
         size: in bytes, as the folder or zip says.
-        open: a new stream from the first byte, which can be positioned where
-            ``seekable``.
+        open: a new stream from the first byte.
         sibling: the display name and bytes of a file of that name beside this
             one, or ``None`` where there is none.
         siblings: the names of the files beside it.
@@ -59,7 +49,6 @@ class MatchFile:
     display: str
     size: int
     open: Callable[[], BinaryIO]
-    seekable: bool
     sibling: Callable[[str], tuple[str, bytes] | None]
     siblings: Callable[[], Sequence[str]]
     wanted: str | None = None
@@ -73,6 +62,16 @@ class MatchFile:
     def expected(self) -> bool:
         """Whether its suffix promises a match, so that it is an error if it is none."""
         return _is_expected(self.name)
+
+    @property
+    def is_zip(self) -> bool:
+        """Whether it begins as zips do."""
+        return self.head[:4] in ZIP_MAGIC
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it begins as JSON documents do."""
+        return self.head[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
     @cached_property
     def data(self) -> bytes:
@@ -111,25 +110,16 @@ class MatchFile:
         self.__dict__.pop("data", None)
         self.__dict__.pop("head", None)
 
-    def spooled(self, keep: ExitStack) -> MatchFile:
-        """The same file, able to be read from any position.
+    def whole_lines(self) -> MatchFile:
+        """A table's lines that have an end; a document, which is whole or not, as it is.
 
-        A zip member is copied to a file without a name, which ends with ``keep``.
+        Raises:
+            MatchFileError: it cannot be read.
         """
-        if self.seekable:
+        if self.is_json:
             return self
-        copy = tempfile.TemporaryFile()  # noqa: SIM115  # keep closes it
-        keep.enter_context(copy)
-        with self.open() as stream:
-            shutil.copyfileobj(stream, copy)
-        copy.flush()
-
-        def open_copy() -> BinaryIO:
-            stream = os.fdopen(os.dup(copy.fileno()), "rb")
-            stream.seek(0)
-            return stream
-
-        return replace(self, open=open_copy, seekable=True)
+        data = self.data[: self.data.rfind(b"\n") + 1]
+        return replace(self, size=len(data), open=lambda: io.BytesIO(data))
 
 
 FileOrError = MatchFile | MatchFileError
@@ -138,17 +128,22 @@ FileOrError = MatchFile | MatchFileError
 
 @dataclass(frozen=True)
 class Source:
-    """Where to read: a path, the zips and the member to enter, the match to choose."""
+    """Where to read: a path, the member of a zip, the match to choose."""
 
     path: Path
-    inner: tuple[str, ...]
-    wanted: str | None
+    member: str | None = None
+    wanted: str | None = None
 
     @property
-    def text(self) -> str:
-        """As it was written."""
-        parts = (str(self.path), *self.inner, *(() if self.wanted is None else (self.wanted,)))
-        return MEMBER_SEPARATOR.join(parts)
+    def is_collection(self) -> bool:
+        """Whether it is a folder or a zip, and not one file.
+
+        Raises:
+            MatchFileError: there is no such file, or it cannot be read.
+        """
+        if self.member is not None or self.wanted is not None:
+            return False
+        return stat.S_ISDIR(_about(self.path).st_mode) or is_zip(self.path)
 
 
 def source_of(source: str | os.PathLike[str]) -> Source:
@@ -160,25 +155,18 @@ def source_of(source: str | os.PathLike[str]) -> Source:
     text = os.fspath(source)
     if not isinstance(text, str) or not text or "\0" in text:
         raise MatchFileError(f"{text!r} is not a file name")
-    if MEMBER_SEPARATOR not in text or _exists(Path(text)):
-        return Source(Path(text), (), None)
+    if MEMBER_SEPARATOR not in text or os.path.exists(text):
+        return Source(Path(text))
     first, *rest = text.split(MEMBER_SEPARATOR)
     if not first or not all(rest):
         raise MatchFileError(
             f"{text!r} is not a file name; write archive.zip::member or file.csv::match_id"
         )
     path = Path(first)
-    if not is_zip(path):
-        wanted = rest.pop(0)
-        inner: list[str] = []
-    else:
-        inner = [rest.pop(0)]
-        while rest and inner[-1].lower().endswith(".zip") and len(inner) <= MAX_DEPTH:
-            inner.append(rest.pop(0))
-        wanted = rest.pop(0) if rest else ""
-    if rest:
+    member = rest.pop(0) if is_zip(path) else None
+    if len(rest) > 1:
         raise MatchFileError(f"{text!r} has too many parts", remedy="write archive.zip::member")
-    return Source(path, tuple(inner), wanted or None)
+    return Source(path, member, rest[0] if rest else None)
 
 
 def is_zip(path: Path) -> bool:
@@ -189,20 +177,8 @@ def is_zip(path: Path) -> bool:
     """
     if not stat.S_ISREG(_about(path).st_mode):
         return False
-    try:
-        with path.open("rb", buffering=0) as stream:
-            return stream.read(4) in ZIP_MAGIC
-    except OSError as error:
-        raise unreadable(path, error) from None
-
-
-def is_collection(source: Source) -> bool:
-    """Whether a source is a folder or a zip, and not one file of it."""
-    if source.wanted is not None:
-        return False
-    if source.inner:
-        return source.inner[-1].lower().endswith(".zip")
-    return source.path.is_dir() or is_zip(source.path)
+    with _stream(path) as stream:
+        return stream.read(4) in ZIP_MAGIC
 
 
 def open_one(source: Source, shelf: Shelf) -> MatchFile:
@@ -211,40 +187,21 @@ def open_one(source: Source, shelf: Shelf) -> MatchFile:
     Raises:
         MatchFileError: it does not exist, cannot be read, or is too large.
     """
-    if source.inner:
-        return _member_file(source.path, source.inner, shelf, source.wanted)
+    if source.member is not None:
+        return _member_file(source.path, source.member, shelf, source.wanted)
     return _open_path(source.path, source.wanted)
 
 
-def whole_lines(file: MatchFile) -> MatchFile:
-    """A table's lines that have an end; a document, which is whole or not, as it is.
-
-    Raises:
-        MatchFileError: it cannot be read.
-    """
-    if file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-        return file
-    data = file.data[: file.data.rfind(b"\n") + 1]
-    return replace(file, size=len(data), open=lambda: io.BytesIO(data), seekable=True)
-
-
-def files_in(source: Source, shelf: Shelf) -> Iterator[FileOrError]:
+def files_in(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
     """Files of a folder (and the folders and zips in it) or zip, by name.
 
     Files that are known not to be a match (README, ``_info.csv``, the all-in-one
     table beside the matches it holds) and hidden files are left out.
     """
-    if not source.inner and source.path.is_dir():
-        yield from _in_folder(source.path, shelf)
+    if path.is_dir():
+        yield from _in_folder(path, shelf)
     else:
-        yield from _in_zip(source.path, source.inner, shelf)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
+        yield from _in_zip(path, shelf)
 
 
 def _about(path: Path) -> os.stat_result:
@@ -257,15 +214,20 @@ def _about(path: Path) -> os.stat_result:
 
 
 def _all_of(open_: Callable[[], BinaryIO], size: int, display: str) -> bytes:
-    if size > MAX_BYTES:
-        raise _too_large(display)
-    try:
-        with open_() as stream:
-            data = stream.read(min(size, MAX_BYTES) + 1)
-    except OSError as error:
-        raise unreadable(display, error) from None
-    if len(data) > MAX_BYTES:
-        raise _too_large(display)
+    """Every byte, which may be more than was said."""
+    data = b""
+    if size <= MAX_BYTES:
+        try:
+            with open_() as stream:
+                data = stream.read(size + 1)
+        except OSError as error:
+            raise unreadable(display, error) from None
+    if max(size, len(data)) > MAX_BYTES:
+        raise MatchFileError(
+            f"larger than {MAX_BYTES // 2**20} MB, which no match is",
+            path=display,
+            remedy="split it into one file per match",
+        )
     return data
 
 
@@ -273,14 +235,6 @@ def _size_within(size: int, path: Path | str) -> int:
     if size > MAX_TABLE_BYTES:
         raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=path)
     return size
-
-
-def _too_large(path: Path | str) -> MatchFileError:
-    return MatchFileError(
-        f"larger than {MAX_BYTES // 2**20} MB, which no match is",
-        path=path,
-        remedy="split it into one file per match",
-    )
 
 
 def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
@@ -299,7 +253,6 @@ def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
         display=str(path),
         size=_size_within(about.st_size, path),
         open=partial(_stream, path),
-        seekable=True,
         sibling=partial(_sibling_path, path),
         siblings=partial(_siblings_path, path),
         wanted=wanted,
@@ -315,14 +268,18 @@ def _stream(path: Path) -> BinaryIO:
 
 def _sibling_path(path: Path, name: str) -> tuple[str, bytes] | None:
     beside = path.with_name(name)
-    return (str(beside), _open_path(beside).data) if _exists(beside) else None
+    return (str(beside), _open_path(beside).data) if os.path.exists(beside) else None
 
 
 def _siblings_path(path: Path) -> list[str]:
+    return sorted(name for name in _entries(path.parent) if name != path.name)
+
+
+def _entries(folder: Path) -> dict[str, Path]:
     try:
-        return sorted(entry.name for entry in path.parent.iterdir() if entry.name != path.name)
+        return {entry.name: entry for entry in folder.iterdir()}
     except OSError as error:
-        raise unreadable(path.parent, error) from None
+        raise unreadable(folder, error) from None
 
 
 def _skipped_name(name: str) -> bool:
@@ -343,10 +300,7 @@ def _without_doubles(names: Sequence[str]) -> list[str]:
 
 
 def _in_folder(folder: Path, shelf: Shelf) -> Iterator[FileOrError]:
-    try:
-        entries = {entry.name: entry for entry in folder.iterdir()}
-    except OSError as error:
-        raise unreadable(folder, error) from None
+    entries = _entries(folder)
     for name in sorted(_without_doubles(list(entries))):
         entry = entries[name]
         if entry.is_dir():
@@ -355,14 +309,14 @@ def _in_folder(folder: Path, shelf: Shelf) -> Iterator[FileOrError]:
                 yield from _in_folder(entry, shelf)
         elif entry.is_file():
             if entry.suffix.lower() == ".zip":
-                yield from _in_zip(entry, (), shelf)
+                yield from _in_zip(entry, shelf)
             else:
                 yield _or_error(partial(_open_path, entry))
 
 
-def _in_zip(path: Path, inner: tuple[str, ...], shelf: Shelf) -> Iterator[FileOrError]:
+def _in_zip(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
     try:
-        archive = shelf.archive(path, inner, MAX_BYTES)
+        archive = shelf.archive(path)
     except MatchFileError as error:
         yield error
         return
@@ -370,10 +324,7 @@ def _in_zip(path: Path, inner: tuple[str, ...], shelf: Shelf) -> Iterator[FileOr
     for member in archive.names:
         by_folder.setdefault(PurePosixPath(member).parent, []).append(member)
     for member in sorted(name for names in by_folder.values() for name in _without_doubles(names)):
-        if member.lower().endswith(".zip") and len(inner) < MAX_DEPTH:
-            yield from _in_zip(path, (*inner, member), shelf)
-        elif PurePosixPath(member).name:
-            yield _or_error(partial(_member_file, path, (*inner, member), shelf, None))
+        yield _or_error(partial(_member_file, path, member, shelf))
 
 
 def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
@@ -383,25 +334,23 @@ def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
         return error
 
 
-def _member_file(path: Path, inner: tuple[str, ...], shelf: Shelf, wanted: str | None) -> MatchFile:
-    *zips, member = inner
+def _member_file(path: Path, member: str, shelf: Shelf, wanted: str | None = None) -> MatchFile:
     # The shelf may close a zip in between, so it is asked for it each time.
-    archive = partial(shelf.archive, path, zips, MAX_BYTES)
+    archive = partial(shelf.archive, path)
     display = archive().name_of(member)
 
     def sibling(name: str) -> tuple[str, bytes] | None:
         beside = str(PurePosixPath(member).with_name(name))
         if beside not in archive():
             return None
-        size, where = archive().entry(beside).file_size, archive().name_of(beside)
+        size, where = archive().size_of(beside), archive().name_of(beside)
         return where, _all_of(lambda: archive().open(beside), size, where)
 
     return MatchFile(
         name=PurePosixPath(member).name,
         display=display,
-        size=_size_within(archive().entry(member).file_size, display),
+        size=_size_within(archive().size_of(member), display),
         open=lambda: archive().open(member),
-        seekable=False,
         sibling=sibling,
         siblings=lambda: archive().beside(member),
         wanted=wanted,

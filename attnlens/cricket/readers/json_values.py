@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from attnlens.cricket.readers.text import shown
@@ -31,52 +32,67 @@ class Wrong(Exception):
         self.path = path
 
 
-def mapping_at(parent: Json, key: str, path: Path) -> Json:
-    """The object at a key, empty where there is none."""
-    value = parent.get(key, {})
-    if not isinstance(value, dict):
-        raise Wrong(f"is {shown(value)}, not an object", (*path, key))
-    return value
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object of a document, and its place there; its values, checked.
+
+    Raises:
+        Wrong: a value is of another type than it is taken for.
+    """
+
+    value: Json
+    path: Path = ()
+
+    def wrong(self, problem: str, *steps: str | int) -> Wrong:
+        """An error about what lies those steps further in."""
+        return Wrong(problem, (*self.path, *steps))
+
+    def inner(self, key: str) -> Node:
+        """The object at a key, empty where there is none."""
+        value = self.value.get(key, {})
+        if not isinstance(value, dict):
+            raise self.wrong(f"is {shown(value)}, not an object", key)
+        return Node(value, (*self.path, key))
+
+    def members(self, key: str) -> list[Any]:
+        """The list at a key, empty where there is none."""
+        value = self.value.get(key, [])
+        if not isinstance(value, list):
+            raise self.wrong(f"is {shown(value)}, not a list", key)
+        return value
+
+    def objects(self, key: str) -> list[Node]:
+        """The objects in the list at a key."""
+        found = self.members(key)
+        for position, value in enumerate(found):
+            if not isinstance(value, dict):
+                raise self.wrong(f"is {shown(value)}, not an object", key, position)
+        return [Node(value, (*self.path, key, position)) for position, value in enumerate(found)]
+
+    def text(self, key: str) -> str | None:
+        """The text at a key; ``None`` where there is none or it is empty."""
+        value = self.value.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.wrong(f"is {shown(value)}, not text", key)
+        return value or None
+
+    def texts(self, key: str, each: str = "a name") -> list[str]:
+        """The texts in the list at a key; ``each`` is what one should be, for the message."""
+        found = self.members(key)
+        for position, text in enumerate(found):
+            if not isinstance(text, str) or not text.strip():
+                raise self.wrong(f"is {shown(text)}, not {each}", key, position)
+        return found
+
+    def number(self, key: str) -> int | None:
+        """The whole number from 0 at a key, ``None`` where there is none."""
+        value = self.value.get(key)
+        if value is not None and (type(value) is not int or not 0 <= value < 10**6):
+            raise self.wrong(f"is {shown(value)}, not a whole number from 0", key)
+        return value
 
 
-def list_at(parent: Json, key: str, path: Path) -> list[Any]:
-    """The list at a key, empty where there is none."""
-    value = parent.get(key, [])
-    if not isinstance(value, list):
-        raise Wrong(f"is {shown(value)}, not a list", (*path, key))
-    return value
-
-
-def text_at(parent: Json, key: str, path: Path) -> str | None:
-    """The text at a key; ``None`` where there is none or it is empty."""
-    value = parent.get(key)
-    if value is not None and not isinstance(value, str):
-        raise Wrong(f"is {shown(value)}, not text", (*path, key))
-    return value or None
-
-
-def texts_at(parent: Json, keys: Sequence[str], path: Path) -> dict[str, str | None]:
-    """The texts at the keys, as `text_at` has them."""
-    return {key: text_at(parent, key, path) for key in keys}
-
-
-def number_at(parent: Json, key: str, path: Path) -> int | None:
-    """The whole number from 0 at a key, ``None`` where there is none."""
-    value = parent.get(key)
-    if value is not None and (type(value) is not int or not 0 <= value < 10**6):
-        raise Wrong(f"is {shown(value)}, not a whole number from 0", (*path, key))
-    return value
-
-
-def positive_at(parent: Json, key: str, path: Path) -> int | None:
-    """The whole number from 1 at a key, ``None`` where there is none."""
-    value = number_at(parent, key, path)
-    if value == 0:
-        raise Wrong("is 0", (*path, key))
-    return value
-
-
-def place_in_words(document: Json, path: Path, nouns: Mapping[str, str]) -> str:
+def place_in_words(document: Json, path: Path, nouns: Mapping[str | int, str]) -> str:
     """Where a path leads, in words: ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
@@ -84,28 +100,16 @@ def place_in_words(document: Json, path: Path, nouns: Mapping[str, str]) -> str:
             as a whole-number key is known by that number, not by its position.
     """
     words: list[str] = []
-    rest: list[str] = []
-    position = 0
     node: Any = document
-    while position < len(path):
-        step = path[position]
-        following = path[position + 1] if position + 1 < len(path) else None
-        if step in nouns and isinstance(following, int) and not rest:
-            node = node[step][following]
-            number: Any = following + 1
-            noun = nouns[str(step)]
-            if isinstance(node, dict) and type(node.get(noun)) is int:
-                number = node[noun]
-            words.append(f"{noun} {number}")
-            position += 2
-            continue
-        rest.append(str(step))
-        position += 1
-    place = ", ".join(words)
-    field = ".".join(rest)
-    if place and field:
-        return f"{place}: {field} "
-    return f"{place}: " if place else f"{field} " if field else ""
+    rest = list(path)
+    while len(rest) > 1 and rest[0] in nouns:
+        noun, position = nouns[rest[0]], int(rest[1])
+        node = node[rest[0]][position]
+        number = node.get(noun) if isinstance(node, dict) else None
+        words.append(f"{noun} {number if type(number) is int else position + 1}")
+        rest = rest[2:]
+    place, field = ", ".join(words), ".".join(map(str, rest))
+    return f"{place}{': ' if place else ''}{field}{' ' if field else ''}"
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
@@ -131,6 +135,7 @@ def _skip(text: str, position: int) -> int:
 
 
 def _member(text: str, position: int, step: str | int) -> int | None:
+    """Where the value begins to which a step leads from the value at a position."""
     opening = text[position : position + 1]
     if opening not in ("{", "[") or (opening == "{") != isinstance(step, str):
         return None
@@ -138,17 +143,14 @@ def _member(text: str, position: int, step: str | int) -> int | None:
     index = 0
     position = _skip(text, position + 1)
     while text[position : position + 1] not in ("}", "]", ""):
+        key: str | int = index
         if opening == "{":
             key, position = _DECODER.raw_decode(text, position)
             position = _skip(text, _skip(text, position) + 1)
-        else:
-            key = index
-            index += 1
+        index += 1
         # Of a key given twice, the last one counts, as it does to the parser.
         if key == step:
             found = position
-            if opening == "[":
-                return found
         _, position = _DECODER.raw_decode(text, position)
         position = _skip(text, position)
         if text[position : position + 1] == ",":

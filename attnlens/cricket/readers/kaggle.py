@@ -1,34 +1,30 @@
-"""The Kaggle tables of IPL deliveries: what their three layouts have in common.
-
-`attnlens.cricket.readers.kaggle_layouts` has what each calls its columns, and its traps.
-"""
+"""The Kaggle tables of IPL deliveries: what their three layouts have in common."""
 
 from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from collections.abc import Iterator
+from itertools import chain
+from typing import ClassVar
 
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.match.match import Facts, Match, Player, Wicket
+from attnlens.cricket.match.match import Facts, Match
 from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, InningsDraft, People
+from attnlens.cricket.readers.ball_rows import BallRows
+from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS
 from attnlens.cricket.readers.files import MatchFile
-from attnlens.cricket.readers.kaggle_results import NOTHING, Result, results_beside
-from attnlens.cricket.readers.tables import (
-    Part,
-    Refused,
-    Table,
-    header_of,
-    matches_in,
-    parts_in,
+from attnlens.cricket.readers.kaggle_results import (
+    NOTHING,
+    Result,
+    results_beside,
 )
-from attnlens.cricket.readers.text import date_from, innings_number, shown
-
-MOST_IN_AN_OVER: Final = 40
-"""Balls."""
+from attnlens.cricket.readers.tables import Table
+from attnlens.cricket.readers.text import (
+    EXTRA_KINDS,
+    date_from,
+    number_in,
+)
 
 _BALLS_PER_OVER = 6
 _OVERS = 20
@@ -44,8 +40,9 @@ class KaggleRows(ABC):
     Attributes:
         telling: the columns by which a table is known to have this layout.
         result_columns: those of the table of results that belongs to it.
-        innings_column, striker: what the layout calls these two.
+        innings_column, striker_column: what the layout calls these two.
         labels_count_legal: whether a wide shares its label with the next ball.
+        every: the rows.
     """
 
     columns: ClassVar[tuple[str, ...]]
@@ -53,21 +50,20 @@ class KaggleRows(ABC):
     result_columns: ClassVar[frozenset[str]]
     id_column: ClassVar[str] = "match_id"
     innings_column: ClassVar[str] = "inning"
-    striker: ClassVar[str]
+    striker_column: ClassVar[str] = "striker"
     labels_count_legal: ClassVar[bool] = False
 
     def __init__(self, table: Table, match_id: str, result: Result | None) -> None:
         self._table = table
         self._pick = table.picker(self.columns)
-        self._rows: list[tuple[int, Row]] = []
+        self._lines: list[int] = []
         self._line = 0
-        self._innings_as_written = 0
-        self.match_id = match_id
+        self._innings_as_written = self._innings = 0
+        self.every: list[Row] = []
         self.result = result
-        self.people = People({})
         self.draft = MatchDraft(
-            match_id=match_id,
-            source=table.display,
+            match_id,
+            table.display,
             match_type="T20",
             gender="male",
             overs=_OVERS,
@@ -83,10 +79,12 @@ class KaggleRows(ABC):
 
     def add(self, row: list[str]) -> None:
         """Keep a row."""
-        if len(self._rows) == MOST_DELIVERIES:
-            raise self._table.wrong(f"match {self.match_id} has more than {MOST_DELIVERIES} balls")
+        if len(self.every) == MOST_DELIVERIES:
+            match_id = self.draft.match_id
+            raise self._table.wrong(f"match {match_id} has more than {MOST_DELIVERIES} balls")
         fields = zip(self.columns, self._pick(row), strict=True)
-        self._rows.append((self._table.line, {key: value.strip() for key, value in fields}))
+        self.every.append({key: value.strip() for key, value in fields})
+        self._lines.append(self._table.line)
 
     def wrong(self, problem: str) -> MatchFileError:
         """An error about the row being turned into a delivery."""
@@ -96,21 +94,24 @@ class KaggleRows(ABC):
         """Tell of something that was odd or repaired."""
         self.draft.notes.append(text)
 
-    def rows(self) -> Iterator[Row]:
-        """The rows, each named in errors while it is looked at."""
-        for line, row in self._rows:
+    def told(self) -> Iterator[Row]:
+        """The rows; what is wrong while one is at hand is said with its line."""
+        for line, row in zip(self._lines, self.every, strict=True):
             self._line = line
             yield row
+        self._line = 0
 
     def finished(self) -> Match:
         """The match of the rows kept."""
         self.look_through()
-        for row in self.rows():
-            self._build(row)
-        self._line = 0
+        rows = BallRows(self.draft, list, self.wrong, labels_count_legal=self.labels_count_legal)
+        for row in self.told():
+            rows.add(self._as_csv2(row))
+        for innings in self.draft.innings:
+            innings.super_over = innings.number > _MAIN_INNINGS
         self._take_result()
         self.compare()
-        return self.draft.finished()
+        return rows.finished()
 
     def look_through(self) -> None:
         """Look at all rows before any becomes a delivery."""
@@ -121,110 +122,75 @@ class KaggleRows(ABC):
         return
 
     @abstractmethod
-    def place(self, row: Row, innings: int) -> tuple[int, str]:
-        """The over from 0, and the ball's label."""
+    def label(self, row: Row, innings: int) -> str:
+        """The ball's label, its over from 0."""
 
     @abstractmethod
     def runs(self, row: Row) -> tuple[int, dict[str, int]]:
         """Runs off the bat, and extras by kind."""
 
-    def partner(self, row: Row) -> Player:
+    def partner(self, row: Row) -> str:
         """Who stands at the other end."""
-        return self.person(row, "non_striker")
+        return row["non_striker"]
 
-    def fallen(self, row: Row) -> tuple[Wicket, ...]:
-        """The wicket that fell, if one did."""
-        return self.wicket(row["dismissal_kind"], row["player_dismissed"], row["fielder"])
+    def kind_of_wicket(self, row: Row) -> str:
+        """How somebody was out."""
+        return row["dismissal_kind"]
 
-    def _build(self, row: Row) -> None:
-        """Make a delivery of a row."""
-        innings = self._innings(row)
-        over, label = self.place(row, innings.number)
+    def _as_csv2(self, row: Row) -> list[str]:
+        """A row's fields in the order that CSV2 has."""
+        innings = self._numbered(row)
+        label = self.label(row, innings)
         bat, extras = self.runs(row)
-        innings.add(
-            over,
-            self.person(row, self.striker),
-            self.partner(row),
-            self.person(row, "bowler"),
-            bat,
-            sum(extras.values()),
-            extras,
-            self.fallen(row),
-            label,
+        kind, out, *fielders = (
+            "" if text.strip() in NOTHING else text.strip()
+            for text in (
+                self.kind_of_wicket(row),
+                row["player_dismissed"],
+                *row["fielder"].split(","),
+            )
         )
+        return [
+            *(str(innings), label, row["batting_team"], row["bowling_team"]),
+            *(row[self.striker_column], self.partner(row), row["bowler"]),
+            *(str(bat), str(sum(extras.values()))),
+            *(str(extras.get(extra) or "") for extra in EXTRA_KINDS),
+            *("", "", kind, out, "", ""),
+            *fielders,
+        ]
 
-    def _innings(self, row: Row) -> InningsDraft:
-        """The innings that a row belongs to, begun where it is new.
+    def _numbered(self, row: Row) -> int:
+        """The number of a row's innings.
 
         Super overs are numbered on from the innings before, whatever the file says.
         """
-        number = innings_number(
-            row[self.innings_column], MOST_INNINGS, self.wrong, self.innings_column
-        )
-        batting, bowling = row["batting_team"], row["bowling_team"]
-        if not batting or not bowling:
-            raise self.wrong("a team is blank")
-        before = self.draft.innings[-1] if self.draft.innings else None
-        if before is not None and number == self._innings_as_written:
-            before.check_teams(batting, bowling, self.wrong)
-            return before
-        if number < self._innings_as_written:
-            raise self.wrong(f"innings {number} comes after innings {self._innings_as_written}")
-        self._innings_as_written = number
-        own = number
-        if before is not None and number > _MAIN_INNINGS:
-            own = max(before.number, _MAIN_INNINGS) + 1
-            if own != number:
-                self.note(f"innings {own} is numbered {number} in the file")
-        innings = InningsDraft(
-            number=own,
-            batting_team=batting,
-            bowling_team=bowling,
-            super_over=own > _MAIN_INNINGS,
-            labels_count_legal=self.labels_count_legal,
-        )
-        self.draft.innings.append(innings)
-        return innings
-
-    def person(self, row: Row, column: str) -> Player:
-        """The player whom a column names."""
-        if not row[column]:
-            raise self.wrong(f"{column} is blank")
-        return self.people[row[column]]
-
-    def wicket(self, kind: str, out: str, fielder: str) -> tuple[Wicket, ...]:
-        """The wicket that these fields tell of, if they do."""
-        if kind in NOTHING:
-            if out not in NOTHING:
-                raise self.wrong(f"{shown(out)} is out, and the kind of wicket is blank")
-            return ()
-        if out in NOTHING:
-            raise self.wrong(f"a wicket is {shown(kind)}, and no one is out")
-        fielders = tuple(
-            name for part in fielder.split(",") if (name := part.strip()) not in NOTHING
-        )
-        return (Wicket(kind, self.people[out], fielders),)
+        column = self.innings_column
+        written = number_in(row[column], column, 1, MOST_INNINGS, self.wrong)
+        if written < self._innings_as_written:
+            raise self.wrong(f"innings {written} comes after innings {self._innings_as_written}")
+        if written > self._innings_as_written:
+            number = written
+            if self._innings and written > _MAIN_INNINGS:
+                number = max(self._innings, _MAIN_INNINGS) + 1
+            if number != written:
+                self.note(f"innings {number} is numbered {written} in the file")
+            self._innings, self._innings_as_written = number, written
+        return self._innings
 
     def _take_result(self) -> None:
         """Put what the table of results says into the draft, where it is of this match."""
         draft, result = self.draft, self.result
-        teams = tuple(
-            dict.fromkeys(
-                team
-                for innings in draft.innings
-                for team in (innings.batting_team, innings.bowling_team)
-            )
-        )
+        sides = ((innings.batting_team, innings.bowling_team) for innings in draft.innings)
+        teams = tuple(dict.fromkeys(chain.from_iterable(sides)))
         if result is not None and not result.is_of(teams):
             self.note(
-                f"{' v '.join(result.teams)} is the match {self.match_id} in the table of "
+                f"{' v '.join(result.teams)} is the match {draft.match_id} in the table of "
                 "results beside it: not used"
             )
             self.result = result = None
             draft.method_known = False
         if result is None:
             self.note("there is no result beside it: result and toss are not known")
-            draft.teams = teams
             return
         result = result.spelt_as(teams)
         draft.teams = result.teams
@@ -239,40 +205,19 @@ class KaggleRows(ABC):
                 innings.target_balls = result.target_balls
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A layout as a format: `recognises`, `matches` and `parts`, as every format has them."""
+class KaggleReader:
+    """A table of one layout, and the table of results beside it."""
 
-    rows: type[KaggleRows]
+    def __init__(self, layout: type[KaggleRows], file: MatchFile) -> None:
+        self._layout = layout
+        self._results = results_beside(file, layout.result_columns)
 
-    def recognises(self, file: MatchFile) -> bool:
-        """Whether the header has the columns that only this layout has."""
-        return self.rows.telling <= set(header_of(file))
+    def begin(self, table: Table, match_id: str, row: list[str]) -> KaggleRows:  # noqa: ARG002  # for other formats
+        """A builder for the match of that id."""
+        return self._layout(table, match_id, self._results.get(match_id))
 
-    def matches(
-        self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
-    ) -> Generator[Match, None, None]:
-        """The matches of the table, with the table of results beside it.
-
-        Raises:
-            MatchFileError: with the line that is wrong.
-        """
-        results = results_beside(file, self.rows.result_columns)
-        table = Table(file, self.rows.columns, part)
-
-        def begin(match_id: str, _: Sequence[str]) -> KaggleRows:
-            return self.rows(table, match_id, results.get(match_id))
-
-        yield from matches_in(table, self.rows.id_column, begin, file.wanted, part, refused)
-
-    def parts(self, file: MatchFile) -> Iterator[Part]:
-        """The matches of the table, with the dates in it or in the table of results."""
-        in_the_rows = "date" in self.rows.columns
-        results = {} if in_the_rows else results_beside(file, self.rows.result_columns)
-
-        def date_of(table: Table, row: list[str], match_id: str) -> datetime.date | None:
-            if in_the_rows:
-                return date_from(row[table.position("date")])
-            return results[match_id].date if match_id in results else None
-
-        return parts_in(file, self.rows.id_column, date_of)
+    def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:
+        """The date in the match's first row, or in the table of results."""
+        if "date" in self._layout.columns:
+            return date_from(row[table.position("date")])
+        return self._results[match_id].date if match_id in self._results else None

@@ -1,24 +1,33 @@
-"""The three layouts of the Kaggle tables of IPL deliveries. Every word of them stands here."""
+"""The three layouts of the Kaggle tables of IPL deliveries, each with its traps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import partial
+from typing import ClassVar, Final
 
-from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.readers.deliveries import UNKNOWN_PLAYER
-from attnlens.cricket.readers.kaggle import MOST_IN_AN_OVER, KaggleRows, Layout, Row
-from attnlens.cricket.readers.kaggle_results import NOTHING, OF_2019, OF_2024, OF_2025, Result
+from attnlens.cricket.readers.kaggle import KaggleReader, KaggleRows, Row
+from attnlens.cricket.readers.kaggle_results import (
+    NOTHING,
+    OF_2019,
+    OF_2024,
+    OF_2025,
+    Result,
+)
+from attnlens.cricket.readers.tables import TableFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
     LAST_OVER,
     MOST_RUNS,
     date_from,
-    over_of,
+    number_in,
     runs_in,
     shown,
-    whole_number,
 )
+
+MOST_IN_AN_OVER: Final = 40
+"""Balls."""
 
 _BY_KIND = ("wide_runs", "noball_runs", "bye_runs", "legbye_runs", "penalty_runs")
 _NOT_OFF_THE_BAT = ("wide_runs", "bye_runs", "legbye_runs")
@@ -28,13 +37,13 @@ _FLAGS = {"wide": "wides", "noballs": "noballs", "byes": "byes", "legbyes": "leg
 class _WithTotals(KaggleRows):
     """The two older layouts: over and ball as numbers, and a total beside bat and extras."""
 
-    first_over: int
+    first_over: ClassVar[int]
 
-    def place(self, row: Row, innings: int) -> tuple[int, str]:  # noqa: ARG002  # for the other
-        """The over from 0, and the ball's label."""
-        over = whole_number(row["over"], "over", LAST_OVER, self.wrong) - self.first_over
-        ball = whole_number(row["ball"], "ball", MOST_IN_AN_OVER, self.wrong)
-        return over, f"{over}.{ball}"
+    def label(self, row: Row, innings: int) -> str:  # noqa: ARG002  # for the other
+        """The ball's label, its over from 0."""
+        over = number_in(row["over"], "over", self.first_over, LAST_OVER, self.wrong)
+        ball = number_in(row["ball"], "ball", self.first_over, MOST_IN_AN_OVER, self.wrong)
+        return f"{over - self.first_over}.{ball}"
 
     def adding_up(self, row: Row) -> tuple[int, int]:
         """Runs in the batter's column and extras, which must add up to the total."""
@@ -63,7 +72,7 @@ class Rows2019(_WithTotals):
     )  # fmt: skip
     telling = frozenset({"inning", "batsman", "wide_runs", "batsman_runs"})
     result_columns = OF_2019
-    striker = "batsman"
+    striker_column = "batsman"
     first_over = 1
 
     def look_through(self) -> None:
@@ -75,7 +84,7 @@ class Rows2019(_WithTotals):
         """
         self._place = (0, 0, 0)
         held = not_held = unclear = 0
-        for row in self.rows():
+        for row in self.told():
             extra = runs_in(row["extra_runs"], "extra_runs", self.wrong)
             if not extra:
                 continue
@@ -102,12 +111,10 @@ class Rows2019(_WithTotals):
                 f"taken out of {held + unclear} balls, so totals are lower than the file's"
             )
 
-    def place(self, row: Row, innings: int) -> tuple[int, str]:
-        """The over from 0, and the ball's label; balls that are missing are told."""
-        over, label = super().place(row, innings)
-        ball = int(row["ball"])
-        if over < 0 or ball < 1:
-            raise self.wrong("over and ball are counted from 1")
+    def label(self, row: Row, innings: int) -> str:
+        """The ball's label; balls that are missing are told."""
+        label = super().label(row, innings)
+        over, ball = map(int, label.split("."))
         expected = self._place[2] + 1 if self._place[:2] == (innings, over) else 1
         if ball > expected:
             gone = [f"{over}.{number}" for number in range(expected, ball)]
@@ -116,7 +123,7 @@ class Rows2019(_WithTotals):
         # The tenth ball is stored as 1.
         stored_as_one = expected == 10 and ball == 1
         self._place = (innings, over, expected if stored_as_one else ball)
-        return over, label
+        return label
 
     def runs(self, row: Row) -> tuple[int, dict[str, int]]:
         """Runs off the bat, and extras by kind."""
@@ -153,7 +160,7 @@ class Rows2024(_WithTotals):
     )  # fmt: skip
     telling = frozenset({"inning", "batter", "batsman_runs", "extras_type"})
     result_columns = OF_2024
-    striker = "batter"
+    striker_column = "batter"
     first_over = 0
 
     def runs(self, row: Row) -> tuple[int, dict[str, int]]:
@@ -166,15 +173,15 @@ class Rows2024(_WithTotals):
             )
         return bat, {kind: extra} if extra else {}
 
-    def fallen(self, row: Row) -> tuple[Wicket, ...]:
-        """The wicket that fell, which another column must know of."""
-        wicket = super().fallen(row)
-        if (row["is_wicket"] == "1") != bool(wicket):
+    def kind_of_wicket(self, row: Row) -> str:
+        """How somebody was out, which another column must know of."""
+        kind = super().kind_of_wicket(row)
+        if (row["is_wicket"] == "1") != (kind not in NOTHING):
             raise self.wrong(
                 f"is_wicket is {shown(row['is_wicket'])}, and dismissal_kind is "
                 f"{shown(row['dismissal_kind'])}"
             )
-        return wicket
+        return kind
 
     def compare(self) -> None:
         """Say what one kind of extra for each ball hides."""
@@ -202,13 +209,12 @@ class Rows2025(KaggleRows):
     result_columns = OF_2025
     id_column = "match_no"
     innings_column = "innings"
-    striker = "striker"
     labels_count_legal = True
 
     def look_through(self) -> None:
         """Work out who was at the other end, and who bats in a super over."""
         draft = self.draft
-        every = list(self.rows())
+        every = self.every
         first = every[0]
         date = date_from(first["date"])
         draft.dates = () if date is None else (date,)
@@ -241,14 +247,13 @@ class Rows2025(KaggleRows):
                 f"{rows[0]['batting_team']}'s: the teams were exchanged"
             )
 
-    def place(self, row: Row, innings: int) -> tuple[int, str]:  # noqa: ARG002  # for the others
-        """The over from 0, and the ball's label, which is in the column ``over``."""
-        return over_of(row["over"], "over", self.wrong), row["over"]
+    def label(self, row: Row, innings: int) -> str:  # noqa: ARG002  # for the others
+        """The ball's label, which is in the column ``over``."""
+        return row["over"]
 
-    def partner(self, row: Row) -> Player:  # noqa: ARG002  # it is not in the row
+    def partner(self, row: Row) -> str:  # noqa: ARG002  # it is not in the row
         """Who stands at the other end, as far as could be worked out."""
-        partner = next(self._partners)
-        return UNKNOWN_PLAYER if partner is None else self.people[partner]
+        return next(self._partners) or UNKNOWN_PLAYER.name
 
     def runs(self, row: Row) -> tuple[int, dict[str, int]]:
         """Runs off the bat, and extras by kind."""
@@ -280,10 +285,9 @@ class Rows2025(KaggleRows):
         # A no-ball is one run, and the rest ran.
         return {kinds[0]: 1, kinds[1]: extra - 1}
 
-    def fallen(self, row: Row) -> tuple[Wicket, ...]:
-        """The wicket that fell, if one did."""
-        kind = "run out" if row["wicket_type"] == "runout" else row["wicket_type"]
-        return self.wicket(kind, row["player_dismissed"], row["fielder"])
+    def kind_of_wicket(self, row: Row) -> str:
+        """How somebody was out."""
+        return "run out" if row["wicket_type"] == "runout" else row["wicket_type"]
 
     def compare(self) -> None:
         """Compare with the scores in the table of results."""
@@ -346,4 +350,7 @@ def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     return partners
 
 
-LAYOUTS: Final = (Layout(Rows2019), Layout(Rows2024), Layout(Rows2025))
+LAYOUTS: Final = tuple(
+    TableFormat(layout.telling, layout.columns, layout.id_column, partial(KaggleReader, layout))
+    for layout in (Rows2019, Rows2024, Rows2025)
+)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import datetime
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,14 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Facts
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.tables import header_of
-from attnlens.cricket.readers.text import date_from, day_comes_first, decoded, lines
+from attnlens.cricket.readers.text import (
+    balls_in,
+    date_from,
+    day_comes_first,
+    decoded,
+    lines,
+    whole,
+)
 
 OF_2019 = frozenset({"id", "Season", "date", "team1", "team2", "dl_applied", "win_by_runs"})
 OF_2024 = frozenset({"id", "season", "date", "team1", "team2", "result_margin", "super_over"})
@@ -26,7 +32,7 @@ NOTHING = frozenset({"", "NA"})
 
 _MOST_BESIDE = 8
 _MOST_RESULTS = 50_000
-_OVERS_AND_BALLS = re.compile(r"([0-9]{1,3})(?:\.([0-9]))?")
+_BALLS_PER_OVER = 6
 _DECISIONS = {"bat": "bat", "bowl": "field", "field": "field"}
 _UNDECIDED = ("tie", "no result")
 
@@ -55,15 +61,15 @@ class Result:
         """The same with these spellings of the teams."""
         spelling = {_plain(team): team for team in teams}
 
-        def spelt(facts: Facts, *names: str) -> Facts:
-            known = {name: spelling.get(_plain(facts[name])) for name in names if name in facts}
-            return Facts({**facts, **{name: team for name, team in known.items() if team}})
+        def spelt(facts: Facts) -> Facts:
+            told = {key: value for key, value in facts.items() if isinstance(value, str)}
+            return Facts(facts, **{key: spelling.get(_plain(told[key]), told[key]) for key in told})
 
         return replace(
             self,
             teams=tuple(spelling.get(_plain(team), team) for team in self.teams),
-            toss=spelt(self.toss, "winner"),
-            outcome=spelt(self.outcome, "winner", "eliminator"),
+            toss=spelt(self.toss),
+            outcome=spelt(self.outcome),
         )
 
 
@@ -110,15 +116,14 @@ def _results(display: str, data: bytes, columns: frozenset[str]) -> dict[str, Re
             f"this line is not CSV: {error}", path=display, line=reader.line_num
         ) from None
     day_first = day_comes_first(row["date"] for row in rows) is not False
-    outcome_of = {OF_2019: _outcome_2019, OF_2024: _outcome_2024, OF_2025: _outcome_2025}[columns]
     key = "match_id" if columns == OF_2025 else "id"
+    outcome_of = _outcome_2025 if columns == OF_2025 else _outcome
     return {row[key]: _result(row, day_first, outcome_of(row)) for row in rows}
 
 
 def _result(row: dict[str, str], day_first: bool, outcome: Facts) -> Result:
     decision = _DECISIONS.get((_text(row, "toss_decision") or "").lower())
     stage = _text(row, "stage") or _text(row, "match_type")
-    overs = _OVERS_AND_BALLS.fullmatch(row.get("target_overs", ""))
     season = _text(row, "season") or (_text(row, "Season") or "").removeprefix("IPL-")
     return Result(
         date=date_from(row["date"], day_first=day_first),
@@ -130,28 +135,21 @@ def _result(row: dict[str, str], day_first: bool, outcome: Facts) -> Result:
         city=_text(row, "city"),
         venue=_text(row, "venue"),
         target=_number(row.get("target_runs")),
-        target_balls=None if overs is None else int(overs[1]) * 6 + int(overs[2] or 0),
+        target_balls=balls_in(row.get("target_overs", ""), _BALLS_PER_OVER),
         scores=_scores(row),
     )
 
 
-def _outcome_2019(row: dict[str, str]) -> Facts:
-    winner, result = _text(row, "winner"), row.get("result")
-    method = "D/L" if row.get("dl_applied") == "1" else None
+def _outcome(row: dict[str, str]) -> Facts:
+    """How it ended, in the layouts of 2019 and 2024."""
+    winner, result = _text(row, "winner"), row.get("result", "")
+    method = "D/L" if row.get("dl_applied") == "1" else _text(row, "method")
     if result in _UNDECIDED:
         return Facts.known(result=result, eliminator=winner, method=method)
-    if result != "normal" or not winner:
+    if not winner:
         return Facts.known(method=method)
-    return Facts.known(winner=winner, by=_margin(row, "win_by_{}") or None, method=method)
-
-
-def _outcome_2024(row: dict[str, str]) -> Facts:
-    winner, result = _text(row, "winner"), row.get("result")
-    method = _text(row, "method")
-    if result in _UNDECIDED:
-        return Facts.known(result=result, eliminator=winner, method=method)
-    if result not in ("runs", "wickets") or not winner:
-        return Facts.known(method=method)
+    if result == "normal":
+        return Facts.known(winner=winner, by=_margin(row, "win_by_{}") or None, method=method)
     margin = _number(row.get("result_margin"))
     by = None if margin is None else {result: margin}
     return Facts.known(winner=winner, by=by, method=method)
@@ -178,14 +176,11 @@ def _margin(row: dict[str, str], column: str) -> dict[str, int]:
 
 def _scores(row: dict[str, str]) -> tuple[tuple[int, int], ...]:
     """Runs and wickets of the innings, as far as the layout of 2025 has them."""
-    scores = []
-    for which in ("first", "second"):
-        runs = _number(row.get(f"{which}_ings_score"))
-        wickets = _number(row.get(f"{which}_ings_wkts"))
-        if runs is None or wickets is None:
-            break
-        scores.append((runs, wickets))
-    return tuple(scores)
+    scores = [
+        (_number(row.get(f"{which}_ings_score")), _number(row.get(f"{which}_ings_wkts")))
+        for which in ("first", "second")
+    ]
+    return tuple((runs, out) for runs, out in scores if runs is not None and out is not None)
 
 
 def _text(row: dict[str, str], column: str) -> str | None:
@@ -195,8 +190,7 @@ def _text(row: dict[str, str], column: str) -> str | None:
 
 def _number(text: str | None) -> int | None:
     # Spreadsheets and pandas write whole numbers with a .0 where some are blank.
-    digits = (text or "").removesuffix(".0")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else None
+    return whole((text or "").removesuffix(".0"), 6)
 
 
 def _plain(team: str) -> str:

@@ -24,6 +24,9 @@ _MOST_COLUMNS = 1000
 _MATCHES_TOLD = 5
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
+Row = list[str] | MatchFileError
+"""A row, or what is wrong with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -69,11 +72,97 @@ class MatchBuilder(Protocol):
         """The match of the rows added."""
 
 
-Begin = Callable[[str, list[str]], MatchBuilder]
-"""Makes a builder from a match's id and its first row."""
+class TableReader(Protocol):
+    """What is known of the tables of a format, and beside one of them."""
 
-Row = list[str] | MatchFileError
-"""A row, or what is wrong with it."""
+    def begin(self, table: Table, match_id: str, row: list[str]) -> MatchBuilder:
+        """A builder for the match that begins in this row."""
+
+    def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:
+        """The date of the match that begins in this row, where it can be told."""
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """A format whose files are tables with a header, in which a match's rows stand together.
+
+    Attributes:
+        telling: the columns by which it is known.
+        required: those that it cannot do without.
+        id_column: that with the id of a row's match.
+        reader: makes the reader of one file.
+    """
+
+    telling: frozenset[str]
+    required: Sequence[str]
+    id_column: str
+    reader: Callable[[MatchFile], TableReader]
+
+    def recognises(self, file: MatchFile) -> bool:
+        """Whether the first line has the columns that only this format has."""
+        return self.telling <= set(header_of(file))
+
+    def parts(self, file: MatchFile) -> Iterator[Part]:
+        """Where each match of the table begins, and its date."""
+        reader = self.reader(file)
+        with closing(Table(file, (), errors="replace")) as table:
+            for match_id, rows in groupby(table.by_match(self.id_column), key=itemgetter(0)):
+                _, row = next(rows)
+                if match_id is not None and not isinstance(row, MatchFileError):
+                    date = reader.date_of(table, match_id, row)
+                    yield Part(match_id, date, table.offset, table.lines_before)
+
+    def matches(
+        self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
+    ) -> Generator[Match, None, None]:
+        """The matches of the table, or the one that is asked for.
+
+        Raises:
+            MatchFileError: with the line that is wrong.
+        """
+        reader = self.reader(file)
+        wanted = file.wanted if part is None else part.match_id
+        seen: dict[str | None, None] = {}
+        with closing(Table(file, self.required, part)) as table:
+            for match_id, rows in groupby(table.by_match(self.id_column), key=itemgetter(0)):
+                if wanted is None or match_id == wanted:
+                    try:
+                        match = _built(reader, table, rows, match_id in seen)
+                    except MatchFileError as error:
+                        if refused is None:
+                            raise
+                        refused(error)
+                    else:
+                        yield match
+                    if wanted is not None:
+                        return
+                elif part is not None and part.offset is not None:
+                    break
+                seen[match_id] = None
+        if not seen:
+            raise file.wrong("has a header and no deliveries")
+        if wanted is not None:
+            names = [name for name in seen if name is not None]
+            more = ", ..." if len(names) > _MATCHES_TOLD else ""
+            remedy = f"it has {', '.join(names[:_MATCHES_TOLD])}{more}"
+            raise file.wrong(f"has no match {shown(wanted)}", remedy)
+
+
+def _built(
+    reader: TableReader, table: Table, rows: Iterator[tuple[str | None, Row]], seen_before: bool
+) -> Match:
+    """The match of these rows, which are read until one is wrong."""
+    builder = None
+    for match_id, row in rows:
+        if isinstance(row, MatchFileError):
+            raise row
+        if builder is None:
+            if seen_before:
+                raise table.wrong(f"rows of match {shown(match_id)} come back after another's")
+            builder = reader.begin(table, str(match_id), row)
+        builder.add(row)
+    assert builder is not None, "a group has a row"
+    return builder.finished()
 
 
 def header_of(file: MatchFile) -> list[str]:
@@ -135,8 +224,11 @@ class Table:
             raise
 
     def _open(self, stream: BinaryIO, offset: int = 0, line: int = 0) -> None:
-        if offset:
+        if offset and stream.seekable():
             stream.seek(offset)
+        # A zip's member is read up to there.
+        while offset and not stream.seekable() and (skipped := stream.read(min(offset, 2**20))):
+            offset -= len(skipped)
         self._stream = stream
         self._first_line = line
         self._lines = _Lines(stream, self._errors)
@@ -232,91 +324,3 @@ class Table:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
-
-
-def matches_in(
-    table: Table,
-    id_column: str,
-    begin: Begin,
-    wanted: str | None,
-    part: Part | None = None,
-    refused: Refused | None = None,
-) -> Generator[Match, None, None]:
-    """The matches of a table whose rows of one match stand together.
-
-    Args:
-        wanted: the one match to read.
-        part: the same, and where the table stands already.
-        refused: receives what is wrong with a match; without it, it is raised.
-
-    Raises:
-        MatchFileError: with the line that is wrong.
-    """
-    if part is not None:
-        wanted = part.match_id
-    seen: dict[str | None, None] = {}
-    with closing(table):
-        for match_id, rows in groupby(table.by_match(id_column), key=itemgetter(0)):
-            if wanted is None or match_id == wanted:
-                try:
-                    match = _built(table, match_id, rows, begin, match_id in seen)
-                except MatchFileError as error:
-                    if refused is None:
-                        raise
-                    refused(error)
-                else:
-                    yield match
-                if wanted is not None:
-                    return
-            elif part is not None and part.offset is not None:
-                break
-            seen[match_id] = None
-    if not seen:
-        raise MatchFileError("has a header and no deliveries", path=table.display)
-    if wanted is not None:
-        names = [name for name in seen if name is not None]
-        more = ", ..." if len(names) > _MATCHES_TOLD else ""
-        raise MatchFileError(
-            f"has no match {shown(wanted)}",
-            path=table.display,
-            remedy=f"it has {', '.join(names[:_MATCHES_TOLD])}{more}",
-        )
-
-
-def _built(
-    table: Table,
-    match_id: str | None,
-    rows: Iterator[tuple[str | None, Row]],
-    begin: Begin,
-    seen_before: bool,
-) -> Match:
-    """The match of these rows, which are read until one is wrong."""
-    builder = None
-    for _, row in rows:
-        if isinstance(row, MatchFileError):
-            raise row
-        if builder is None:
-            if seen_before:
-                raise table.wrong(f"rows of match {shown(match_id)} come back after another's")
-            builder = begin(str(match_id), row)
-        builder.add(row)
-    assert builder is not None, "a group has a row"
-    return builder.finished()
-
-
-def parts_in(
-    file: MatchFile,
-    id_column: str,
-    date_of: Callable[[Table, list[str], str], datetime.date | None],
-) -> Iterator[Part]:
-    """Where each match of a table begins, and its date.
-
-    Args:
-        date_of: the date from the table, a match's first row and its id.
-    """
-    with closing(Table(file, (), errors="replace")) as table:
-        for match_id, rows in groupby(table.by_match(id_column), key=itemgetter(0)):
-            _, row = next(rows)
-            if match_id is not None and not isinstance(row, MatchFileError):
-                date = date_of(table, row, match_id)
-                yield Part(match_id, date, table.offset, table.lines_before)

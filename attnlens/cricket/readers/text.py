@@ -30,14 +30,11 @@ _BINARY_KINDS = (
     (b"PAR1", "a Parquet table"),
     (b"%PDF", "a PDF"),
     (b"\x1f\x8b", "a gzip archive"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"\xd0\xcf\x11\xe0", "an old spreadsheet or document"),
-    (b"SQLite format 3", "an SQLite database"),
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
 )
 _NUMBERS = re.compile(r"([0-9]{1,4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,4})")
+_OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 _MONTH_NAMED = re.compile(r"([A-Za-z]{3,9})\.? ?([0-9]{1,2}), ?([0-9]{4})")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _FIRST_YEAR = 1700
@@ -107,19 +104,9 @@ def looks_like(data: bytes, display: str) -> str:
     kind = binary_kind(data)
     if kind is not None:
         return f"looks like {kind}"
-    text = decoded(data, display)
-    first = text.lstrip().partition("\n")[0].strip()
-    lower = first.lower()
-    if lower.startswith(("<!doctype html", "<html")):
-        return "looks like an HTML page"
-    if lower.startswith("<"):
-        return "looks like XML"
-    if first.startswith("---"):
-        return "looks like YAML"
+    first = decoded(data, display).lstrip().partition("\n")[0].strip()
     if first.startswith("version,"):
         return "looks like the _info.csv that stands beside a match"
-    if first.count(",") >= 2:
-        return f"looks like a table that begins with {shown(first)}"
     return f"looks like text that begins with {shown(first)}"
 
 
@@ -132,12 +119,18 @@ def runs_in(text: str, column: str, wrong: WrongHere) -> int:
     digits = text.strip()
     if not digits:
         return 0
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 4:
+    runs = whole(digits)
+    if runs is None:
         raise wrong(f"{column} is {shown(text)}, not a number of runs")
-    runs = int(digits)
     if runs > MOST_RUNS:
         raise wrong(f"{column} is {runs}, more than a ball can bring")
     return runs
+
+
+def whole(digits: str, longest: int = 4) -> int | None:
+    """The whole number from 0 that these digits write, ``None`` where it is none or too long."""
+    fits = digits.isascii() and digits.isdigit() and len(digits) <= longest
+    return int(digits) if fits else None
 
 
 def over_of(label: str, column: str, wrong: WrongHere) -> int:
@@ -154,28 +147,22 @@ def over_of(label: str, column: str, wrong: WrongHere) -> int:
     raise wrong(f"{column} is {shown(label)}, not over and ball such as 7.4")
 
 
-def innings_number(text: str, most: int, wrong: WrongHere, column: str = "innings") -> int:
-    """The number of an innings, from 1.
+def number_in(text: str, column: str, least: int, most: int, wrong: WrongHere) -> int:
+    """A whole number between two others.
 
     Raises:
-        MatchFileError: it is no such number.
+        MatchFileError: it is none, or not between them.
     """
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-    if not 1 <= number <= most:
-        raise wrong(f"{column} is {shown(text)}, not a number from 1 to {most}")
+    number = whole(text.strip())
+    if number is None or not least <= number <= most:
+        raise wrong(f"{column} is {shown(text)}, not a number from {least} to {most}")
     return number
 
 
-def whole_number(text: str, column: str, most: int, wrong: WrongHere) -> int:
-    """A whole number from 0.
-
-    Raises:
-        MatchFileError: it is none, or more than ``most``.
-    """
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 7) or int(digits) > most:
-        raise wrong(f"{column} is {shown(text)}, not a whole number up to {most}")
-    return int(digits)
+def balls_in(overs: str, balls_per_over: int) -> int | None:
+    """Balls for overs and balls: 8.1 is 49 balls, not 48.6; ``None`` where it is no such number."""
+    match = _OVERS_AND_BALLS.fullmatch(overs)
+    return None if match is None else int(match[1]) * balls_per_over + int(match[2] or 0)
 
 
 def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
@@ -216,11 +203,7 @@ def is_rewritten(text: str) -> bool:
 
 def day_comes_first(texts: Iterable[str]) -> bool | None:
     """Whether the day comes before the month in these dates; ``None`` where all could be both."""
-    for text in texts:
-        match = _NUMBERS.fullmatch(text.strip())
-        if match is not None and len(match[1]) <= 2:
-            if int(match[1]) > 12:
-                return True
-            if int(match[2]) > 12:
-                return False
+    for match in filter(None, (_NUMBERS.fullmatch(text.strip()) for text in texts)):
+        if len(match[1]) <= 2 and max(int(match[1]), int(match[2])) > 12:
+            return int(match[1]) > 12
     return None

@@ -10,16 +10,14 @@ import csv
 import io
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket
-from attnlens.cricket.readers.csv2_info import OUTCOME_KEYS
+from attnlens.cricket.readers.info import PLACES
 from attnlens.cricket.readers.text import EXTRA_KINDS
-from attnlens.errors import InputError
 from attnlens.files import Json, write_text
 
 Elevens = Mapping[str, Sequence[Player]]
@@ -27,28 +25,20 @@ Elevens = Mapping[str, Sequence[Player]]
 
 CSV2_VERSION: Final = "2.3.0"
 JSON_VERSION: Final = "1.1.0"
+TEAM_TYPE: Final = "club"
 COLUMNS: Final = (
     "match_id", "season", "start_date", "venue", "innings", "ball", "actual_delivery",
     "batting_team", "bowling_team", "striker", "non_striker", "bowler", "runs_off_bat", "extras",
     *EXTRA_KINDS, "non_boundary", "wicket_type", "player_dismissed", "other_wicket_type",
     "other_player_dismissed", "fielder_1", "fielder_2", "fielder_3",
 )  # fmt: skip
-REQUIRED: Final = ("balls_per_over", "dates", "gender", "match_type", "outcome", "season", "teams")
-"""What JSON cannot do without, of a match."""
 
 _MOST_WICKETS = 2
 _MOST_FIELDERS = 3
-_POWERPLAY_OVERS = 6
-_TWENTY = 20
-_BALL_IN_QUOTES = re.compile(r'("(?:from|to)": )"([0-9]+\.[0-9]+)"')
 
 
 def write_match(
-    match: Match,
-    path: str | os.PathLike[str],
-    *,
-    elevens: Elevens | None = None,
-    team_type: str = "club",
+    match: Match, path: str | os.PathLike[str], *, elevens: Elevens | None = None
 ) -> None:
     """Write ``path``: JSON where it ends so, else CSV2 with ``<stem>_info.csv`` beside.
 
@@ -57,57 +47,114 @@ def write_match(
 
     Args:
         elevens: the players of each team; without it, those who batted or bowled.
-        team_type: ``club`` or ``international``, which a `Match` does not hold.
 
     Raises:
-        InputError: the files cannot be written, or the match does not fit the format.
+        InputError: the files cannot be written.
     """
     target = Path(path)
-    if target.suffix == ".json":
-        write_text(target, json_text(match, elevens=elevens, team_type=team_type))
-        return
-    balls, info = csv2_texts(match, elevens=elevens, team_type=team_type)
-    write_text(target.with_name(f"{target.stem}_info.csv"), info)
-    write_text(target, balls)
+    form = "json" if target.suffix == ".json" else "csv2"
+    texts = texts_of(match, form, target.stem, elevens=elevens)
+    for name, text in reversed(texts.items()):
+        write_text(target if name == next(iter(texts)) else target.with_name(name), text)
 
 
-def csv2_texts(
-    match: Match, *, elevens: Elevens | None = None, team_type: str = "club"
-) -> tuple[str, str]:
-    """The text of the match's file and of its ``_info.csv``; see `write_match`.
+def texts_of(
+    match: Match, form: str, stem: str, *, elevens: Elevens | None = None
+) -> dict[str, str]:
+    """The files of a match: name and text, the match first.
 
-    Raises:
-        InputError: the match has something that this format has no place for.
+    Args:
+        form: ``json`` or ``csv2``.
+        stem: of the names.
+        elevens: as for `write_match`.
     """
-    for innings in match.innings:
-        if any(innings.penalty_runs.values()):
-            raise InputError(
-                f"innings {innings.number} has penalty runs outside a delivery, "
-                "which CSV2 has no place for",
-                remedy="write it as JSON",
-            )
-    rows = [COLUMNS, *(_row(match, innings, ball) for innings, ball in _balls(match))]
-    sides = elevens or sides_of(match)
-    return text_of(rows), text_of(_info_rows(match, sides, team_type))
+    info = _info(match, elevens or sides_of(match))
+    if form == "json":
+        document = {
+            "meta": {
+                "data_version": JSON_VERSION,
+                "created": info["dates"][0],
+                "revision": 1,
+            },
+            "info": {key: value for key, value in sorted(info.items()) if key != "match_id"},
+            "innings": list(map(_json_innings, match.innings)),
+        }
+        return {f"{stem}.json": json.dumps(document, indent=2, ensure_ascii=False)}
+    balls = (_row(match, side, ball) for side in match.innings for ball in side.deliveries)
+    return {
+        f"{stem}.csv": text_of([COLUMNS, *balls]),
+        f"{stem}_info.csv": text_of(_info_rows(match, info)),
+    }
 
 
-def _balls(match: Match) -> Iterator[tuple[Innings, Delivery]]:
+def _info(match: Match, sides: Elevens) -> Json:
+    """What is known of a match without its innings, as JSON has it."""
+    info = {
+        "match_id": match.match_id,
+        "balls_per_over": match.balls_per_over,
+        "city": match.city,
+        "dates": [date.isoformat() for date in match.dates],
+        "event": match.event.plain() or None,
+        "gender": match.gender,
+        "match_type": match.match_type,
+        "outcome": match.outcome.plain(),
+        "overs": match.overs,
+        "players": {team: [player.name for player in sides[team]] for team in match.teams},
+        "registry": {"people": registry_of(match, sides)},
+        "season": match.season,
+        "team_type": TEAM_TYPE,
+        "teams": list(match.teams),
+        "toss": match.toss.plain(),
+        "venue": match.venue,
+    }
+    return {key: value for key, value in info.items() if value is not None}
+
+
+def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
+    """The rows of an ``_info.csv``; those with several values follow the key named here."""
+    following: dict[str, list[tuple[str, ...]]] = {
+        "balls_per_over": [("team", team) for team in info["teams"]],
+        "season": [("date", date.replace("-", "/")) for date in info["dates"]],
+        "toss_uncontested": list(_innings_rows(match)),
+    }
+    yield ("version", CSV2_VERSION)
+    for key, place in PLACES.items():
+        value: Any = info
+        for step in place:
+            value = value.get(step, {})
+        if value != {} and key != "competition":
+            yield ("info", key, "true" if value is True else str(value))
+        for row in following.get(key, ()):
+            yield ("info", *row)
+    for team, names in info["players"].items():
+        for name in names:
+            yield ("info", "player", team, name)
+    for name, identity in info["registry"]["people"].items():
+        yield ("info", "registry", "people", name, identity)
+
+
+def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
     for innings in match.innings:
-        for delivery in innings.deliveries:
-            yield innings, delivery
+        number = str(innings.number)
+        if innings.super_over:
+            yield "super_over", number
+        if innings.declared:
+            yield "declared", number
+        if innings.target_balls is not None:
+            yield "target_overs", number, _overs(innings)
+        if innings.target is not None:
+            yield "target_runs", number, str(innings.target)
+
+
+def _overs(innings: Innings) -> str:
+    """Of the target, overs and balls: 49 balls are 8.1, and 50 overs are 50."""
+    overs, balls = divmod(innings.target_balls or 0, innings.balls_per_over)
+    return f"{overs}.{balls}" if balls else str(overs)
 
 
 def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
-    if len(ball.wickets) > _MOST_WICKETS or any(
-        len(wicket.fielders) > _MOST_FIELDERS for wicket in ball.wickets
-    ):
-        raise InputError(
-            f"innings {innings.number}, ball {ball.label}: CSV2 has room for "
-            f"{_MOST_WICKETS} wickets and {_MOST_FIELDERS} fielders"
-        )
-    wickets = [""] * (2 * _MOST_WICKETS)
-    for position, wicket in enumerate(ball.wickets):
-        wickets[2 * position : 2 * position + 2] = [wicket.kind, wicket.player_out.name]
+    """A delivery as CSV2 has it, which has room for two wickets and three fielders."""
+    wickets = [text for one in ball.wickets for text in (one.kind, one.player_out.name)]
     fielders = ball.wickets[0].fielders if ball.wickets else ()
     return [
         match.match_id,
@@ -127,130 +174,17 @@ def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
         *(str(ball.extras.get(kind, "")) for kind in EXTRA_KINDS),
         "true" if ball.non_boundary else "",
         *wickets,
+        *[""] * (2 * _MOST_WICKETS - len(wickets)),
         *fielders,
         *[""] * (_MOST_FIELDERS - len(fielders)),
     ]
 
 
-def _info_rows(match: Match, sides: Elevens, team_type: str) -> Iterator[Sequence[str]]:
-    yield ("version", CSV2_VERSION)
-    for key, value in _info(match, sides, team_type):
-        yield ("info", key, *value)
-
-
-def _info(match: Match, sides: Elevens, team_type: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield "balls_per_over", (str(match.balls_per_over),)
-    for team in match.teams:
-        yield "team", (team,)
-    for key, value in (
-        ("team_type", team_type),
-        ("gender", match.gender),
-        ("season", match.season),
-    ):
-        if value is not None:
-            yield key, (value,)
-    for date in match.dates:
-        yield "date", (date.strftime("%Y/%m/%d"),)
-    facts = (
-        ("event", match.event.get("name")),
-        ("match_id", match.match_id),
-        ("match_type", match.match_type),
-        ("overs", match.overs),
-        ("match_number", match.event.get("match_number")),
-        ("venue", match.venue),
-        ("city", match.city),
-        ("toss_winner", match.toss.get("winner")),
-        ("toss_decision", match.toss.get("decision")),
-        ("toss_uncontested", "true" if match.toss.get("uncontested") else None),
-    )
-    for key, fact in facts:
-        if fact is not None:
-            yield key, (str(fact),)
-    yield from _innings_info(match)
-    outcome = match.outcome
-    for key, name in OUTCOME_KEYS:
-        if name in outcome:
-            yield key, (str(outcome[name]),)
-    for unit, margin in outcome.get("by", {}).items():
-        yield f"winner_{unit}", (str(margin),)
-    for team in match.teams:
-        for player in sides.get(team, ()):
-            yield "player", (team, player.name)
-    for name, identity in registry_of(match, sides).items():
-        yield "registry", ("people", name, identity)
-
-
-def _innings_info(match: Match) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for innings in match.innings:
-        number = str(innings.number)
-        if innings.super_over:
-            yield "super_over", (number,)
-        if innings.declared:
-            yield "declared", (number,)
-        if innings.target_balls is not None:
-            overs, balls = divmod(innings.target_balls, match.balls_per_over)
-            yield "target_overs", (number, f"{overs}.{balls}" if balls else str(overs))
-        if innings.target is not None:
-            yield "target_runs", (number, str(innings.target))
-
-
-def json_text(match: Match, *, elevens: Elevens | None = None, team_type: str = "club") -> str:
-    """The text of the match's file; see `write_match`.
-
-    Raises:
-        InputError: the match lacks what the format requires, or has a ball whose
-            label is not its position in the over.
-    """
-    for name in REQUIRED:
-        if not getattr(match, name):
-            raise InputError(
-                f"match {match.match_id} has no {name}, which Cricsheet's JSON requires"
-            )
-    document = {
-        "meta": {
-            "data_version": JSON_VERSION,
-            "created": match.dates[0].isoformat(),
-            "revision": 1,
-        },
-        "info": _json_info(match, elevens or sides_of(match), team_type),
-        "innings": [_json_innings(match, innings) for innings in match.innings],
-    }
-    text = json.dumps(document, indent=2, ensure_ascii=False)
-    # The format writes these as numbers, and ball 5.10 is not the number 5.1.
-    return _BALL_IN_QUOTES.sub(r"\1\2", text)
-
-
-def _json_info(match: Match, sides: Elevens, team_type: str) -> Json:
-    info = {
-        "balls_per_over": match.balls_per_over,
-        "city": match.city,
-        "dates": [date.isoformat() for date in match.dates],
-        "event": match.event.plain() or None,
-        "gender": match.gender,
-        "match_type": match.match_type,
-        "outcome": match.outcome.plain(),
-        "overs": match.overs,
-        "players": {team: [player.name for player in sides[team]] for team in match.teams},
-        "registry": {"people": registry_of(match, sides)},
-        "season": match.season,
-        "team_type": team_type,
-        "teams": list(match.teams),
-        "toss": match.toss.plain(),
-        "venue": match.venue,
-    }
-    return {key: value for key, value in info.items() if value is not None}
-
-
-def _json_innings(match: Match, innings: Innings) -> Json:
+def _json_innings(innings: Innings) -> Json:
     found: Json = {
         "team": innings.batting_team,
         "overs": [
-            {
-                "over": over,
-                "deliveries": [
-                    _delivery(innings, position, ball) for position, ball in enumerate(balls, 1)
-                ],
-            }
+            {"over": over, "deliveries": [_delivery(ball) for ball in balls]}
             for over, balls in groupby(innings.deliveries, key=lambda ball: ball.over)
         ],
     }
@@ -259,16 +193,12 @@ def _json_innings(match: Match, innings: Innings) -> Json:
         found["penalty_runs"] = penalties
     if innings.declared:
         found["declared"] = True
-    powerplay = _powerplay(match, innings)
-    if powerplay is not None:
-        found["powerplays"] = [powerplay]
     if innings.target is not None:
         found["target"] = {"runs": innings.target}
         if innings.target_balls is not None:
-            overs, balls = divmod(innings.target_balls, match.balls_per_over)
-            # Overs and balls: 49 balls are 8.1, and 50 overs are 50.
+            overs = _overs(innings)
             found["target"] = {
-                "overs": float(f"{overs}.{balls}") if balls else overs,
+                "overs": float(overs) if "." in overs else int(overs),
                 "runs": innings.target,
             }
     if innings.super_over:
@@ -276,22 +206,8 @@ def _json_innings(match: Match, innings: Innings) -> Json:
     return found
 
 
-def _powerplay(match: Match, innings: Innings) -> dict[str, str] | None:
-    """The first six overs of a full-length twenty-over innings, in the file's labels."""
-    if match.overs != _TWENTY or match.balls_per_over != 6 or innings.super_over:
-        return None
-    within = [ball.label for ball in innings.deliveries if ball.over < _POWERPLAY_OVERS]
-    if not within:
-        return None
-    return {"from": within[0], "to": within[-1], "type": "mandatory"}
-
-
-def _delivery(innings: Innings, position: int, ball: Delivery) -> Json:
-    if ball.label != f"{ball.over}.{position}":
-        raise InputError(
-            f"innings {innings.number}, ball {ball.label} is ball {position} of its over; "
-            "Cricsheet's JSON has no labels but positions"
-        )
+def _delivery(ball: Delivery) -> Json:
+    """A delivery as JSON has it, whose label is its place in the over."""
     runs = {"batter": ball.runs_batter, "extras": ball.runs_extras, "total": ball.runs_total}
     row: Json = {"batter": ball.batter.name, "bowler": ball.bowler.name}
     if ball.extras:
@@ -313,20 +229,25 @@ def _wicket(wicket: Wicket) -> Json:
 def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
     """Who batted and bowled for each team; the rest of the eleven is not in a match."""
     sides: dict[str, dict[Player, None]] = {team: {} for team in match.teams}
-    for innings, ball in _balls(match):
-        if innings.batting_team in sides:
-            sides[innings.batting_team] |= dict.fromkeys((ball.batter, ball.non_striker))
-        if innings.bowling_team in sides:
-            sides[innings.bowling_team][ball.bowler] = None
+    for innings in match.innings:
+        batting = sides.setdefault(innings.batting_team, {})
+        bowling = sides.setdefault(innings.bowling_team, {})
+        for ball in innings.deliveries:
+            batting |= dict.fromkeys((ball.batter, ball.non_striker))
+            bowling[ball.bowler] = None
     return {team: tuple(players) for team, players in sides.items()}
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
     """Ids by name, in order of name, of everyone whose id is known."""
     people = {player for players in sides.values() for player in players}
-    for _, ball in _balls(match):
-        people.update((ball.batter, ball.non_striker, ball.bowler))
-        people.update(wicket.player_out for wicket in ball.wickets)
+    people.update(*sides_of(match).values())
+    people |= {
+        wicket.player_out
+        for innings in match.innings
+        for ball in innings.deliveries
+        for wicket in ball.wickets
+    }
     return {
         player.name: player.id
         for player in sorted(people, key=lambda player: player.name)

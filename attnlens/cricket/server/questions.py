@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.pages.prompt_data import tables_of
-from attnlens.cricket.readers import read_matches
+from attnlens.cricket.pages.prompt import tables_of
+from attnlens.cricket.readers import member_names, read_matches
 from attnlens.cricket.server.folders import MEMBER, Folders
 from attnlens.cricket.session import Session
 from attnlens.cricket.words.grounding import check_grounding
@@ -45,7 +45,7 @@ class Questions:
         for name, path in self.folders.files():
             low = path.name.lower()
             if low.endswith(".zip"):
-                names += (f"{name}{MEMBER}{member}" for member in _members(str(path)))
+                names += (f"{name}{MEMBER}{member}" for member in member_names(path))
             elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
                 names.append(name)
         return names
@@ -131,17 +131,6 @@ def schema() -> str:
 def _between(name: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
         raise InputError(f"{name} is {value}", remedy=f"give a number from {least} to {most}")
-
-
-def _members(path: str) -> list[str]:
-    from contextlib import closing
-
-    from attnlens.cricket.readers.archives import Shelf
-    from attnlens.cricket.readers.files import MatchFile, files_in, source_of
-
-    with closing(Shelf()) as shelf:
-        files = [one for one in files_in(source_of(path), shelf) if isinstance(one, MatchFile)]
-    return [file.display.removeprefix(path + MEMBER) for file in files if file.expected]
 
 
 def _match_data(name: str, match: Match) -> Json:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.readers.writers import csv2_texts, json_text, text_of
+from attnlens.cricket.readers.writers import TEAM_TYPE, text_of, texts_of, write_match
 from attnlens.cricket.simulator.causes import CAUSES, PLANTED, Coefficients
 from attnlens.cricket.simulator.rules import Rule
 from attnlens.cricket.simulator.simulate import Simulated, TrueBall, simulate
@@ -37,7 +37,6 @@ TRUTH_COLUMNS: Final = (
 
 _SUFFIX_OF = {"csv2": ".csv", "json": ".json"}
 _FORMAT_OF = {suffix: name for name, suffix in _SUFFIX_OF.items()}
-_TEAM_TYPE = "club"
 _FIRST_DAY_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 
 Put = Callable[[str, str], None]
@@ -108,7 +107,8 @@ def save_simulated(
                 if ruled is not None:
                     with ruled.open("a", encoding="utf-8", newline="") as lines:
                         lines.write(rules_text(made))
-                for name, text in files_of(made, form, made.match.match_id).items():
+                texts = texts_of(made.match, form, made.match.match_id, elevens=made.elevens)
+                for name, text in texts.items():
                     put(name, text)
                 _write_rows(stream, truth_rows(made))
                 listed.append(_line(made))
@@ -133,19 +133,7 @@ def _save_one(
     write_text(truth_path, text_of([TRUTH_COLUMNS, *truth_rows(made)]))
     if rules_path is not None:
         write_text(rules_path, rules_text(made))
-    texts = files_of(made, form, path.stem)
-    for name in reversed(texts):
-        write_text(path.with_name(name if name.endswith("_info.csv") else path.name),
-                   texts[name])  # fmt: skip
-
-
-def files_of(made: Simulated, form: str, stem: str) -> dict[str, str]:
-    """The files of one match: name and text, the match first."""
-    if form == "json":
-        text = json_text(made.match, elevens=made.elevens, team_type=_TEAM_TYPE)
-        return {f"{stem}.json": text}
-    balls, info = csv2_texts(made.match, elevens=made.elevens, team_type=_TEAM_TYPE)
-    return {f"{stem}.csv": balls, f"{stem}_info.csv": info}
+    write_match(made.match, path, elevens=made.elevens)
 
 
 def truth_rows(made: Simulated) -> Iterator[list[str]]:
@@ -267,6 +255,4 @@ def _line(made: Simulated) -> str:
     match = made.match
     day = match.dates[0].isoformat()
     sides = " vs ".join(match.teams)
-    return (
-        f"{day} - {_TEAM_TYPE} - {match.match_type} - {match.gender} - {match.match_id} - {sides}"
-    )
+    return f"{day} - {TEAM_TYPE} - {match.match_type} - {match.gender} - {match.match_id} - {sides}"

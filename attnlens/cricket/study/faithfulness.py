@@ -39,17 +39,16 @@ from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.tensors import Encoded
-from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import one_thread
-from attnlens.cricket.study.attribution import METHODS, attributions
+from attnlens.cricket.study.attribution import attributions
 from attnlens.cricket.study.figures import Figure
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
 from attnlens.cricket.study.sampling import BEFORE, log_chances, sample, under_scrambling
+from attnlens.errors import InputError
 
 Report = Callable[[str], None]
 
 SCRAMBLES: Final = 5
-QUICK: Final[tuple[str, ...]] = ("attention", "recency")
 RANDOM: Final = "random"
 COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
 """Controls that every other method is compared with ball by ball."""
@@ -63,16 +62,16 @@ REMOVED: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredBall:
-    """One sampled ball.
+    """One sampled ball; losses and divergences in nats.
 
     Attributes:
         match_id, innings, index: which ball.
         attention: score of each past ball, oldest first ``(past,)``.
-        effects: what hiding each past ball costs, nats ``(past,)``.
+        effects: what hiding each past ball costs ``(past,)``.
+        largest: the largest of them.
         intact, hide_all: log-loss of what happened, and with all past balls hidden.
-        scrambled: the same under each permutation of past outcomes ``(SCRAMBLES,)``.
-        scrambled_kl: ``KL(intact ‖ scrambled)`` likewise.
-        hidden_kl: ``KL(intact ‖ every past ball hidden)``.
+        scramble_cost: rise of the log-loss, mean over permutations of past outcomes.
+        scramble_kl, hide_all_kl: divergence of the prediction from the intact one.
         methods: method to figure to value.
         controls: `removal_figures` of each random ordering.
     """
@@ -82,11 +81,12 @@ class MeasuredBall:
     index: int
     attention: Floats
     effects: Floats
+    largest: float
     intact: float
     hide_all: float
-    scrambled: Floats
-    scrambled_kl: Floats
-    hidden_kl: float
+    scramble_cost: float
+    scramble_kl: float
+    hide_all_kl: float
     methods: dict[str, dict[str, float]]
     controls: list[dict[str, float]]
 
@@ -181,31 +181,33 @@ class Measured:
 
     def document(self, held: HeldOut) -> Faithfulness:
         """The figures, every mean with its 95% interval over matches."""
-        balls = self.balls
-        intact = np.array([ball.intact for ball in balls])
-        hidden = np.array([ball.hide_all for ball in balls])
+        losses = {name: self._each(name) for name in ("intact", "hide_all")}
         return Faithfulness(
             model=held.checkpoint,
             dates=held.dates,
             notes=held.notes,
             removed=REMOVED,
-            balls=len(balls),
-            matches=len({ball.match_id for ball in balls}),
+            balls=len(self.balls),
+            matches=len({ball.match_id for ball in self.balls}),
             seed=self.seed,
-            largest_single_ball_effect_nats=self._mean([b.effects.max(initial=0) for b in balls]),
-            scramble_cost_nats=self._mean([(b.scrambled - b.intact).mean() for b in balls]),
-            scramble_kl_nats=self._mean([b.scrambled_kl.mean() for b in balls]),
-            hide_all_kl_nats=self._mean([b.hidden_kl for b in balls]),
+            largest_single_ball_effect_nats=self._mean(self._each("largest")),
+            scramble_cost_nats=self._mean(self._each("scramble_cost")),
+            scramble_kl_nats=self._mean(self._each("scramble_kl")),
+            hide_all_kl_nats=self._mean(self._each("hide_all_kl")),
             log_loss=Losses(
-                self._mean(intact),
-                self._mean(hidden),
-                self._mean(hidden - intact),
+                self._mean(losses["intact"]),
+                self._mean(losses["hide_all"]),
+                self._mean(losses["hide_all"] - losses["intact"]),
                 self.wider,
             ),
-            methods={name: self._method(name) for name in balls[0].methods},
+            methods={name: self._method(name) for name in self.balls[0].methods},
         )
 
-    def _mean(self, values: Sequence[float] | Floats) -> Figure:
+    def _each(self, name: str) -> Floats:
+        """A figure of every ball ``(ball,)``."""
+        return np.array([getattr(ball, name) for ball in self.balls])
+
+    def _mean(self, values: Floats) -> Figure:
         """Of a figure of every ball."""
         return Figure.mean(values, [ball.match_id for ball in self.balls], self.seed)
 
@@ -214,83 +216,67 @@ class Measured:
         first, *_ = tables = [ball.methods[name] for ball in self.balls]
         return {figure: np.array([table[figure] for table in tables]) for figure in first}
 
-    def _controls(self) -> dict[str, Floats]:
-        """The figures of random orderings ``(ball, control)``, by name."""
-        tables = [ball.controls for ball in self.balls]
-        return {
-            figure: np.array([[control[figure] for control in table] for table in tables])
-            for figure in (HIGH_IS_FAITHFUL if tables[0] else ())
-        }
-
     def _method(self, name: str) -> Method:
         """One method's figures, and how far they are from the controls' and from chance."""
-        values, luck = self._values(name), self._controls()
+        luck = {
+            figure: np.array([[one[figure] for one in ball.controls] for ball in self.balls])
+            for figure in HIGH_IS_FAITHFUL
+        }
+        values = self._values(name)
         if name == RANDOM:
             values |= {figure: table.mean(1) for figure, table in luck.items()}
         figures = {figure: self._mean(row) for figure, row in values.items()}
-        beside: dict[str, dict[str, Figure]] = {}
-        for control in COMPARED if name not in (*COMPARED, RANDOM) else ():
-            if control in self.balls[0].methods:
-                others = self._values(control)
-                gaps = {figure: self._mean(row - others[figure]) for figure, row in values.items()}
-                beside[f"minus_{control}"] = gaps
+        if name == RANDOM:
+            return Method(figures, {}, {})
+        beside = {}
+        for control in COMPARED if name not in COMPARED else ():
+            others = self._values(control)
+            gaps = {figure: self._mean(row - others[figure]) for figure, row in values.items()}
+            beside[f"minus_{control}"] = gaps
         chance = {
             figure: _chance(values[figure], luck[figure], high=high)
             for figure, high in HIGH_IS_FAITHFUL.items()
-            if figure in luck and name != RANDOM
         }
         return Method(figures, beside, chance)
 
 
+@one_thread()
 def measure(
-    predictor: TrainedPredictor | FullModel,
+    model: FullModel,
     innings: Sequence[Encoded],
     *,
     balls: int = 500,
     seed: int = 5,
-    methods: Sequence[str] = QUICK,
-    removal: bool = False,
     wide: int = 0,
     report: Report = lambda _: None,
 ) -> Measured:
-    """Measure a sample of balls.
+    """Measure a sample of balls by every method of `attnlens.cricket.study.attribution`.
 
     Args:
         innings: in an order that does not change, for the sample to be the same; not super
             overs, which are too short to be drawn anyway.
         balls: how many to draw, from all balls with at least 36 before them.
-        methods: of `attnlens.cricket.study.attribution.METHODS`.
-        removal: also comprehensiveness, sufficiency, deletion, insertion and sign violations,
-            with random orderings beside; the slow part.
         wide: how many balls to draw for the log-losses alone.
 
     Raises:
-        ValueError: no ball has 36 before it, or a method is unknown.
+        InputError: no ball has 36 before it.
     """
-    model = predictor if isinstance(predictor, FullModel) else predictor.model
     model.eval()
     chosen = sample(innings, balls, seed)
     if not chosen:
-        raise ValueError(f"no ball has {BEFORE} before it")
+        raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
     measured = []
-    with one_thread():
-        for number, (place, position) in enumerate(chosen):
-            if number % 10 == 0:
-                report(f"ball {number + 1} of {len(chosen)}")
-            one = innings[place]
-            generator = np.random.default_rng([seed, number])
-            measured.append(measure_ball(model, one, position, methods, removal, generator))
-        wider = wider_sample(model, innings, wide, seed, report) if wide else None
+    for number, (place, position) in enumerate(chosen):
+        if number % 10 == 0:
+            report(f"ball {number + 1} of {len(chosen)}")
+        generator = np.random.default_rng([seed, number])
+        measured.append(measure_ball(model, innings[place], position, generator))
+    wider = wider_sample(model, innings, wide, seed, report) if wide else None
     return Measured(tuple(measured), seed, wider)
 
 
 def measure_ball(
-    model: FullModel,
-    one: Encoded,
-    position: int,
-    methods: Sequence[str],
-    removal: bool,
-    generator: np.random.Generator,
+    model: FullModel, one: Encoded, position: int, generator: np.random.Generator
 ) -> MeasuredBall:
     """Everything about one ball."""
     batch = window_batch(one.arrays, position)
@@ -302,32 +288,30 @@ def measure_ball(
     alone = removed_alone(predict, position)
     mixed = under_scrambling(model, one.arrays, [position], [orders])[0]
     actual = int(one.arrays.outcome[position])
-    scores = attributions(model, batch, list(dict.fromkeys(("attention", *methods))))
-    asked = {name: scores[name] for name in methods}
-    figures = {name: correlations(score, alone) for name, score in asked.items()}
-    controls: list[dict[str, float]] = []
-    if removal:
-        judged = judge_scores(predict, alone, asked, generator=generator)
-        controls = judged.controls
-        for name in asked:
-            figures[name].update(judged.methods[name])
-        luck = [correlations(generator.random(position), alone) for _ in range(CONTROLS)]
-        figures[RANDOM] = {
-            name: float(np.mean([control[name] for control in luck])) for name in luck[0]
-        }
+    scores = attributions(model, batch)
+    judged = judge_scores(predict, alone, scores, generator=generator)
+    figures = {
+        name: correlations(score, alone) | judged.methods[name] for name, score in scores.items()
+    }
+    luck = [correlations(generator.random(position), alone) for _ in range(CONTROLS)]
+    figures[RANDOM] = {
+        name: float(np.mean([control[name] for control in luck])) for name in luck[0]
+    }
+    intact = -float(np.log(alone.full[actual]))
     return MeasuredBall(
         match_id=one.match_id,
         innings=one.innings,
         index=int(one.arrays.index[position]),
         attention=scores["attention"],
         effects=alone.effects,
-        intact=-float(np.log(alone.full[actual])),
+        largest=float(alone.effects.max()),
+        intact=intact,
         hide_all=-float(np.log(alone.nothing[actual])),
-        scrambled=-np.log(mixed[:, actual]),
-        scrambled_kl=divergence(alone.full, mixed),
-        hidden_kl=float(divergence(alone.full, alone.nothing)),
+        scramble_cost=float((-np.log(mixed[:, actual]) - intact).mean()),
+        scramble_kl=float(divergence(alone.full, mixed).mean()),
+        hide_all_kl=float(divergence(alone.full, alone.nothing)),
         methods=figures,
-        controls=controls,
+        controls=judged.controls,
     )
 
 
@@ -373,15 +357,3 @@ def wider_sample(
 def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
     """`SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
     return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])
-
-
-def known_methods(names: Sequence[str]) -> tuple[str, ...]:
-    """The methods of that name, in the order of a table.
-
-    Raises:
-        ValueError: one is unknown.
-    """
-    unknown = [name for name in names if name not in (*METHODS, RANDOM)]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is no method; use {', '.join((*METHODS, RANDOM))}")
-    return tuple(name for name in METHODS if name in names)

@@ -15,26 +15,23 @@ Four kinds of claims go through the whole procedure of `attnlens.cricket.explain
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
 import torch
 
-from attnlens.claims.claims import MODEL
 from attnlens.claims.controls import draw, pool_for
 from attnlens.claims.verdicts import EVEN
 from attnlens.cricket.explain.claims import claims_of
-from attnlens.cricket.explain.evidence import Tested, gather_evidence
+from attnlens.cricket.explain.evidence import gather_evidence
 from attnlens.cricket.explain.heatmap import RELATION_HEADS, ScaleAttention
 from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.model.heads import PastBall, head_key
 from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, cut_window, one_thread
-from attnlens.cricket.simulator.rules import RuledBall
 from attnlens.cricket.study.figures import Interval, Mean
 from attnlens.cricket.study.planted import RuledInnings, ruled_sample
 
@@ -56,8 +53,6 @@ class Sentence:
 
     Attributes:
         source: of `SOURCES`.
-        removed_from: ``model`` or ``head``.
-        matched: whether its controls had its distances.
         planted: whether one of its balls is truly a cause.
         even: whether it was not put to the test, since the head looks at its list hardly more
             than at other balls.
@@ -66,9 +61,6 @@ class Sentence:
 
     match_id: str
     source: str
-    scale: str
-    removed_from: str
-    matched: bool
     planted: bool
     even: bool
     verdict: str | None
@@ -138,26 +130,7 @@ def _told_as(
     return replace(ball, relations=frozenset(relations))
 
 
-def sentences(
-    source: str, match_id: str, truth: RuledBall, tested: Sequence[Tested]
-) -> list[Sentence]:
-    """The heads' claims among what was tested."""
-    return [
-        Sentence(
-            match_id=match_id,
-            source=source,
-            scale=one.claim.scale,
-            removed_from="model" if one.place == MODEL else "head",
-            matched=one.matched,
-            planted=bool(truth.planted & set(one.claim.removed)),
-            even=one.judged.reason == EVEN,
-            verdict=one.judged.verdict,
-        )
-        for one in tested
-        if one.claim.scale is not None
-    ]
-
-
+@one_thread()
 def all_sentences(
     predictor: TrainedPredictor,
     innings: Sequence[RuledInnings],
@@ -169,25 +142,33 @@ def all_sentences(
     """Every head's claim on a sample of balls, from each of `SOURCES`."""
     uniform = frozen_uniform(predictor)
     found: list[Sentence] = []
-    with one_thread():
-        chosen = ruled_sample(innings, balls, seed)
-        for number, (place, position) in enumerate(chosen):
-            report(f"verdicts: ball {number + 1} of {len(chosen)}")
-            one = innings[place]
-            truth = one.ruled[position]
-            window = cut_window(one.match, one.side, one.arrays, position + 1)
-            scales = read_ball(predictor, window).scales
-            generator = np.random.default_rng([seed, number])
-            spread = read_ball(uniform, window).scales
-            looks = (
-                (OWN, predictor, scales),
-                (RANDOM_SETS, predictor, random_focus(window, scales, generator)),
-                (UNIFORM, uniform, spread),
-                (RANDOM_UNIFORM, uniform, random_focus(window, spread, generator)),
+    chosen = ruled_sample(innings, balls, seed)
+    for number, (place, position) in enumerate(chosen):
+        report(f"verdicts: ball {number + 1} of {len(chosen)}")
+        one = innings[place]
+        planted = one.ruled[position].planted
+        window = cut_window(one.match, one.side, one.arrays, position + 1)
+        scales = read_ball(predictor, window).scales
+        generator = np.random.default_rng([seed, number])
+        spread = read_ball(uniform, window).scales
+        looks = {
+            OWN: (predictor, scales),
+            RANDOM_SETS: (predictor, random_focus(window, scales, generator)),
+            UNIFORM: (uniform, spread),
+            RANDOM_UNIFORM: (uniform, random_focus(window, spread, generator)),
+        }
+        found += [
+            Sentence(
+                one.match_id,
+                source,
+                planted=bool(planted & set(tested.claim.removed)),
+                even=tested.judged.reason == EVEN,
+                verdict=tested.judged.verdict,
             )
-            for source, model, seen in looks:
-                tested = gather_evidence(model, window, seen).tested
-                found += sentences(source, one.match_id, truth, tested)
+            for source, (model, seen) in looks.items()
+            for tested in gather_evidence(model, window, seen).tested
+            if tested.claim.scale is not None
+        ]
     return found
 
 
@@ -219,33 +200,13 @@ class Verdicts:
 def verdict_shares(claims: Sequence[Sentence], seed: int) -> Verdicts:
     """Of all sentences that were told or were not worth a test."""
     judged = [one for one in claims if one.even or one.verdict is not None]
-    scales = dict.fromkeys(one.scale for one in claims)
 
-    def shares(source: str, kinds: Mapping[str, Callable[[Sentence], bool]]) -> dict[str, Share]:
+    def share(source: str, planted: bool | None = None) -> Share:
         of_source = [one for one in judged if one.source == source]
-        return {
-            name: supported_share([one for one in of_source if kind(one)], seed)
-            for name, kind in kinds.items()
-        }
+        return supported_share([one for one in of_source if planted in (None, one.planted)], seed)
 
-    own: dict[str, Callable[[Sentence], bool]] = {
-        "planted": lambda one: one.planted,
-        "none_planted": lambda one: not one.planted,
-    }
-    others: dict[str, Callable[[Sentence], bool]] = {
-        "all": lambda _: True,
-        "removed from the model": lambda one: one.removed_from == "model",
-        "removed from the head": lambda one: one.removed_from == "head",
-        "matched by distance": lambda one: one.matched,
-        "not matched": lambda one: not one.matched,
-        **{scale: partial(_on, scale) for scale in scales},
-    }
-    kinds = {source: own if source == OWN else others for source in SOURCES}
-    return Verdicts(MOST, {source: shares(source, kind) for source, kind in kinds.items()})
-
-
-def _on(scale: str, one: Sentence) -> bool:
-    return one.scale == scale
+    own = {"planted": share(OWN, True), "none_planted": share(OWN, False)}
+    return Verdicts(MOST, {OWN: own} | {source: {"all": share(source)} for source in SOURCES[1:]})
 
 
 def supported_share(claims: Sequence[Sentence], seed: int) -> Share:

@@ -1,34 +1,32 @@
-"""Do attention, effects and contributions point at the balls that were planted?
+"""Do attention and effects point at the balls that were planted?
 
 Matches played by the rules of `attnlens.cricket.simulator.rules` have a known answer: which
 past balls a ball depends on, and by how much. A model trained on them is asked the same, by
-every method there is. Two questions come before: has the model learnt the rules at all, and
-does hiding a planted ball do to its prediction what it would do to the truth?
+every method there is. One question comes before: has the model learnt the rules at all?
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
-from attnlens.analysis.faithfulness import auc, removed_alone, spearman
-from attnlens.analysis.heads import correlation
+from attnlens.analysis.faithfulness import auc, removed_alone
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.explain.evidence import contributions_of, groups_of
 from attnlens.cricket.explain.one_head import OneBall
 from attnlens.cricket.explain.replacement import Replacement
+from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
-from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
+from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import BaseModel, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.simulator.rules import RuledBall
 from attnlens.cricket.simulator.simulate import Simulated
 from attnlens.cricket.study.attribution import METHODS, attributions
@@ -40,13 +38,11 @@ Report = Callable[[str], None]
 
 HIDING: Final = "hiding"
 REPLACING: Final = "replacing"
-CONTRIBUTIONS: Final = "contributions"
 RANDOM: Final = "random"
 POINTERS: Final[tuple[str, ...]] = (
     "attention",
     HIDING,
     REPLACING,
-    CONTRIBUTIONS,
     *(name for name in METHODS if name not in ("attention", "recency", "uniform")),
     "recency",
     "uniform",
@@ -56,9 +52,6 @@ POINTERS: Final[tuple[str, ...]] = (
 
 DRAWS: Final = 6
 """How often each past ball is replaced by another; the effect is the mean."""
-
-MATTERS: Final = 0.0005
-"""Effects below this, in nats, are told apart from larger ones: see `Effects`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,21 +135,10 @@ class Pointed:
             ball), ``last36`` (the last 35), and for each rule the balls it counts against
             those that no rule counts (its name), and against those of them with the same
             event, such as other dots (its name and ``_decoys``).
-        true_effects: of each past ball on the truth, nats ``(past,)``.
-        effects: of each on the model, likewise.
-        group_auc: the same for the six groups of past balls by the size of their
-            contribution; ``None`` where all or none hold a planted ball.
-        true_groups, groups: what each group's balls do to the probabilities, in points
-            ``(group, outcome)``: hidden from the truth, and by contribution.
     """
 
     match_id: str
     aucs: dict[str, dict[str, float]]
-    true_effects: Floats
-    effects: Floats
-    group_auc: float | None
-    true_groups: Floats
-    groups: Floats
 
 
 def point(
@@ -166,47 +148,19 @@ def point(
     generator: np.random.Generator,
 ) -> Pointed:
     """Ask every method about one ball."""
-    window = cut_window(one.match, one.side, one.arrays, position + 1)
-    truth = one.ruled[position]
-    alone = removed_alone(lambda masks: under_masks(predictor.model, window.batch, masks), position)
-    shared = contributions_of(predictor, window)
-    names, parts = shared.groups, shared.table
-    members = groups_of(window)
-    groups = {name: part for name, part in zip(names, parts, strict=True) if name not in KNOWLEDGE}
-    spread = np.zeros(position)
-    for name, places in members.items():
-        if places:
-            spread[places] = np.abs(groups[name]).sum() / len(places)
+    model, batch = predictor.model, window_batch(one.arrays, position)
+    alone = removed_alone(lambda masks: under_masks(model, batch, masks), position)
     seed = int(generator.integers(2**31))
     scores = {
-        **attributions(predictor.model, window.batch),
+        **attributions(model, batch),
         HIDING: alone.effects,
-        REPLACING: replaced_alone(predictor.model, window.batch, position, seed),
-        CONTRIBUTIONS: spread,
+        REPLACING: replaced_alone(model, batch, position, seed),
         RANDOM: generator.random(position),
     }
     planted = np.zeros(position, bool)
-    planted[[ball - 1 for ball in truth.planted]] = True
+    planted[[ball - 1 for ball in one.ruled[position].planted]] = True
     kinds = _kinds(one, position, planted)
-    filled = [name for name, places in members.items() if places]
-    full = np.array(truth.probabilities())
-    away = [
-        np.array(truth.probabilities(frozenset(place + 1 for place in members[name])))
-        for name in filled
-    ]
-    each = truth.effects()
-    return Pointed(
-        match_id=one.match_id,
-        aucs={method: _areas(scores[method], kinds) for method in POINTERS},
-        true_effects=np.array([each.get(place + 1, 0.0) for place in range(position)]),
-        effects=alone.effects,
-        group_auc=auc(
-            np.array([np.abs(groups[name]).sum() for name in filled]),
-            np.array([planted[members[name]].any() for name in filled]),
-        ),
-        true_groups=100 * (full - np.array(away)),
-        groups=100 * np.array([groups[name] for name in filled]),
-    )
+    return Pointed(one.match_id, {method: _areas(scores[method], kinds) for method in POINTERS})
 
 
 def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
@@ -240,40 +194,6 @@ def _areas(scores: Floats, kinds: Mapping[str, tuple[Flags, Flags]]) -> dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """What hiding one ball does to the truth and to the model, of some past balls."""
-
-    true_nats: Mean
-    model_nats: Mean
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What hiding one ball does to the model, beside what it does to the truth.
-
-    Attributes:
-        sizes: of ``strong``: planted balls with a true effect of at least `MATTERS`; ``weak``:
-            the other planted ones; ``others``: those whose true effect is 0.
-        spearman: their agreement within a query.
-        correlation: Pearson's over all; 0 where either does not vary.
-    """
-
-    sizes: dict[str, Sizes]
-    spearman: Mean
-    correlation: float
-
-    MERGED: ClassVar[tuple[str, ...]] = ("sizes",)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupsFound:
-    """Do contributions say which groups hold a planted ball, and what these do to the truth?"""
-
-    auc: Mean
-    correlation: float
-
-
-@dataclass(frozen=True, slots=True)
 class Pointing:
     """How well every method points at planted balls; ``methods`` by method and column."""
 
@@ -281,10 +201,9 @@ class Pointing:
     matches: int
     seed: int
     methods: dict[str, dict[str, Mean]]
-    effects: Effects
-    groups: GroupsFound
 
 
+@one_thread()
 def pointing(
     predictor: TrainedPredictor,
     innings: Sequence[RuledInnings],
@@ -295,65 +214,26 @@ def pointing(
 ) -> Pointing:
     """Ask about a sample of balls, and put the answers together."""
     pointed = []
-    with one_thread():
-        chosen = ruled_sample(innings, balls, seed)
-        for number, (place, position) in enumerate(chosen):
-            if number % 10 == 0:
-                report(f"planted balls: {number + 1} of {len(chosen)}")
-            generator = np.random.default_rng([seed, number])
-            pointed.append(point(predictor, innings[place], position, generator))
-    matches = [ball.match_id for ball in pointed]
+    chosen = ruled_sample(innings, balls, seed)
+    for number, (place, position) in enumerate(chosen):
+        if number % 10 == 0:
+            report(f"planted balls: {number + 1} of {len(chosen)}")
+        generator = np.random.default_rng([seed, number])
+        pointed.append(point(predictor, innings[place], position, generator))
     names = [rule.name for rule in innings[0].ruled[0].rules]
     columns = ["all", "last36", *(f"{name}{kind}" for name in names for kind in ("", "_decoys"))]
 
-    def mean(values: Sequence[float | None]) -> Mean:
-        """Of the values there are."""
-        known = {place: value for place, value in enumerate(values) if value is not None}
-        return Mean.of(list(known.values()), [matches[place] for place in known], seed)
+    def mean(method: str, column: str) -> Mean:
+        """Of the balls that have the column."""
+        told = [ball for ball in pointed if column in ball.aucs[method]]
+        areas = [ball.aucs[method][column] for ball in told]
+        return Mean.of(areas, [ball.match_id for ball in told], seed)
 
     return Pointing(
         balls=len(pointed),
-        matches=len(set(matches)),
+        matches=len({ball.match_id for ball in pointed}),
         seed=seed,
         methods={
-            method: {
-                column: mean([ball.aucs[method].get(column) for ball in pointed])
-                for column in columns
-            }
-            for method in POINTERS
+            method: {column: mean(method, column) for column in columns} for method in POINTERS
         },
-        effects=_effects(pointed, matches, seed),
-        groups=GroupsFound(
-            mean([ball.group_auc for ball in pointed]),
-            _correlation(
-                np.concatenate([ball.groups.ravel() for ball in pointed]),
-                np.concatenate([ball.true_groups.ravel() for ball in pointed]),
-            ),
-        ),
     )
-
-
-def _effects(pointed: Sequence[Pointed], matches: Sequence[str], seed: int) -> Effects:
-    true = np.concatenate([ball.true_effects for ball in pointed])
-    model = np.concatenate([ball.effects for ball in pointed])
-    owners = np.repeat(matches, [len(ball.effects) for ball in pointed])
-
-    def sizes(rows: Flags) -> Sizes:
-        some = owners[rows].tolist()
-        return Sizes(Mean.of(true[rows], some, seed), Mean.of(model[rows], some, seed))
-
-    agreement = [spearman(ball.effects, ball.true_effects) for ball in pointed]
-    return Effects(
-        {
-            "strong": sizes(true >= MATTERS),
-            "weak": sizes((true > 0) & (true < MATTERS)),
-            "others": sizes(true == 0),
-        },
-        Mean.of(agreement, matches, seed),
-        _correlation(model, true),
-    )
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    """Pearson's; 0 where either does not vary."""
-    return float(np.nan_to_num(correlation(one, other)))

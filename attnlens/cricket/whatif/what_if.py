@@ -19,11 +19,10 @@ from attnlens.cricket.explain.explain_ball import outcome_points, top_change
 from attnlens.cricket.explain.heatmap import NATS_DIGITS
 from attnlens.cricket.explain.particulars import chase, free_hit, model_particulars
 from attnlens.cricket.explain.types import OutcomePoints
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import BallReference, echo, innings_numbered
-from attnlens.cricket.match.next_ball import at_the_crease, over_ended, with_next_ball
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player, match_particulars
+from attnlens.cricket.match.naming import BallReference, echo, innings_numbered, over_ended
+from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.match.particulars import match_particulars
 from attnlens.cricket.model.people import person_called, refuse_wrong_side
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, one_thread, window_for

@@ -1,0 +1,238 @@
+"""What a match's info says: teams, dates, toss, result and people.
+
+It is an object in Cricsheet JSON, and rows of ``info,key,value[,value]`` in the ``_info.csv``
+beside a CSV2 match and in the original CSV. Rows are put where JSON has what they say, and from
+there on there is one way.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Facts
+from attnlens.cricket.readers.deliveries import InningsDraft, People
+from attnlens.cricket.readers.json_values import Node
+from attnlens.cricket.readers.text import balls_in, date_from, decoded, lines, shown, whole
+from attnlens.files import Json
+
+PLACES: Final[dict[str, tuple[str, ...]]] = {
+    "balls_per_over": ("balls_per_over",),
+    "team_type": ("team_type",),
+    "gender": ("gender",),
+    "season": ("season",),
+    "event": ("event", "name"),
+    "match_id": ("match_id",),
+    "match_type": ("match_type",),
+    "overs": ("overs",),
+    "match_number": ("event", "match_number"),
+    "venue": ("venue",),
+    "city": ("city",),
+    "toss_winner": ("toss", "winner"),
+    "toss_decision": ("toss", "decision"),
+    "toss_uncontested": ("toss", "uncontested"),
+    "winner": ("outcome", "winner"),
+    "outcome": ("outcome", "result"),
+    "eliminator": ("outcome", "eliminator"),
+    "bowl_out": ("outcome", "bowl_out"),
+    "method": ("outcome", "method"),
+    "winner_innings": ("outcome", "by", "innings"),
+    "winner_runs": ("outcome", "by", "runs"),
+    "winner_wickets": ("outcome", "by", "wickets"),
+    # Files from before 1.6 say so.
+    "competition": ("event", "name"),
+}
+"""Where JSON has what a row says, by the row's key, in the order in which rows are written."""
+
+_NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
+_OF_AN_INNINGS = ("super_over", "declared", "target_runs", "target_overs")
+_SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
+"""The version, of the original CSV and of CSV2, that began to name super overs and declarations."""
+
+OtherRow = Callable[[list[str], int], None]
+"""Receives a row that is neither version nor info, and its line."""
+
+
+def facts_of(info: Node) -> dict[str, Any]:
+    """What is known of a match without its innings, by the names of a draft's fields.
+
+    Raises:
+        Wrong: with the place of a value that is not what the format says.
+    """
+    dates = []
+    for position, text in enumerate(info.members("dates")):
+        try:
+            dates.append(datetime.date.fromisoformat(text))
+        except (TypeError, ValueError):
+            problem = f"is {shown(text)}, not a date (YYYY-MM-DD)"
+            raise info.wrong(problem, "dates", position) from None
+    squads, people = info.inner("players"), info.inner("registry").inner("people")
+    for name, identity in people.value.items():
+        if not isinstance(identity, str):
+            raise people.wrong(f"is {shown(identity)}, not an id", name)
+    season = info.value.get("season")
+    toss, outcome = info.inner("toss"), info.inner("outcome")
+    by = outcome.inner("by")
+    results = ("winner", "result", "eliminator", "bowl_out", "method")
+    margin = {unit: by.number(unit) for unit in ("innings", "runs", "wickets")}
+    return {
+        **{key: info.text(key) for key in ("match_type", "gender", "venue", "city")},
+        "dates": tuple(dates),
+        # A bare year in some files, and text in others.
+        "season": str(season) if type(season) is int else info.text("season"),
+        "event": _event_of(info.inner("event")),
+        "teams": tuple(info.texts("teams", "a team's name")),
+        "toss": Facts.known(
+            winner=toss.text("winner"),
+            decision=toss.text("decision"),
+            uncontested=True if toss.value.get("uncontested") is True else None,
+        ),
+        "outcome": Facts.known(
+            **{key: outcome.text(key) for key in results}, by=Facts.known(**margin) or None
+        ),
+        "overs": info.number("overs") or None,
+        "balls_per_over": info.number("balls_per_over") or None,
+        "players": {team: squads.texts(team) for team in squads.value},
+        "people": People(people.value),
+    }
+
+
+def _event_of(event: Node) -> Facts:
+    """The competition; match_number and group are numbers in some files and text in others."""
+    return Facts.known(
+        **{
+            key: event.value[key] if type(event.value.get(key)) is int else event.text(key)
+            for key in ("name", "match_number", "group", "stage", "sub_name")
+        }
+    )
+
+
+class InfoRows:
+    """What info rows say, checked.
+
+    Attributes:
+        info: as JSON has it.
+        version: of the file, empty where it does not say.
+    """
+
+    def __init__(self, display: str) -> None:
+        self.info: Json = {}
+        self.version: tuple[int, ...] = ()
+        self._display = display
+        self._of_innings: dict[tuple[str, int], str] = {}
+
+    @property
+    def match_id(self) -> str | None:
+        """The id, where the rows have one."""
+        found: str | None = self.info.get("match_id")
+        return found
+
+    @property
+    def registry(self) -> Json:
+        """Ids by name."""
+        people: Json = self.info.get("registry", {}).get("people", {})
+        return people
+
+    def add(self, key: str, values: Sequence[str], line: int) -> None:
+        """Take in one row; keys not known are let pass.
+
+        Raises:
+            MatchFileError: its value is not what the format says.
+        """
+        value = values[0].strip()
+        rest = values[1] if len(values) > 1 else ""
+        if key == "registry":
+            if len(values) != 3:
+                raise self._wrong("a registry row is info,registry,people,NAME,ID", line)
+            self.info.setdefault("registry", {"people": {}})["people"][rest] = values[2].strip()
+        elif key == "team":
+            if not value:
+                raise self._wrong("a team has no name", line)
+            self.info.setdefault("teams", []).append(values[0])
+        elif key == "date":
+            date = date_from(value)
+            if date is None:
+                raise self._wrong(f"date is {shown(value)}, not YYYY/MM/DD", line)
+            self.info.setdefault("dates", []).append(date.isoformat())
+        elif key in ("player", "players") and rest.strip():
+            self.info.setdefault("players", {}).setdefault(values[0], []).append(rest)
+        elif key in _OF_AN_INNINGS:
+            number = whole(value, 3)
+            if number is None:
+                raise self._wrong(f"{key} is of innings {shown(value)}, not a number", line)
+            if key.startswith("target") and balls_in(rest.strip(), 6) is None:
+                raise self._wrong(f"{key} is {shown(rest.strip())}, not a number", line)
+            self._of_innings[key, number] = rest.strip()
+        elif key in PLACES:
+            self._put(key, value, line)
+
+    def _put(self, key: str, value: str, line: int) -> None:
+        """Take in a row of one value; of several such rows the first counts."""
+        *folders, name = PLACES[key]
+        place = self.info
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        number = whole(value, 6) if key in _NUMBERS or key == "match_number" else None
+        if key in _NUMBERS and number is None:
+            raise self._wrong(f"{key} is {shown(value)}, not a whole number", line)
+        if key == "toss_uncontested":
+            place[name] = value.lower() in ("true", "yes", "1")
+        elif value:
+            place.setdefault(name, value if number is None else number)
+
+    def _wrong(self, problem: str, line: int) -> MatchFileError:
+        return MatchFileError(problem, path=self._display, line=line)
+
+    def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
+        """Tell each innings its target, and whether it was declared or a super over."""
+        version = self.version or (0,)
+        says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
+        for draft in innings:
+            number, told = draft.number, self._of_innings
+            if says_innings:
+                draft.super_over = ("super_over", number) in told
+                draft.declared = ("declared", number) in told
+            if ("target_runs", number) in told:
+                draft.target = int(told["target_runs", number].partition(".")[0])
+            if ("target_overs", number) in told:
+                draft.target_balls = balls_in(told["target_overs", number], balls_per_over)
+
+
+def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:
+    """Read an ``_info.csv``, or the info rows of a file that has more.
+
+    Args:
+        other: receives the rows of other kinds, which are refused without it.
+
+    Raises:
+        MatchFileError: with the line that is wrong.
+    """
+
+    def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
+        return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
+
+    info = InfoRows(display)
+    reader = csv.reader(lines(decoded(data, display)), strict=True)
+    try:
+        for row in filter(None, reader):
+            kind = row[0].strip()
+            if kind == "version":
+                numbers = [whole(part) for part in (*row, "")[1].strip().split(".")]
+                if None not in numbers:
+                    info.version = tuple(number for number in numbers if number is not None)
+            elif kind == "info":
+                if len(row) < 3:
+                    remedy = "the file may be cut short; get it again"
+                    raise wrong("an info row has a key and a value", remedy)
+                info.add(row[1].strip(), row[2:], reader.line_num)
+            elif other is not None:
+                other(row, reader.line_num)
+            else:
+                raise wrong(f"the row begins with {shown(kind)}, not version or info")
+    except csv.Error as error:
+        raise wrong(f"this line is not CSV: {error}") from None
+    return info
