@@ -1,4 +1,4 @@
-"""What the page of a match fetches: its innings, a ball's explanation, effects, files, what-ifs."""
+"""What the page of a match fetches: its innings, a ball's explanation, files, what-ifs."""
 
 from __future__ import annotations
 
@@ -70,18 +70,6 @@ def add_match_routes(
         ahead = "ahead" in request.args
         packed = explained(shown, innings, ball, model_asked(), ahead)
         return sent(packed, lasting=shown.followed is None)
-
-    @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
-    @matched
-    def effects(shown: Shown[Match], innings: int, ball: int) -> Response:
-        model = model_asked()
-        return sent(
-            answers.get(
-                ("effects", shown.key, shown.version, innings, ball, model),
-                lambda: functions.effects(shown.value, innings, ball, model),
-            ),
-            lasting=shown.followed is None,
-        )
 
     @server.get("/live/<key>.json")
     @answered
