@@ -134,29 +134,17 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeShares:
-    """How often an outcome was said to come, and came."""
-
-    outcome: str
-    predicted: float
-    observed: float
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """Some of the balls, such as those of a phase."""
 
     balls: int
     log_loss: Figure
-    outcomes: list[OutcomeShares]
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomePart:
+class OutcomePart(Part):
     """The balls on which an outcome came; ``predicted`` and ``observed`` are over all balls."""
 
-    balls: int
-    log_loss: Figure
     predicted: float
     observed: Figure
 
@@ -222,6 +210,23 @@ class Evaluation:
     reliability: dict[str, list[Level]]
     bootstrap: dict[str, int | str]
 
+    def remarks(self) -> list[str]:
+        """What a reader of the figures should know first."""
+        remarks = list(self.notes)
+        outside = self.outside_training
+        if outside.matches:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in outside.kinds.items())
+            remarks.append(
+                f"{outside.matches} of {self.matches} matches are unlike those the model was "
+                f"trained on ({kinds})"
+            )
+        for reason in dict.fromkeys(self.left_out.values()):
+            names = [name for name, why in self.left_out.items() if why == reason]
+            remarks.append(f"left out {', '.join(names)}: {reason}")
+        if "prior" in self.baselines and not self.baselines_fitted_on["matches"]:
+            remarks.append("the prior is the checkpoint's own")
+        return remarks
+
 
 def evaluation(
     held: HeldOut,
@@ -275,41 +280,32 @@ def _outside(held: HeldOut, balls: JudgedBalls) -> OutsideTraining:
 def _breakdowns(balls: JudgedBalls, losses: Floats, bootstrap: Bootstrap) -> Breakdowns:
     striker, bowler = balls.met["striker"], balls.met["bowler"]
 
+    def part(rows: Flags) -> tuple[int, Figure]:
+        return int(rows.sum()), Figure.resampled(losses, bootstrap, rows)
+
     def parts(groups: Mapping[str, Flags]) -> dict[str, Part]:
-        return {
-            name: Part(
-                int(rows.sum()), Figure.resampled(losses, bootstrap, rows), _shares(balls, rows)
-            )
-            for name, rows in groups.items()
-            if rows.any()
-        }
+        return {name: Part(*part(rows)) for name, rows in groups.items() if rows.any()}
 
     came = {outcome: balls.actual == number for number, outcome in enumerate(OUTCOMES)}
-    outcomes: dict[str, OutcomePart] = {
-        outcome: OutcomePart(
-            int(rows.sum()),
-            Figure.resampled(losses, bootstrap, rows),
-            balls.chances[:, OUTCOME_INDEX[outcome]].mean(),
-            Figure.resampled(rows.astype(np.float64), bootstrap),
-        )
-        for outcome, rows in came.items()
-    }
-    known = {"both known": striker & bowler, "unseen striker": ~striker, "unseen bowler": ~bowler}
     return Breakdowns(
         phase=parts({name: balls.phase == number for number, name in enumerate(PHASES)}),
         innings=parts({str(number): balls.number == number for number in np.unique(balls.number)}),
-        players=parts(known),
-        outcome=outcomes,
+        players=parts(
+            {
+                "both known": striker & bowler,
+                "unseen striker": ~striker,
+                "unseen bowler": ~bowler,
+            }
+        ),
+        outcome={
+            outcome: OutcomePart(
+                *part(rows),
+                balls.chances[:, OUTCOME_INDEX[outcome]].mean(),
+                Figure.resampled(rows.astype(np.float64), bootstrap),
+            )
+            for outcome, rows in came.items()
+        },
     )
-
-
-def _shares(balls: JudgedBalls, rows: Flags) -> list[OutcomeShares]:
-    """Of every outcome on some of the balls."""
-    chances, actual = balls.chances[rows], balls.actual[rows]
-    return [
-        OutcomeShares(outcome, chances[:, number].mean(), (actual == number).mean())
-        for number, outcome in enumerate(OUTCOMES)
-    ]
 
 
 def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> Iterator[tuple[str, list[Level]]]:
