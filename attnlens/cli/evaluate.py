@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from attnlens.cli.documents import check_files, give, judged
-from attnlens.cli.options import add_days, add_formats, add_out, whole
+from attnlens.cli.options import add_days, add_formats, add_out
 from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
 
@@ -58,20 +58,6 @@ def add_to(commands: Commands) -> None:
         help="write how often calls came true, per outcome and level; as NAME.calibration.json "
         "beside NAME.safetensors, explanations quote it",
     )
-    parser.add_argument(
-        "--bootstrap",
-        type=whole(10, 100_000),
-        default=1000,
-        metavar="N",
-        help="resamples of the intervals (default 1000)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=whole(0, 999_999_999),
-        default=5,
-        metavar="N",
-        help="of resamples and trees (default 5)",
-    )
     parser.set_defaults(run=run)
 
 
@@ -97,18 +83,14 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.training.comparison import compare
     from attnlens.files import write_text
 
-    resampled = {"draws": options.bootstrap, "seed": options.seed}
-
     def work(held: HeldOut) -> Evaluation:
         balls = judge(held, progress)
-        compared = compare(held, balls, options.baselines, seed=options.seed, report=progress)
+        compared = compare(held, balls, options.baselines, report=progress)
         if options.calibration_out is not None:
-            table = calibration_table(held, balls, **resampled)
+            table = calibration_table(held, balls)
             write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
         left_out, fitted_on = compared.left_out, compared.fitted_on
-        return evaluation(
-            held, balls, compared.chances, left_out=left_out, fitted_on=fitted_on, **resampled
-        )
+        return evaluation(held, balls, compared.chances, left_out=left_out, fitted_on=fitted_on)
 
     document = judged(options, Session(options.model).predictor, work)
     for line in document.remarks():

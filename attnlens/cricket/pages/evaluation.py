@@ -70,12 +70,8 @@ def _head(page: Page, data: Evaluation) -> None:
             "quiet",
             indent=0,
         )
-    if data.in_sample:
-        page.paragraph(
-            f"{data.in_sample} of the matches were trained on: flattering figures",
-            "flag",
-            indent=0,
-        )
+    for note in data.notes:
+        page.flag(note)
     page.blank()
 
 
@@ -136,11 +132,7 @@ def _bar(one: Level, top: float, glyphs: Glyphs) -> str:
 
 
 def _breakdowns(page: Page, data: Evaluation) -> None:
-    for title, parts in (
-        ("by phase", data.by.phase),
-        ("by innings", data.by.innings),
-        ("by whether the ratings had met them", data.by.players),
-    ):
+    for title, parts in (("by phase", data.by.phase), ("by innings", data.by.innings)):
         page.paragraph(title, "heading", indent=0)
         add_table(page, LOSS, [[name, *_losses(part)] for name, part in parts.items()])
         page.blank()
