@@ -23,7 +23,7 @@ def is_measured(data: Data) -> bool:
 
 
 def heads_page(data: Data) -> Page:
-    """Every head by scale, then slots and gates."""
+    """Every head by scale, then slots."""
     lead = (
         f"Over {data['balls']:,} balls; matches: {data['matches']:,}. Bars: how many times as "
         "much of its past attention as even attention would pay; whiskers are 95% intervals over "
@@ -47,7 +47,7 @@ def heads_page(data: Data) -> Page:
                 className="panel",
             )
         )
-    parts.append(_others(data))
+    parts.append(_slots(data))
     parts.append(dcc.Store(id="page-data", data={"page": "measured"}))
     return parts
 
@@ -122,31 +122,18 @@ def _place(lift: float) -> str:
     return f"{100 * min(max(lift, 0.0), MOST_LIFT) / MOST_LIFT:.2f}%"
 
 
-def _others(data: Data) -> html.Section:
-    """Slots and gates as one table each."""
+def _slots(data: Data) -> html.Section:
+    """Slots as one table."""
 
-    def line(name: str, what: str, importance: Data) -> html.Tr:
-        cells = [what, _points(importance["points"]), str(importance["rank"])]
-        return html.Tr([html.Th(_words(name), scope="row"), *(html.Td(cell) for cell in cells)])
+    def line(slot: Data) -> html.Tr:
+        importance = slot["importance"]
+        cells = [slot["reads"], _points(importance["points"]), str(importance["rank"])]
+        return html.Tr(
+            [html.Th(_words(slot["slot"]), scope="row"), *(html.Td(cell) for cell in cells)]
+        )
 
-    def table(title: str, heads: list[str], lines: list[html.Tr]) -> html.Table:
-        head = html.Thead(html.Tr([html.Th(one, scope="col") for one in heads]))
-        return html.Table([html.Caption(title), head, html.Tbody(lines)])
-
-    slots = [line(one["slot"], one["reads"], one["importance"]) for one in data["slots"]]
-    gates = [
-        line(one["source"], _share(one["weight"]), one["importance"]) for one in data["fusion"]
-    ]
-    return html.Section(
-        [
-            html.Div(html.H2("Slots inside the ball, and the gates"), className="panel-head"),
-            html.Div(
-                [
-                    table("Slots", ["slot", "reads", "without it", "rank"], slots),
-                    table("Gates", ["source", "weight", "without it", "rank"], gates),
-                ],
-                className="columns auto",
-            ),
-        ],
-        className="panel",
-    )
+    names = ("slot", "reads", "without it", "rank")
+    head = html.Thead(html.Tr([html.Th(name, scope="col") for name in names]))
+    table = html.Table([head, html.Tbody([line(slot) for slot in data["slots"]])])
+    title = html.Div(html.H2("Slots inside the ball"), className="panel-head")
+    return html.Section([title, table], className="panel")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pytest
 from command_line import run_process
 from corpus_cases import rows, season
-from dashboard_server import HOSTILE, PATIENCE, Server, fits, serving, taken
+from dashboard_server import HOSTILE, Server, serving
 from needed import skip_without
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -131,30 +128,6 @@ def test_what_is_chosen_narrows_stands_in_the_address_and_leads_to_its_ball(
     assert opened.url.endswith("/corpus")
 
 
-def test_what_is_taken_away_holds_what_is_shown(opened: Any, folder: Path) -> None:
-    opened.select_option("#corpus-outcome", "6")
-    expect(opened.locator("#surprises caption")).to_contain_text("six")
-    found = list(csv.DictReader(io.StringIO(taken(opened, "surprises", "CSV")[1].decode())))
-    balls = rows(folder / "made", "balls")
-    sixes = balls[(balls.actual == "6") & ~balls.super_over]
-    assert len(found) == min(50, len(sixes))
-    assert {one["actual"] for one in found} == {"6"}
-    most = pandas.to_numeric(pandas.Series([one["surprise_bits"] for one in found]))
-    assert most.max() == pytest.approx(sixes.surprise_bits.max(), abs=1e-6)
-
-
-def test_on_a_phone_every_page_is_in_sight_and_nothing_sticks_out(
-    chromium: Any, shown: Server
-) -> None:
-    context = chromium.new_context(viewport={"width": 390, "height": 800})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(shown.url + "/corpus")
-    page.wait_for_selector("body[data-ready=yes]")
-    fits(page, 390)
-    context.close()
-
-
 def test_a_corpus_that_cannot_be_read_is_one_line(
     page: Any, tmp_path: Path, sample_match_path: Path
 ) -> None:
@@ -171,9 +144,6 @@ def test_a_corpus_that_cannot_be_read_is_one_line(
         assert str(tmp_path) not in said.text_content()
         assert one.get("/data/corpus/balls.json?player=x")[0] == 422
         page.goto("about:blank")
-    told = run_process(tmp_path, "corpus", "report", "bad")
-    assert (told.status, told.err.count("\n")) == (2, 1)
-    assert told.err.startswith("attnlens: bad: is damaged")
     without = run_process(tmp_path, "dashboard", sample_match_path, "--corpus", "nowhere")
     assert (without.status, without.out) == (2, "")
     assert "nowhere: holds no corpus" in without.err

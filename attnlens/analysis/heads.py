@@ -165,14 +165,11 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 
 
 @contextmanager
-def tensors_seen(
-    inputs: Mapping[str, nn.Module], outputs: Mapping[str, nn.Module]
-) -> Iterator[dict[str, Tensor]]:
-    """What some modules are given, and what others give, while the block runs.
+def tensors_seen(modules: Mapping[str, nn.Module]) -> Iterator[dict[str, Tensor]]:
+    """What some modules are given while the block runs.
 
     Yields:
-        a dict by the names in ``inputs`` and ``outputs`` that fills as the modules run; of a
-        module that runs twice, the last.
+        a dict by the modules' names that fills as they run; of one that runs twice, the last.
     """
     seen: dict[str, Tensor] = {}
 
@@ -182,16 +179,7 @@ def tensors_seen(
 
         return hook
 
-    def gave(name: str) -> Any:
-        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> None:
-            seen[name] = value.detach().clone()
-
-        return hook
-
-    handles = [
-        *(module.register_forward_pre_hook(given(name)) for name, module in inputs.items()),
-        *(module.register_forward_hook(gave(name)) for name, module in outputs.items()),
-    ]
+    handles = [one.register_forward_pre_hook(given(name)) for name, one in modules.items()]
     try:
         yield seen
     finally:

@@ -49,8 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
     from attnlens.cricket.pages.planted_table import render_planted
     from attnlens.cricket.study.figures import to_json
-    from attnlens.files import check_writable
-    from attnlens.show.plain import render_json
+    from attnlens.files import check_writable, render_json
 
     if options.seed is not None and options.seed < 0:
         raise InputError(f"--seed {options.seed} is negative", remedy="give 0 or more")
