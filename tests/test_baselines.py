@@ -18,24 +18,22 @@ from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.ratings import Ratings, softmax
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.ball_table import Ledger
 from attnlens.cricket.training.baselines import (
+    GROWTH,
     TABLE_SMOOTHING,
     BaselineError,
     BoostedTrees,
     Logistic,
     Prior,
     StateTable,
-    TreeSettings,
-    out_of_fold,
 )
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.features import FeatureTable, feature_table
+from attnlens.cricket.training.features import FeatureTable, Ledger, feature_table
 
 HISTORY = [simulated(seed) for seed in range(10)]
 BASE = fit_base(HISTORY[:4], seed=1)
 OF_EARLIER_DAYS = ("rating ", "met ", "record ", "form ", "expected ")
-SMALL = TreeSettings(fewest_balls=20, leaves=7)
+SMALL = {**GROWTH, "min_data_in_leaf": 20, "num_leaves": 7}
 
 
 def encoded(matches: Sequence[Match]) -> list[EncodedInnings]:
@@ -256,7 +254,7 @@ def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> N
         ("prior", Prior.fit(train)),
         ("table", StateTable.fit(train)),
         ("logistic", Logistic.fit(train)),
-        ("trees", BoostedTrees.fit(train, rounds=20, settings=SMALL)),
+        ("trees", BoostedTrees.fit(train, rounds=20, growth=SMALL)),
     ):
         told = fitted.probabilities(later)
         assert told.shape == (len(later), 11)
@@ -272,7 +270,7 @@ def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> N
 def test_trees_stop_where_later_balls_are_predicted_best(table: FeatureTable) -> None:
     train, later = split(table)
     said: list[str] = []
-    fitted = BoostedTrees.fit(train, later, settings=SMALL, report=said.append)
+    fitted = BoostedTrees.fit(train, later, growth=SMALL, report=said.append)
     rows = np.arange(len(later))
 
     def loss(rounds: int) -> float:
@@ -282,18 +280,6 @@ def test_trees_stop_where_later_balls_are_predicted_best(table: FeatureTable) ->
     assert 1 < fitted.rounds < 200
     assert loss(fitted.rounds) <= min(loss(1), loss(fitted.rounds - 1), loss(fitted.rounds + 5))
     assert said[0] == "boosted trees: round 5"
-
-
-def test_out_of_fold_trees_have_not_seen_the_match(table: FeatureTable) -> None:
-    told = out_of_fold(table, rounds=4, settings=SMALL)
-    assert told.sum(1) == pytest.approx(np.ones(len(table)))
-    # Other outcomes in one match move other folds' predictions, never its own.
-    mine = table.match == 3
-    turned = table.outcome.copy()
-    turned[mine] = turned[mine][::-1]
-    again = out_of_fold(dataclasses.replace(table, outcome=turned), rounds=4, settings=SMALL)
-    assert np.array_equal(told[mine], again[mine])
-    assert not np.array_equal(told[~mine], again[~mine])
 
 
 @pytest.mark.parametrize(

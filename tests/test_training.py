@@ -19,7 +19,7 @@ from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.course import Average, decay_groups
+from attnlens.cricket.training.course import Average, Course, decay_groups
 from attnlens.cricket.training.dataset import fit_base, outcome_tables, rate_and_encode
 from attnlens.cricket.training.fit import (
     InningsLessons,
@@ -60,14 +60,14 @@ def stop_in_epoch_two(line: str) -> None:
 def test_one_seed_gives_one_model(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     first = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE)
-    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, state=state)
+    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, course=Course(state))
     assert same(weights(first.model), weights(again.model))
     assert first.history == again.history
     assert not first.model.training
     other = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], dataclasses.replace(RECIPE, seed=6))
     assert not same(weights(first.model), weights(other.model))
     # A run that is finished is not run again.
-    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, state=state)
+    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, course=Course(state))
     assert same(weights(first.model), weights(done.model))
     assert done.history == first.history
 
@@ -78,10 +78,17 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
     state = tmp_path / "run.state"
     whole = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE)
     with pytest.raises(Stopped):
-        fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, state=state, report=stop_in_epoch_two)
+        fit(
+            SIZES,
+            PRIOR,
+            INNINGS[:6],
+            validation,
+            RECIPE,
+            course=Course(state, report=stop_in_epoch_two),
+        )
     assert len(torch.load(state, weights_only=True)["history"]) == 1
     torch.manual_seed(99)
-    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, state=state)
+    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, course=Course(state))
     assert same(weights(resumed.model), weights(whole.model))
     assert resumed.history == whole.history
     assert [row["epoch"] for row in resumed.history] == [1, 2]
@@ -91,11 +98,11 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
 def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     short = dataclasses.replace(RECIPE, epochs=1)
-    fit(SIZES, PRIOR, INNINGS[:2], [], short, state=state)
+    fit(SIZES, PRIOR, INNINGS[:2], [], short, course=Course(state))
 
     def refused(recipe: Recipe, mark: str = "") -> str:
         with pytest.raises(CheckpointError) as caught:
-            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, state=state, mark=mark)
+            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, course=Course(state, mark))
         assert "\n" not in str(caught.value)
         return str(caught.value)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,7 @@ from attnlens.cricket.model.tensors import (
     SCOREBOARD_NODES,
     InningsArrays,
 )
-from attnlens.cricket.training.course import Fitted, Lessons, Pace, follow
-from attnlens.cricket.training.processes import ALONE, Processes
+from attnlens.cricket.training.course import Course, Fitted, Lessons, Pace, follow
 
 Probabilities = NDArray[np.float32]
 
@@ -170,10 +168,7 @@ def fit(
     recipe: Recipe,
     *,
     teacher: Sequence[Probabilities] | None = None,
-    state: Path | None = None,
-    mark: str = "",
-    report: Callable[[str], None] = lambda _: None,
-    among: Processes = ALONE,
+    course: Course | None = None,
 ) -> Fitted[FullModel]:
     """Train a predictor as `attnlens.cricket.training.course.follow` says.
 
@@ -182,22 +177,13 @@ def fit(
         teacher: per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe and mark.
+        CheckpointError: the course's state is no run of this recipe and mark.
         InputError: the loss became infinite or no number.
     """
-    return follow(
-        lambda: FullModel(sizes, torch.from_numpy(prior)),
-        InningsLessons(
-            [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)],
-            [(one, None) for one in validation],
-            recipe,
-        ),
-        recipe,
-        state=state,
-        mark=mark,
-        report=report,
-        among=among,
-    )
+    learn = [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)]
+    lessons = InningsLessons(learn, [(one, None) for one in validation], recipe)
+    start = torch.from_numpy(prior)
+    return follow(lambda: FullModel(sizes, start), lessons, recipe, course or Course())
 
 
 def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
