@@ -17,7 +17,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from typing import Any
@@ -26,9 +26,10 @@ import jsonschema
 from sample_explanations import read_sample
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
+from attnlens.cricket.pages.prompt import prompt_of
 from attnlens.cricket.words.facts import FORMATS, resolve
 from attnlens.cricket.words.narrative import narrate
+from attnlens.show.prompt_template import MOST_TOKENS
 
 FEWEST, MOST = 4, 7
 
@@ -80,20 +81,13 @@ def main() -> int:
 
 
 def prompts(sample: Iterable[dict[str, Any]]) -> int:
-    """How long prompts are, and how many rows are left out of them; 1 where one is too long."""
+    """How long prompts are; 1 where one is too long."""
     tokens: list[int] = []
-    lost: dict[str, list[int]] = defaultdict(list)
     for data in sample:
-        prompt = prompt_of(Explanation.from_dict(data))
-        tokens.append(prompt.tokens)
-        for name, count in prompt.left_out.items():
-            lost[name].append(count)
+        tokens.append(prompt_of(Explanation.from_dict(data)).tokens)
     over = sum(count > MOST_TOKENS for count in tokens)
     print(f"prompts {len(tokens)}, longer than {MOST_TOKENS:,} tokens by the bound: {over}")
     print(f"tokens by the bound: median {statistics.median(tokens):,.0f}, most {max(tokens):,}")
-    for name, counts in sorted(lost.items()):
-        middle = f"median {statistics.median(counts):.0f}, most {max(counts)}"
-        print(f"rows of {name} left out: in {len(counts)} prompts, {middle}")
     return 1 if over else 0
 
 

@@ -218,7 +218,8 @@ def test_causal_attention_equals_torchs_and_its_rows_can_be_worked_out_one_by_on
     expected = nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
     torch.testing.assert_close(module(x), join_heads(expected), atol=EXACT, rtol=0)
     rows = [
-        module.attend(x[:, i : i + 1], keys[:, :, : i + 1], values[:, :, : i + 1]) for i in range(6)
+        module.attend(queries[:, :, i : i + 1], keys[:, :, : i + 1], values[:, :, : i + 1])
+        for i in range(6)
     ]
     torch.testing.assert_close(torch.cat(rows, 1), module(x), atol=EXACT, rtol=0)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import socket
 import threading
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,14 +198,6 @@ def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Pa
     assert (status, key in json.dumps(answer)) == (200, False)
     status, said = server.post("/upload/match?name=bad.csv", b"a,b\n1,2\n", **OURS)
     assert (status, said["error"][:9], "/tmp" in said["error"]) == (422, "bad.csv: ", False)
-    # Nobody can name a file inside a zip in a browser.
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as zipped:
-        for name in ("one.csv", "two.csv"):
-            zipped.writestr(name, sample_match_path.read_bytes())
-    status, said = server.post("/upload/match?name=both.zip", packed.getvalue(), **OURS)
-    assert status == 422
-    assert said["error"].endswith("bring one of them, or run `attnlens dashboard both.zip`")
 
 
 def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:

@@ -20,7 +20,7 @@ from attnlens.cricket.model.predictor import FullModel
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.recording.probe import step
 from attnlens.show.trace import render_trace
-from attnlens.symbolic.numbers import difference
+from attnlens.symbolic.operations import difference
 from attnlens.symbolic.trace import Trace
 from attnlens.symbolic.tracing import run
 
@@ -68,12 +68,6 @@ FORMULAS: list[tuple[Callable[[Tensor], Tensor], str]] = [
     (lambda h: torch.cat([h, EMPTY, h.tanh()], -1), "concat(x w, tanh(x w))"),
     (lambda h: torch.cat([h.new_empty(0, 4), h, h[:0]]), "x w"),
     (lambda h: torch.cat([EMPTY, h[:0], h[:0].exp()], -1), "concat((x w)[:0], exp((x w)[:0]))"),
-    (
-        lambda h: torch.where(
-            condition=h > 0, input=torch.softmax(input=h, dim=-1), other=torch.cat(tensors=[h])
-        ),
-        "[softmax(x w) where x w > 0 else x w]",
-    ),
     (lambda h: (h > 0).int().cumsum(0) + (h > 1).long(), "cumsum_1(x w > 0) + (x w > 1)"),
     (lambda h: h.bool() | ~(h > 0), "(x w ≠ 0) ∨ ¬(x w > 0)"),
     (lambda h: F.softplus(h) + torch.erf(h).view_as(h), "softplus(x w) + erf(x w)"),

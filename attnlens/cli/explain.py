@@ -187,8 +187,8 @@ def _explain_all(match: Match, session: Session, options: argparse.Namespace) ->
 
 def render(explanation: Explanation, options: argparse.Namespace) -> str:
     """One explanation in the form that was asked for."""
-    from attnlens.cricket.pages.plain import render_heatmap, render_summary
-    from attnlens.show.plain import render_json
+    from attnlens.cricket.pages.terminal import render_heatmap, render_summary
+    from attnlens.files import render_json
 
     if options.format != "text":
         utf8_stdout()
@@ -201,11 +201,11 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
     if options.format == "prompt":
         return _prompt(explanation, options)
     if options.format == "markdown":
-        from attnlens.cricket.pages.markdown import render_markdown
+        from attnlens.cricket.pages.documents import render_markdown
 
         return render_markdown(explanation)
     if options.format == "html":
-        from attnlens.cricket.pages.html import render_html
+        from attnlens.cricket.pages.documents import render_html
 
         return render_html(explanation)
     from attnlens.cricket.pages.terminal import render_terminal
@@ -220,7 +220,8 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
-    from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
+    from attnlens.cricket.pages.prompt import prompt_of
+    from attnlens.show.prompt_template import MOST_TOKENS
 
     prompt = prompt_of(explanation, template=options.template)
     if prompt.tokens > MOST_TOKENS:

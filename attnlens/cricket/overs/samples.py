@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.match.match import Innings
 from attnlens.cricket.match.next_ball import ALL_OUT
-from attnlens.cricket.overs.encoder_decoder import END, Choice, Memory, OverModel, decode
+from attnlens.cricket.overs.encoder_decoder import END
 from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal
 from attnlens.show.numbers import rounded
 
@@ -86,29 +85,6 @@ class Drawn:
         return len(self.runs)
 
 
-def draw_overs(
-    model: OverModel,
-    memory: Memory,
-    token_runs: Floats,
-    limits: Limits,
-    *,
-    samples: int,
-    seed: int,
-    choice: Choice | None = None,
-) -> Drawn:
-    """Draw overs; the same seed gives the same ones.
-
-    Args:
-        memory: of one over.
-        token_runs: see `TrainedOvers.token_runs`.
-        choice: temperature and top-k; every chance as it is unless given.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    choice = choice or Choice(greedy=False)
-    tokens = decode(model, memory, choice, samples=samples, generator=generator)[0].numpy()
-    return brought(tokens, token_runs, limits, np.random.default_rng(seed))
-
-
 def brought(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> Drawn:
@@ -132,7 +108,7 @@ def brought(
 
 @dataclass(frozen=True, slots=True)
 class RunsDrawn:
-    """How many runs the overs brought."""
+    """How many runs the overs brought, and how often each number."""
 
     mean: float
     median: int
@@ -142,7 +118,7 @@ class RunsDrawn:
 
 @dataclass(frozen=True, slots=True)
 class WicketsDrawn:
-    """How many wickets fell in the overs."""
+    """How many wickets fell in the overs, and how often each number."""
 
     mean: float
     at_least_one: float
@@ -164,11 +140,11 @@ def samples_of(drawn: Drawn, *, seed: int) -> Samples:
     """Overs drawn, described."""
     low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
     runs, fell = drawn.runs, drawn.wickets
-    middle_and_ends = int(middle), [int(low), int(high)]
+    tenths = [int(low), int(high)]
     return Samples(
-        len(drawn),
+        len(runs),
         seed,
-        RunsDrawn(rounded(runs.mean()), *middle_and_ends, _shares(runs, "runs")),
+        RunsDrawn(rounded(runs.mean()), int(middle), tenths, _shares(runs, "runs")),
         WicketsDrawn(rounded(fell.mean()), rounded((fell > 0).mean()), _shares(fell, "wickets")),
         rounded((~drawn.finished).mean()),
     )

@@ -13,7 +13,6 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.readers import read_match
-from attnlens.errors import InputError
 
 SETTLED: Final = 2.0
 """Seconds without a change after which a last line without an end is taken as it stands."""
@@ -207,19 +206,9 @@ class Followed:
         elif not self._growing.is_there:
             self.trouble = f"{name}: is not there any more"
         elif error is not None:
-            self.trouble = _without_folder(error, name)
+            self.trouble = error.without_folder()
         else:
             self.trouble = f"{name}: {self._refused}"
-
-
-def _without_folder(error: InputError, name: str) -> str:
-    """An error's line with the file's name alone: who looks may be on another machine."""
-    problem, remedy = error.problem, error.remedy
-    folder = os.path.dirname(error.path or "")
-    if folder:
-        problem = problem.replace(folder + os.sep, "")
-        remedy = None if remedy is None else remedy.replace(folder + os.sep, "")
-    return str(InputError(problem, path=name, line=error.line, remedy=remedy))
 
 
 def _refusal(before: Match, after: Match) -> str | None:
