@@ -39,7 +39,7 @@ def measured(folder: Path, attnlens_here: Here) -> dict[str, Any]:
     out = folder / "small.calibration.json"
     answer = attnlens_here(
         *("evaluate", folder / "later.zip", "--model", folder / "small.safetensors"),
-        *("--baselines", "none", "--bootstrap", 50, "--calibration-out", out),
+        *("--baselines", "none", "--calibration-out", out),
     )
     assert answer.status == 0
     table: dict[str, Any] = json.loads(out.read_text("utf-8"))
@@ -125,16 +125,6 @@ def test_the_shipped_tables_are_of_the_measured_weights() -> None:
     assert bundled.calibration == measured.calibration
 
 
-def test_cricket_that_was_not_counted_has_no_such_figure() -> None:
-    predictor = load_predictor("measured")
-    match = simulate_match(38)  # decided by a super over
-    over = next(side for side in match.innings if side.super_over)
-    data = explain_ball(match, BallReference(over.number, 2), predictor, evidence=False).to_dict()
-    assert data["prediction"]["calibration"] is None
-    data = explain_ball(match, BallReference(1, 2), predictor, evidence=False).to_dict()
-    assert data["prediction"]["calibration"]["checkpoint"] == "measured"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -153,9 +143,3 @@ def test_a_damaged_table_is_one_line(folder: Path, attnlens_here: Here, text: st
     assert (answer.status, answer.out) == (2, "")
     assert answer.err.count("\n") == 1
     assert "mine.calibration.json: is " in answer.err
-
-
-def test_the_table_needs_a_place(folder: Path, attnlens_here: Here) -> None:
-    answer = attnlens_here("evaluate", folder / "later.zip", "--calibration-out", "no/such/x.json")
-    assert answer.status == 2
-    assert "its folder does not exist" in answer.err

@@ -67,54 +67,46 @@ def test_the_rows_are_those_of_predict(
     assert np.allclose(told["entropy_bits"], entropy, atol=1e-4)
 
 
-@pytest.mark.parametrize(("number", "innings", "index"), [(0, 1, 1), (2, 2, 50)])
+@pytest.mark.parametrize("ball", [BallReference(1, 1), BallReference(2, 50)], ids=str)
 def test_the_rows_are_those_of_explain(
-    corpus: Path,
-    matches: dict[str, Match],
-    predictor: TrainedPredictor,
-    number: int,
-    innings: int,
-    index: int,
+    corpus: Path, matches: dict[str, Match], predictor: TrainedPredictor, ball: BallReference
 ) -> None:
-    match = matches[sorted(matches)[number]]
-    data = explain_ball(match, BallReference(innings, index), predictor, evidence=False).to_dict()
-    asked = f"match_id == '{match.match_id}' and innings == {innings} and index == {index}"
-    [ball] = rows(corpus, "balls").reset_index(drop=True).query(asked).to_dict("records")
+    match = matches[min(matches)]
+    data = explain_ball(match, ball, predictor, evidence=False).to_dict()
+    asked = (
+        f"match_id == '{match.match_id}' and innings == {ball.innings} and index == {ball.index}"
+    )
+    [row] = rows(corpus, "balls").reset_index(drop=True).query(asked).to_dict("records")
     heads = rows(corpus, "heads").reset_index(drop=True).query(asked)
-    assert ball["top"] == data["prediction"]["top"]
-    assert ball["balls_left"] == data["ball"]["balls_left"]
-    assert (ball["score"], ball["wickets"]) == (data["ball"]["score"], data["ball"]["wickets"])
+    assert row["top"] == data["prediction"]["top"]
+    for name in ("balls_left", "score", "wickets"):
+        assert row[name] == data["ball"][name]
     for source, weight in data["fusion_weights"].items():
-        assert ball[f"fusion_{source}"] == pytest.approx(weight, abs=2e-6)
-    assert len(heads) == sum(len(data["across_balls"][s]["attention_by_head"]) for s in SCALES)
+        assert row[f"fusion_{source}"] == pytest.approx(weight, abs=2e-6)
     for scale in SCALES:
         told = data["across_balls"][scale]
         for share in told["shares"]:
-            found = (
-                ball[f"{scale}_{share['relation']}"],
-                ball[f"{scale}_{share['relation']}_uniform"],
-            )
-            if not told["balls"]:
-                assert np.isnan(found).all()
-                continue
-            assert found == pytest.approx((share["share"], share["uniform"]), abs=2e-6)
+            name = f"{scale}_{share['relation']}"
+            expected = (share["share"], share["uniform"]) if told["balls"] else (np.nan, np.nan)
+            found = (row[name], row[f"{name}_uniform"])
+            assert found == pytest.approx(expected, abs=2e-6, nan_ok=True)
         for key, head in told["attention_by_head"].items():
-            [row] = heads[(heads["scale"] == scale) & (heads["head"] == key)].to_dict("records")
-            assert row["earned"] == head["earned"]
-            assert row["own"] == pytest.approx(head["self_attention"], abs=2e-6)
+            [mine] = heads[(heads["scale"] == scale) & (heads["head"] == key)].to_dict("records")
+            assert mine["earned"] == head["earned"]
+            assert mine["own"] == pytest.approx(head["self_attention"], abs=2e-6)
             if not told["balls"]:
-                assert np.isnan([row[name] for name in ("entropy", *SHARES)]).all()
+                assert np.isnan([mine[name] for name in ("entropy", *SHARES)]).all()
                 continue
             weights = np.array(head["row"])
             if scale == "long":
-                assert row["strongest_over"] == head["top_overs"][0]
-                assert np.isnan(row["strongest_index"])
+                assert mine["strongest_over"] == head["top_overs"][0]
+                assert np.isnan(mine["strongest_index"])
             else:
-                assert row["strongest_index"] == head["top_any"][0]
-                assert row["strongest_weight"] == pytest.approx(weights.max(), abs=2e-6)
-                assert row["visible"] == len(weights)
+                assert mine["strongest_index"] == head["top_any"][0]
+                assert mine["strongest_weight"] == pytest.approx(weights.max(), abs=2e-6)
+                assert mine["visible"] == len(weights)
                 part = weights[weights > 0] / weights.sum()
-                assert row["entropy"] == pytest.approx(-(part * np.log(part)).sum(), abs=2e-4)
+                assert mine["entropy"] == pytest.approx(-(part * np.log(part)).sum(), abs=2e-4)
 
 
 def test_the_evidence_is_that_of_explain(
@@ -154,10 +146,10 @@ def test_the_folder_tells_what_it_is_made_of(corpus: Path, season_path: Path) ->
             assert hashlib.sha256(data).hexdigest() == about["sha256"]
 
 
-def test_own_history_gives_the_ratings_of_each_date(
+def test_a_history_gives_the_ratings_of_each_date(
     tmp_path: Path, season_path: Path, matches: dict[str, Match], predictor: TrainedPredictor
 ) -> None:
-    explain_corpus([season_path], tmp_path / "dated", each=3, own_history=True)
+    explain_corpus([season_path], tmp_path / "dated", each=3, history=[season_path])
     timeline = Timeline(predictor, matches.values())
     in_order = [matches[number] for number in sorted(matches)]
     same_chances(
@@ -230,7 +222,7 @@ def test_what_does_not_fit_is_refused_in_one_line(attnlens_here: Here, season_pa
         "matches_per_part": (2,),
         "model": (4, "--model", "measured"),
         "evidence": (4, "--evidence", 2),
-        "history": (4, "--own-history"),
+        "history": (4, "--history", season_path),
     }.items():
         assert refused(here, *same, *words).startswith(f"c: was begun with another {other}; ")
     with zipfile.ZipFile(season_path) as whole, zipfile.ZipFile("one.zip", "w") as one:

@@ -169,9 +169,8 @@ def test_the_reports_figures_are_those_of_the_tables(corpus: Path, report: dict[
     assert report["figures"]["balls"] == len(balls)
     mean = balls["surprise_bits"].mean() * math.log(2)
     assert report["figures"]["log_loss"]["value"] == pytest.approx(mean, abs=1e-6)
-    assert report["figures"]["accuracy"]["value"] == pytest.approx(
-        (balls["top"].astype(str) == balls["actual"].astype(str)).mean(), abs=1e-6
-    )
+    hits = (balls["top"].astype(str) == balls["actual"].astype(str)).mean()
+    assert report["figures"]["accuracy"]["value"] == pytest.approx(hits, abs=1e-6)
     for row in report["fusion"]:
         of_phase = balls[balls["phase"] == row["phase"]]
         assert row["balls"] == len(of_phase)
@@ -201,9 +200,8 @@ def test_the_reports_claims_players_and_surprises(corpus: Path, report: dict[str
     for row in report["claims"]["phase"]:
         mine = judged[judged["phase"] == row["name"]]
         assert row["supported"] == (mine["verdict"] == "supported").sum()
-        assert (row["low"], row["high"]) == pytest.approx(
-            wilson(row["supported"], len(mine)), abs=1e-6
-        )
+        ends = wilson(row["supported"], len(mine))
+        assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-6)
     hardest = report["surprises"]["balls"][0]
     assert hardest["surprise_bits"] == pytest.approx(balls["surprise_bits"].max(), abs=1e-6)
     told = report["surprises"]["bowlers"]

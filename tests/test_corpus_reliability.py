@@ -49,6 +49,13 @@ def started(words: list[str]) -> subprocess.Popen[bytes]:
     )
 
 
+def at_work(source: Path, out: Path) -> subprocess.Popen[bytes]:
+    """A run of two workers that has finished a part."""
+    process = started(explain(source, out, "--workers", "2"))
+    until(lambda: bool(finished(out)))
+    return process
+
+
 def until(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + LONGEST_WAIT
     while not holds():
@@ -98,8 +105,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 
 
 def test_workers_end_with_whoever_started_them(tmp_path: Path, season_path: Path) -> None:
-    process = started(explain(season_path, tmp_path / "c", "--workers", "2"))
-    until(lambda: bool(finished(tmp_path / "c")))
+    process = at_work(season_path, tmp_path / "c")
     states = [Path(f"/proc/{pid}/stat") for pid in workers_of(process)]
     assert len(states) == 2
     process.kill()
@@ -109,8 +115,7 @@ def test_workers_end_with_whoever_started_them(tmp_path: Path, season_path: Path
 
 
 def test_a_killed_worker_is_told_in_one_line(tmp_path: Path, season_path: Path) -> None:
-    process = started(explain(season_path, tmp_path / "c", "--workers", "2"))
-    until(lambda: bool(finished(tmp_path / "c")))
+    process = at_work(season_path, tmp_path / "c")
     os.kill(workers_of(process)[0], signal.SIGKILL)
     _, said = process.communicate(timeout=LONGEST_WAIT)
     # It may have been done by then.
@@ -124,8 +129,7 @@ def test_interrupted_it_says_nothing_and_leaves_whole_files(
     tmp_path: Path, season_path: Path
 ) -> None:
     out = tmp_path / "c"
-    process = started(explain(season_path, out, "--workers", "2"))
-    until(lambda: bool(finished(out)))
+    process = at_work(season_path, out)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, said = process.communicate(timeout=LONGEST_WAIT)
     assert process.returncode in (130, 0)

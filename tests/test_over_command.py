@@ -254,43 +254,6 @@ def test_train_and_ask(attnlens_here: Here) -> None:
     assert "10 overs drawn" in page
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (("--teacher", "boosted_trees"), "--teacher is not for --model cricket"),
-        (("--hidden-dim", "12"), "--hidden-dim is not for --model cricket"),
-        (("--set", "speed=3"), "there is no setting 'speed'; known: epochs"),
-        (("--set", "d=0"), "d is between 1 and 4096"),
-        (("--set", "smoothing=2"), "smoothing is between 0 and 1"),
-        (("--set", "tokens=9"), "there is no setting 'tokens'"),
-    ],
-)
-def test_settings_that_are_not_its_own_are_refused(
-    attnlens_here: Here, words: tuple[str, ...], complaint: str
-) -> None:
-    said = attnlens_here("train", "nowhere", "--model", "cricket", "--out", "x", *words)
-    assert said.status == 2
-    assert complaint in said.err
-    assert attnlens_here.files() == []
-
-
-def test_a_setting_about_predictors_of_balls_is_not_taken_for_this_model(
-    attnlens_here: Here, sample: Path
-) -> None:
-    Path("attnlens.toml").write_text('model = "measured"\n', encoding="utf-8")
-    assert attnlens_here("over", sample, "--over", "0").status == 0
-    said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
-    assert "there is no setting 'speed'; known: epochs" in said.err
-    attnlens_here.patch.setenv("ATTNLENS_OVERS_MODEL", "nowhere.safetensors")
-    assert (
-        "nowhere.safetensors: no such checkpoint"
-        in attnlens_here("over", sample, "--over", "0").err
-    )
-    attnlens_here.patch.setenv("ATTNLENS_KIND", "cricket")
-    said = attnlens_here("train", "nowhere", "--out", "x", "--set", "speed=3")
-    assert "there is no setting 'speed'; known: epochs" in said.err
-
-
 def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> None:
     import torch
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.model.batch import training_batch, window_batch
+from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.predictor import BLOCK, FullModel
 from attnlens.cricket.model.ratings import KINDS
 from attnlens.cricket.model.relation_attention import RelationAttention
@@ -28,7 +28,6 @@ from attnlens.cricket.model.tensors import (
     rate_today,
     scoreboard,
 )
-from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.training.fit import cricket_sizes
 
 PREDICTOR = small_predictor()
@@ -73,26 +72,6 @@ def variant(**sizes: Any) -> FullModel:
     )
     stirred(model, 4)
     return model
-
-
-@pytest.mark.parametrize("null", [1.5, None])
-@pytest.mark.parametrize("readout", [True, False])
-def test_shares_of_slots_are_those_of_the_vector(null: float | None, readout: bool) -> None:
-    """Layer share times node share, and a seventh more where there is a readout."""
-    model = variant(null=null, readout=readout)
-    batch = window_batch(arrays_of(PREDICTOR, MATCH), 40)
-    with torch.no_grad():
-        prediction = model.predict(batch)
-    shares = model.slot_shares(prediction)[0, 0]
-    graph = model.within_ball.graph
-    for number, name in enumerate(SLOTS):
-        layer = next(layer for layer, nodes in graph.items() if name in nodes)
-        expected = float(prediction.within["layers"][0, 0, list(graph).index(layer)])
-        expected *= float(prediction.within[layer][0, 0, list(graph[layer]).index(name)])
-        assert float(shares[number]) == pytest.approx(expected + readout / len(SLOTS), abs=1e-6)
-    assert (prediction.slots[0, :, 0].sum(-1) <= 1 + 1e-6).all()
-    if null is not None:
-        assert (prediction.slots[0, :, 0].sum(-1) < 1).all()
 
 
 @pytest.mark.parametrize("null", [1.5, None])

@@ -148,20 +148,6 @@ def test_nothing_newer_writes_nothing_and_says_so(place: Place, attnlens_here: H
     assert attnlens_here.files() == []
 
 
-def test_explanations_flag_ratings_from_later(place: Place, attnlens_here: Here) -> None:
-    matches, small = place.folder / "matches", place.folder / "small.safetensors"
-    attnlens_here.good("ratings", matches, "--model", small, "--out", "new.safetensors")
-    asked = ("explain", matches / f"{LATER[0]}.json", "--ball", 40, "--no-evidence", "--json")
-
-    def flags(*more: str | Path) -> set[str]:
-        return {flag["flag"] for flag in json.loads(attnlens_here.good(*asked, *more))["flags"]}
-
-    assert "ratings_from_later" not in flags("--model", small)
-    assert "ratings_from_later" in flags("--model", "new.safetensors")
-    dated = ("--model", "new.safetensors", "--history", matches)
-    assert "ratings_from_later" not in flags(*dated)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -134,12 +134,9 @@ class OverMatch(MatchParticulars):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """How the tokens were chosen, see `Choice`, and the seed of what was drawn."""
+class Drawn(Choice):
+    """How the tokens were chosen, and the seed of what was drawn."""
 
-    greedy: bool
-    temperature: float
-    top_k: int | None
     seed: int
 
 
