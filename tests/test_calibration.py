@@ -38,7 +38,7 @@ def measured(folder: Path, attnlens_here: Here) -> dict[str, Any]:
     out = folder / "small.calibration.json"
     answer = attnlens_here(
         *("evaluate", folder / "later.zip", "--model", folder / "small.safetensors"),
-        *("--baselines", "none", "--bootstrap", 50, "--calibration-out", out),
+        *("--baselines", "none", "--calibration-out", out),
     )
     assert answer.status == 0
     table: dict[str, Any] = json.loads(out.read_text("utf-8"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import re
 import threading
 from collections.abc import Callable
@@ -380,20 +378,3 @@ def test_attention_of_one_part_that_ran_in_another_thread_is_told() -> None:
         thread = threading.Thread(target=model["there"], args=(q, k, v))
         thread.start()
         thread.join()
-
-
-def sdpa() -> Any:
-    return F.scaled_dot_product_attention
-
-
-def test_copies_made_in_the_block_are_torchs_own() -> None:
-    model = Two()
-    (q,) = tensors(B, H, L, D)
-    with record(model, include="other"):
-        model(q)
-        kept = [copy.deepcopy(one) for one in (torch.softmax, Tensor.softmax, F.softmax)]
-        written = pickle.dumps([Tensor.softmax, F.softmax, torch.softmax, sdpa()])
-    assert pickle.loads(written) == [Tensor.softmax, F.softmax, torch.softmax, sdpa()]
-    assert b"attnlens" not in written
-    assert kept == [torch.softmax, Tensor.softmax, F.softmax]
-    assert all(type(one).__name__ != "StandIn" for one in kept)

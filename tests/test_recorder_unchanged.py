@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from attention_cases import Calls, encoder, reference, tensors
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as bound_here
-from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from attnlens.errors import NothingRecordedError
@@ -386,59 +385,6 @@ def test_a_copy_made_in_the_block_tells_it_nothing(
     assert torch.equal(inside, plain) == (block == "record")
     assert len(found) == 1
     assert torch.equal(model(q), plain)
-
-
-class Noticing(TorchFunctionMode):
-    """A mode of the user's own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard = 0
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        del types
-        self.heard += func is torch.relu
-        return func(*args, **(kwargs or {}))
-
-
-def test_modes_come_off_by_name_in_whatever_order_blocks_end() -> None:
-    kept = [F.scaled_dot_product_attention]  # so a mode of ours is on
-    model, (x,) = Two(), tensors(1, 3, 8)
-    mine = Noticing()
-    block = record(model)
-    block.__enter__()
-    mine.__enter__()
-    model(x)
-    block.__exit__(None, None, None)
-    torch.relu(x)
-    assert mine.heard == 1
-    assert torch.overrides._get_current_function_mode_stack() == [mine]
-    mine.__exit__(None, None, None)
-    assert torch.overrides._get_current_function_mode_stack() == []
-
-    # A block that ends in another thread, as of a generator that is collected there.
-    block = record(model)
-    recording = block.__enter__()
-    model(x)
-    failed: list[BaseException] = []
-
-    def end() -> None:
-        try:
-            block.__exit__(None, None, None)
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=end)
-    thread.start()
-    thread.join()
-    assert not failed
-    model(x)
-    assert len(recording.records()) == 2
-    while torch.overrides._get_current_function_mode_stack():
-        torch.overrides._pop_mode()  # left behind, and deaf
-    assert kept
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
