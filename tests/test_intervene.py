@@ -183,10 +183,6 @@ def test_edges() -> None:
     check(without(before, chosen), recorded, output)
     before, recorded, output = ran(hide={"C*": [0, 1], "*": 2})
     check(without(before, cells([0, 1, 2])), recorded, output)
-    assert (
-        repr(Edges(head=1, query=-1, key=[3, 4]))
-        == "Edges(key=(3, 4), query=(-1,), head=(1,), row=None)"
-    )
 
 
 def test_rows_of_the_batch() -> None:

@@ -74,7 +74,8 @@ class Edges:
                 continue
             if AXES[place] not in axes and name != "key":
                 raise InterventionError(
-                    f"{site}: {name}= is given, and its weights have no such axis ({', '.join(axes)})"
+                    f"{site}: {name}= is given, and its weights have no such axis "
+                    f"({', '.join(axes)})"
                 )
             flags = torch.zeros(shape[place], dtype=torch.bool)
             told = f"{site}: {'batch row' if name == 'row' else name}"
