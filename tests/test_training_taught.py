@@ -14,14 +14,14 @@ import torch
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.batch import stacked, training_batch
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.training import baselines
 from attnlens.cricket.training.baselines import TEACHER, out_of_fold, teach
 from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
@@ -40,7 +40,7 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
         generator.dirichlet(np.ones(len(OUTCOMES)), len(one)).astype(np.float32) for one in arrays
     ]
     with torch.no_grad():
-        loss = loss_of(model, batch, outcome, taught_by(said, outcome.shape[1]), 0.3)
+        loss = loss_of(model, batch, outcome, stacked(said, outcome.shape[1]), 0.3)
         logs = [model(training_batch([one])[0])[0].log_softmax(-1).double() for one in arrays]
     by_hand = 0.0
     for log, one, told in zip(logs, arrays, said, strict=True):
@@ -48,24 +48,6 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
             by_hand -= 0.7 * float(log[ball, one.outcome[ball]])
             by_hand -= 0.3 * float((log[ball].numpy() * told[ball]).sum())
     assert float(loss) == pytest.approx(by_hand, rel=1e-5)
-
-
-def test_a_teacher_is_learnt_from() -> None:
-    """Where the teacher alone counts, the model comes to say what it says, not what happened."""
-    shares = np.linspace(1, 3, len(OUTCOMES))
-    shares /= shares.sum()
-    recipe = dataclasses.replace(RECIPE, epochs=8, teacher=1.0, learning_rate=0.02)
-    said = [np.tile(shares.astype(np.float32), (len(one), 1)) for one in INNINGS]
-    taught = fit(SIZES, PRIOR, INNINGS, [], recipe, teacher=said).model
-    alone = fit(SIZES, PRIOR, INNINGS, [], recipe).model
-
-    def distance(model: torch.nn.Module) -> float:
-        with torch.no_grad():
-            told = torch.cat([model(training_batch([one])[0])[0].softmax(-1) for one in INNINGS])
-        return float(np.abs(told.numpy() - shares).sum(-1).mean())
-
-    assert distance(taught) < distance(alone) / 2
-    assert log_loss(alone, INNINGS) < log_loss(taught, INNINGS)
 
 
 def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--device",
-        choices=("cpu", "cuda", "auto"),
+        choices=("cpu", "cuda"),
         default="cpu",
         help="where to compute; torchrun starts several processes, each with a GPU of its own",
     )

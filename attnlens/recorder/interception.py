@@ -18,6 +18,7 @@ thread and one block::
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.sites import ByName, Sites
@@ -290,3 +292,46 @@ def attend(
         return compute(changed) if output is None else output
     finally:
         here.busy = False
+
+
+class WatchingMode(TorchFunctionMode):
+    """A mode that computes everything as it would have been.
+
+    Torch's encoder layers and multi-head attention leave their fused path, and encoders their
+    nested tensors, when any mode is on: padded positions of an output would then hold other
+    numbers. They ask ``torch.overrides.has_torch_function``, where `fused_path_asked` stands.
+
+    Args:
+        meant_by: what does a call of a function that is to be seen; None for any other function.
+    """
+
+    def __init__(self, meant_by: Callable[[Any], Meant | None]) -> None:
+        super().__init__()
+        self._meant_by = meant_by
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: ByName | None = None,
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        if here.listeners and not here.busy:
+            meant = self._meant_by(func)
+            if meant is not None:
+                return meant(TorchCall(func, sys._getframe(1), args, named))
+        return func(*args, **named)
+
+
+def fused_path_asked(call: TorchCall) -> Any:
+    """``torch.overrides.has_torch_function``, as if no mode of ours were on."""
+    lifted = []
+    try:
+        while isinstance(torch.overrides._get_current_function_mode(), WatchingMode):  # type: ignore[no-untyped-call]
+            lifted.append(torch.overrides._pop_mode())  # type: ignore[no-untyped-call]
+        return call.run()
+    finally:
+        for mode in reversed(lifted):
+            torch.overrides._push_mode(mode)  # type: ignore[no-untyped-call]

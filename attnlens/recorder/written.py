@@ -28,11 +28,11 @@ from attnlens.recorder.interception import (
     Listener,
     Meant,
     TorchCall,
+    WatchingMode,
     attend,
     listening,
     untold,
 )
-from attnlens.recorder.modes import WatchingMode
 from attnlens.recorder.sites import Hook, local_of
 
 _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__

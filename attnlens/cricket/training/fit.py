@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import moved, training_batch
+from attnlens.cricket.model.batch import moved, stacked, training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel, Sizes
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import (
@@ -110,14 +110,6 @@ def loss_of(
     return (1 - weight) * loss - weight * soft
 
 
-def taught_by(teacher: Sequence[Probabilities], length: int) -> Tensor:
-    """What the teacher says of some innings, ``(innings, length, outcome)``, padded with zeros."""
-    said = torch.zeros(len(teacher), length, teacher[0].shape[-1])
-    for place, probabilities in enumerate(teacher):
-        said[place, : len(probabilities)] = torch.from_numpy(probabilities)
-    return said
-
-
 TaughtInnings = tuple[InningsArrays, Probabilities | None]
 """An innings, and where there is a teacher what it says of every ball ``(ball, outcome)``."""
 
@@ -136,9 +128,6 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
     def length(self, row: TaughtInnings) -> int:
         return len(row[0])
 
-    def weight(self, row: TaughtInnings) -> int:
-        return len(row[0])
-
     def loss(
         self,
         model: FullModel,
@@ -150,7 +139,7 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
         if generator is not None:
             hide_and_forget(batch, self.recipe, generator)
         said = [probabilities for _, probabilities in rows if probabilities is not None]
-        taught = taught_by(said, outcome.shape[1]) if said else None
+        taught = stacked(said, outcome.shape[1]) if said else None
         batch, outcome, taught = moved((batch, outcome, taught), device)
         return loss_of(model, batch, outcome, taught, self.recipe.teacher)
 

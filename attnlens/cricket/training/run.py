@@ -252,57 +252,36 @@ def _begun(
 def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
     """Which matches to train on, and which to validate on.
 
-    Raises:
-        InputError: none to train on, or what `split_days` raises.
-    """
-    train_until, validate_until = split_days(matches, plan)
-    training = [match for match in matches if max(match.dates) <= train_until]
-    if not training:
-        raise InputError(
-            f"no match up to {train_until} to train on",
-            path=source,
-            remedy="give earlier matches or a later day",
-        )
-    used = [match for match in matches if max(match.dates) <= validate_until]
-    return Split(train_until, validate_until, training, used)
-
-
-def split_days(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
-    """The last day of training and that of validation; neither is later than the matches.
+    Neither last day is later than the matches: the card says what was seen.
 
     Raises:
-        InputError: the days are in the wrong order, or leave nothing to validate on.
+        InputError: the days are in the wrong order, or leave nothing to train or validate on.
     """
     days = sorted({max(match.dates) for match in matches})
     first, last = plan.train_until, plan.validate_until or days[-1]
+    seen = [day for day in days if day <= last]
+    if first is None and len(seen) == 1:
+        raise InputError("one day of matches cannot be split for validation", remedy=WHOLE)
     if first is None:
-        return _last_tenth([day for day in days if day <= last], last)
+        place = min(int(len(seen) * (1 - VALIDATION_SHARE)), len(seen) - 2)
+        first = seen[place] if seen else last
     if plan.validate_until is not None and first > last:
         raise InputError(
             f"training until {first} runs past validation until {last}",
             remedy="give a later --validate-until",
         )
-    if first != last and not any(first < day <= last for day in days):
+    training = [match for match in matches if max(match.dates) <= first]
+    if not training:
+        raise InputError(
+            f"no match up to {first} to train on",
+            path=source,
+            remedy="give earlier matches or a later day",
+        )
+    if first != last and not any(first < day for day in seen):
         until = "" if plan.validate_until is None else f" and until {last}"
         raise InputError(f"no match after {first}{until} to validate on", remedy=WHOLE)
-    # The card says what was seen: days after the last match were not.
-    return min(first, days[-1]), min(last, days[-1])
-
-
-def _last_tenth(
-    days: Sequence[datetime.date], last: datetime.date
-) -> tuple[datetime.date, datetime.date]:
-    """Days of which the last tenth is for validation."""
-    if not days:
-        raise InputError(
-            f"no match up to {last} to train on", remedy="give a later --validate-until"
-        )
-    if len(days) < 2:
-        raise InputError(
-            "one day of matches cannot be split for validation",
-            remedy="give more matches, or the same day to --train-until and --validate-until",
-        )
-    return days[min(int(len(days) * (1 - VALIDATION_SHARE)), len(days) - 2)], days[-1]
+    used = [match for match in matches if max(match.dates) <= last]
+    return Split(min(first, days[-1]), min(last, days[-1]), training, used)
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
