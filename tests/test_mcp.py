@@ -102,8 +102,8 @@ def test_matches_are_listed_by_names_that_can_be_asked_about(questions: Question
     assert found["teams"] == ["Copperfield Comets", "Saltmarsh Herons"]
     assert found["innings"][0]["deliveries"] == 128
     assert called(questions, "list_matches", contains="HOSTILE")["files"] == 1
-    second = called(questions, "list_matches", limit=1, offset=1)["matches"]
-    assert [one["match"] for one in second] == names[1:2]
+    last = called(questions, "list_matches", limit=2, offset=2)["matches"]  # one file is refused
+    assert [one["match"] for one in last] == names[1:]
     assert "give a number from 1 to 100" in called(questions, "list_matches", limit=0)
 
 
