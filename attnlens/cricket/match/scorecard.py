@@ -8,7 +8,7 @@ byes or penalties; run outs and retirements are nobody's wicket.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket
@@ -210,6 +210,8 @@ def card_data(match: Match, card: Card) -> Json:
     """A scorecard as plain data."""
     innings = card.innings
     rate = innings.balls_per_over * innings.total / max(innings.legal_balls, 1)
+    batting = "out runs balls fours sixes strike_rate"
+    bowling = "overs legal_balls maidens runs wickets economy wides noballs dots"
     return {
         "innings": innings.number,
         **_figures(innings, "batting_team bowling_team super_over total wickets"),
@@ -221,32 +223,12 @@ def card_data(match: Match, card: Card) -> Json:
         "penalty_runs": innings.penalty_runs.plain(),
         "extras": {"total": sum(card.extras.values()), **card.extras},
         "batting": [
-            {
-                "position": line.position,
-                "player": line.player.name,
-                "id": line.player.id,
-                **_figures(line, "out runs balls fours sixes strike_rate"),
-            }
+            {"position": line.position, **_named(line.player), **_figures(line, batting)}
             for line in card.batting
         ],
         "did_not_bat": did_not_bat(match, card),
-        "bowling": [
-            {
-                "player": line.player.name,
-                "id": line.player.id,
-                **_figures(line, "overs legal_balls maidens runs wickets economy"),
-                **_figures(line, "wides noballs dots"),
-            }
-            for line in card.bowling
-        ],
-        "fall_of_wickets": [
-            {
-                **_figures(fall, "wicket score"),
-                "player": fall.player.name,
-                **_figures(fall, "kind index label actual_delivery"),
-            }
-            for fall in card.falls
-        ],
+        "bowling": [{**_named(line.player), **_figures(line, bowling)} for line in card.bowling],
+        "fall_of_wickets": [{**asdict(fall), "player": fall.player.name} for fall in card.falls],
     }
 
 
@@ -293,6 +275,10 @@ def match_data(match: Match) -> Json:
         "source": match.source,
         "notes": list(match.notes),
     }
+
+
+def _named(player: Player) -> Json:
+    return {"player": player.name, "id": player.id}
 
 
 def _figures(of: object, names: str) -> Json:
