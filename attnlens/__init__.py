@@ -68,31 +68,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AttentionRecord": "attnlens.recording.record",
-    "AttnlensError": "attnlens.errors",
-    "Edges": "attnlens.recorder",
-    "Explanation": "attnlens.cricket.explain.types",
-    "FullModel": "attnlens.cricket.model.predictor",
-    "MultiScaleTemporalEncoder": "attnlens.cricket.model.temporal",
-    "Recording": "attnlens.recording.recording",
-    "Session": "attnlens.cricket.session",
-    "Sizes": "attnlens.cricket.model.predictor",
-    "SpecializedTemporalAttention": "attnlens.cricket.model.temporal",
-    "TemporalEncoder": "attnlens.cricket.model.temporal",
-    "WhatIf": "attnlens.cricket.whatif.types",
-    "check_grounding": "attnlens.cricket.words.grounding",
-    "describe": "attnlens.symbolic",
-    "explain": "attnlens.cricket.session",
-    "intervene": "attnlens.recorder",
-    "load_recording": "attnlens.recording.recording",
-    "next_over": "attnlens.cricket.session",
-    "predict": "attnlens.cricket.session",
-    "read_match": "attnlens.cricket.session",
-    "read_matches": "attnlens.cricket.session",
-    "record": "attnlens.recorder",
-    "summarize_temporal_attention": "attnlens.cricket.words.summary",
-    "trace": "attnlens.symbolic",
-    "what_if": "attnlens.cricket.session",
+    name: f"attnlens.{home}"
+    for home, names in {
+        "cricket.explain.types": "Explanation",
+        "cricket.model.predictor": "FullModel Sizes",
+        "cricket.model.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
+        "TemporalEncoder",
+        "cricket.session": "Session explain next_over predict read_match read_matches what_if",
+        "cricket.whatif.types": "WhatIf",
+        "cricket.words.grounding": "check_grounding",
+        "cricket.words.summary": "summarize_temporal_attention",
+        "errors": "AttnlensError",
+        "recorder": "Edges intervene record",
+        "recording.record": "AttentionRecord",
+        "recording.recording": "Recording load_recording",
+        "symbolic": "describe trace",
+    }.items()
+    for name in names.split()
 }
 
 # Who draws what Python and Jupyter show of these, so that they need not know it.

@@ -1,21 +1,10 @@
-"""Everything attnlens raises on purpose.
-
-::
-
-    AttnlensError
-    ├── InputError            a file, a name or an option that cannot be used
-    │   ├── CheckpointError   model weights that cannot be loaded
-    │   └── EndpointError     a language model that cannot be asked, or does not answer
-    ├── RecordingError        a recording that would have been empty or wrong
-    │   ├── NothingRecordedError
-    │   └── IncompleteRecordingError
-    └── InterventionError     an intervention that does not fit, or touched nothing
-
-A domain adds its own under `InputError`, in a file of its own.
+"""Everything attnlens raises on purpose. A domain adds its own under `InputError`, in a file of
+its own.
 """
 
 from __future__ import annotations
 
+import os
 from os import PathLike
 
 
@@ -47,6 +36,11 @@ class InputError(AttnlensError):
         if remedy:
             text = f"{text}; {remedy}"
         super().__init__(" ".join(text.split()))
+
+    def without_folder(self) -> str:
+        """Its text with the file's name alone: who reads it may be on another machine."""
+        folder = os.path.dirname(self.path or "")
+        return str(self).replace(f"{folder}{os.sep}", "") if folder else str(self)
 
 
 class CheckpointError(InputError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -111,6 +112,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def _beside(target: Path) -> Path:
     """Where a file is written before it takes its place."""
     return target.with_name(f"{target.name}.{os.getpid()}.part")
+
+
+def render_json(data: object) -> str:
+    """Plain data as indented JSON, keys in their order, no line break at the end."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -17,7 +17,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from typing import Any
@@ -26,17 +26,24 @@ import jsonschema
 from sample_explanations import read_sample
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.pages.prompt import MOST_TOKENS, prompt_of
-from attnlens.cricket.words.facts import FORMATS, resolve
+from attnlens.cricket.pages.prompt import prompt_of
+from attnlens.cricket.words import facts
+from attnlens.cricket.words.facts import resolve
 from attnlens.cricket.words.narrative import narrate
+from attnlens.show.numbers import percent, signed_points
+from attnlens.show.prompt_template import MOST_TOKENS
 
-FEWEST, MOST = 4, 7
+FEWEST, MOST = 2, 5
+FORMS = (
+    *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
+    *(percent, facts.fine_percent, facts.finest_percent),
+)
 
 
 def written(value: Any) -> set[str]:
     """Every way in which a value can be a fact's text."""
     texts = set()
-    for form in FORMATS:
+    for form in FORMS:
         try:
             texts.add(form(value))
         except (TypeError, ValueError, KeyError, AttributeError):
@@ -80,20 +87,13 @@ def main() -> int:
 
 
 def prompts(sample: Iterable[dict[str, Any]]) -> int:
-    """How long prompts are, and how many rows are left out of them; 1 where one is too long."""
+    """How long prompts are; 1 where one is too long."""
     tokens: list[int] = []
-    lost: dict[str, list[int]] = defaultdict(list)
     for data in sample:
-        prompt = prompt_of(Explanation.from_dict(data))
-        tokens.append(prompt.tokens)
-        for name, count in prompt.left_out.items():
-            lost[name].append(count)
+        tokens.append(prompt_of(Explanation.from_dict(data)).tokens)
     over = sum(count > MOST_TOKENS for count in tokens)
     print(f"prompts {len(tokens)}, longer than {MOST_TOKENS:,} tokens by the bound: {over}")
     print(f"tokens by the bound: median {statistics.median(tokens):,.0f}, most {max(tokens):,}")
-    for name, counts in sorted(lost.items()):
-        middle = f"median {statistics.median(counts):.0f}, most {max(counts)}"
-        print(f"rows of {name} left out: in {len(counts)} prompts, {middle}")
     return 1 if over else 0
 
 
@@ -103,18 +103,18 @@ def checked(sample: Iterable[dict[str, Any]]) -> int:
         files("attnlens.cricket.explain").joinpath("schema.json").read_text("utf-8")
     )
     validator = jsonschema.Draft202012Validator(schema)
-    count, sentences, facts = 0, Counter[int](), 0
+    count, sentences, told = 0, Counter[int](), 0
     leading: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for data in sample:
         count += 1
         wrong.update(faults(data, validator))
         sentences[len(data["narrative"])] += 1
-        facts += sum(len(one["facts"]) for one in data["narrative"])
+        told += sum(len(one["facts"]) for one in data["narrative"])
         verdicts = {claim["verdict"] for claim in data["evidence"] if claim["removed"]}
         told = ("supported", "not better than chance", "contradicted", None)
         leading[str(next((verdict for verdict in told if verdict in verdicts), "no claim"))] += 1
-    print(f"{count} explanations, {facts} facts; sentences: {dict(sorted(sentences.items()))}")
+    print(f"{count} explanations, {told} facts; sentences: {dict(sorted(sentences.items()))}")
     print(f"best verdict of a claim about past balls: {dict(leading.most_common())}")
     print(f"faults: {dict(wrong) or 'none'}")
     return 1 if wrong or not count else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc
@@ -41,9 +40,6 @@ INDEX: Final = """<!DOCTYPE html>
 </body>
 </html>
 """
-MATCH: Final = re.compile(r"match/([^/]+)")
-MODEL: Final = re.compile(r"models/([^/]+)")
-RECORDING: Final = re.compile(r"recording/([^/]+)")
 
 
 def create_app(
@@ -113,35 +109,35 @@ def page_of(
     key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
 ) -> Page:
     """The page of an address, ``match/NAME`` for every ball of that match."""
+    kind, _, name = key.partition("/")
     if key == "":
         return home(matches, public=public)
     if key == "compare":
         return compare_page(matches, functions.models)
     if key == "heads" and functions.heads is not None:
         return heads_page(functions.heads)
-    if key == "recordings":
-        return recordings_page(recordings, public=public)
     if key == "corpus" and functions.corpus is not None:
         return corpus_page(matches)
+    if key == "recordings":
+        return recordings_page(recordings, public=public)
     if key == "recordings/compare":
         return compare_recordings_page(recordings)
     if key == "models":
         return models_page(functions.inside.models)
-    if (found := MODEL.fullmatch(key)) and found[1] in functions.inside.models:
-        return model_page(found[1], functions.inside)
-    if found := MATCH.fullmatch(key):
-        shown = matches.get(found[1])
-        if shown is not None and any(one["balls"] for one in shown.about["innings"]):
+    if kind == "models" and name in functions.inside.models:
+        return model_page(name, functions.inside)
+    if kind == "match":
+        shown = matches.get(name)
+        if shown is None:
+            return lost(
+                "This match is not open (any more). What was uploaded is kept only for a while: "
+                "bring the file again."
+            )
+        if any(one["balls"] for one in shown.about["innings"]):
             return match_page(shown, functions.models, functions.texts)
-        if shown is not None:
-            return lost("No ball was bowled in this match.")
-        return lost(
-            "This match is not open (any more). What was uploaded is kept only for a while: "
-            "bring the file again."
-        )
-    if found := RECORDING.fullmatch(key):
-        recording = recordings.get(found[1])
-        if recording is not None:
-            return recording_page(recording)
-        return lost("This recording is not open (any more).")
+        return lost("No ball was bowled in this match.")
+    if kind == "recording":
+        recording = recordings.get(name)
+        gone = "This recording is not open (any more)."
+        return lost(gone) if recording is None else recording_page(recording)
     return lost("There is no such page.")

@@ -1,10 +1,9 @@
-"""The figures that plotly draws: one heat map, filled in by the page from data it has."""
+"""The figure that plotly draws: one heat map, filled in by the page from data it has."""
 
 from __future__ import annotations
 
 from typing import Final
 
-import plotly.graph_objects as go
 from dash import dcc
 
 from .functions import Data
@@ -25,40 +24,29 @@ CONFIG: Final[dcc.Graph.Config] = {
 
 def empty_heat_map() -> Data:
     """The heat map of a head without its numbers, as plain data for the page."""
-    shares = [number / (len(RAMP) - 1) for number in range(len(RAMP))]
-    figure = go.Figure(
-        go.Heatmap(
-            z=[[0.0]],
-            colorscale=list(zip(shares, RAMP, strict=True)),
-            zmin=0,
-            xgap=0.5,
-            ygap=0.5,
-            hoverongaps=False,
-            hovertemplate="%{text}<extra></extra>",
-            colorbar={"title": {"text": "share", "side": "right"}, "thickness": 10, "len": 0.9},
-        )
-    )
-    figure.update_layout(
-        template="none",
-        margin={"l": 56, "r": 8, "t": 8, "b": 48},
-        xaxis={
+    trace = {
+        "type": "heatmap",
+        "z": [[0.0]],
+        "colorscale": [[number / 4, colour] for number, colour in enumerate(RAMP)],
+        "zmin": 0,
+        "xgap": 0.5,
+        "ygap": 0.5,
+        "hoverongaps": False,
+        "hovertemplate": "%{text}<extra></extra>",
+        "colorbar": {"title": {"text": "share", "side": "right"}, "thickness": 10, "len": 0.9},
+    }
+    axis = {"showgrid": False, "zeroline": False}
+    layout = {
+        "margin": {"l": 56, "r": 8, "t": 8, "b": 48},
+        "xaxis": {
+            **axis,
             "title": {"text": "looked at"},
             "constrain": "domain",
-            "showgrid": False,
-            "zeroline": False,
             "tickangle": -90,
         },
-        yaxis={
-            "title": {"text": "when asked about"},
-            "autorange": "reversed",
-            "showgrid": False,
-            "zeroline": False,
-        },
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        hoverlabel={"align": "left"},
-    )
-    plain: Data = figure.to_plotly_json()
-    del plain["layout"]["template"]
-    plain["data"] = [trace.to_plotly_json() for trace in figure.data]
-    return plain
+        "yaxis": {**axis, "title": {"text": "when asked about"}, "autorange": "reversed"},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"align": "left"},
+    }
+    return {"data": [trace], "layout": layout}

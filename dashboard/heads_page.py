@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dash import dcc, html
+from dash import html
 
 from .functions import Data
-from .parts import Page, marked
+from .parts import Page, panel, store
 
-MOST_LIFT: Final = 4.0
-"""Where a bar ends; what is beyond is told in figures."""
+MOST_FAVOURED: Final = 3
+"""Relations that are told of a head."""
 
 
 def is_measured(data: Data) -> bool:
@@ -23,130 +24,73 @@ def is_measured(data: Data) -> bool:
 
 
 def heads_page(data: Data) -> Page:
-    """Every head by scale, then slots and gates."""
+    """Every head by scale, then slots."""
     lead = (
-        f"Over {data['balls']:,} balls; matches: {data['matches']:,}. Bars: how many times as "
-        "much of its past attention as even attention would pay; whiskers are 95% intervals over "
-        "matches. A name is earned where looking and mattering both hold."
+        f"Over {data['balls']:,} balls; matches: {data['matches']:,}. ×2 of a relation: twice as "
+        "much of its past attention as even attention would pay, with 95% intervals over matches. "
+        "A name is earned where looking and mattering both hold."
     )
-    parts: Page = [html.H1("Heads across matches"), html.P(lead, className="lead")]
-    for scale in data["scales"]:
-        weight = "" if scale["weight"] is None else f", {scale['weight']:.0%} of the prediction"
-        parts.append(
-            html.Section(
-                [
-                    html.Div(
-                        [
-                            html.H2(f"{scale['scale']}: {scale['question']}"),
-                            html.P(f"{scale['window']} {scale['unit']}{weight}", className="lead"),
-                        ],
-                        className="panel-head",
-                    ),
-                    html.Div([_head(head) for head in scale["heads"]], className="measured"),
-                ],
-                className="panel",
-            )
+    heads = ("head", "name earned", "looks at", "without it", "rank", "on itself", "built in")
+    scales = [
+        panel(
+            scale["scale"],
+            f"{scale['scale']}: {scale['question']}",
+            _table(heads, map(_head, scale["heads"])),
+            lead=f"{scale['window']} {scale['unit']}",
+            files=False,
         )
-    parts.append(_others(data))
-    parts.append(dcc.Store(id="page-data", data={"page": "measured"}))
-    return parts
+        for scale in data["scales"]
+    ]
+    slots = _table(("slot", "reads", "without it", "rank"), map(_slot, data["slots"]))
+    return [
+        html.H1("Heads across matches"),
+        html.P(lead, className="lead"),
+        *scales,
+        panel("slots", "Slots inside the ball", slots, files=False),
+        store("measured", {}),
+    ]
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ").replace("batsman", "batter")
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> html.Div:
+    """Rows under their heads; it slides where the window is narrow."""
+    head = html.Thead(html.Tr([html.Th(name, scope="col") for name in heads]))
+    lines = [
+        html.Tr([html.Th(first, scope="row"), *(html.Td(cell) for cell in cells)])
+        for first, *cells in rows
+    ]
+    return html.Div(html.Table([head, html.Tbody(lines)]), className="scroll wide", tabIndex="0")
 
 
-def _head(head: Data) -> html.Article:
-    earned = head["earned"] != "unspecialised"
-    rows = sorted(head["relations"], key=lambda row: -(row["lift"] or 0.0))[:5]
-    importance = head["importance"]
-    return html.Article(
-        [
-            html.H3(
-                [
-                    f"{head['number']} ",
-                    html.Span(
-                        _words(head["earned"]) if earned else "no name earned",
-                        className="chip good" if earned else "chip",
-                    ),
-                ]
-            ),
-            html.P(f"started as {_words(head['pattern'])}", className="quiet small"),
-            html.Div([_relation(row) for row in rows], className="lifts"),
-            html.P(
-                [
-                    "without it ",
-                    html.B(_points(importance["points"])),
-                    f" (rank {importance['rank']}) · on itself ",
-                    html.B(_share(head["self_attention"])),
-                    " · built in ",
-                    html.B(_share(head["bias_share"])),
-                ],
-                className="small",
-            ),
-        ]
-    )
+def _head(head: Data) -> list[str]:
+    rows = sorted(head["relations"], key=lambda row: -(row["lift"] or 0.0))
+    return [
+        f"{head['number']} (began as {_words(head['pattern'])})",
+        "none" if head["earned"] == "unspecialised" else _words(head["earned"]),
+        ", ".join(map(_favoured, rows[:MOST_FAVOURED])),
+        *_importance(head["importance"]),
+        _share(head["self_attention"]),
+        _share(head["bias_share"]),
+    ]
 
 
-def _points(value: float | None) -> str:
-    return "not known" if value is None else f"{value:.2f} points"
+def _favoured(row: Data) -> str:
+    lift, ends = row["lift"], row["lift_ci"]
+    interval = "" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+    return f"{_words(row['relation'])} {'–' if lift is None else f'×{lift:.2f}'}{interval}"
+
+
+def _slot(slot: Data) -> list[str]:
+    return [_words(slot["slot"]), slot["reads"], *_importance(slot["importance"])]
+
+
+def _importance(importance: Data) -> tuple[str, str]:
+    points = importance["points"]
+    return "not known" if points is None else f"{points:.2f} points", str(importance["rank"])
 
 
 def _share(value: float | None) -> str:
     return "not known" if value is None else f"{value:.0%}"
 
 
-def _relation(row: Data) -> html.Div:
-    lift, ends = row["lift"], row["lift_ci"]
-    told = "–" if lift is None else f"×{lift:.2f}"
-    marks: Page = []
-    if lift is not None:
-        marks.append(html.I(className="lift", style={"width": _place(lift)}))
-    if ends is not None:
-        low, high = (min(max(end, 0.0), MOST_LIFT) for end in ends)
-        width = f"{100 * (high - low) / MOST_LIFT:.2f}%"
-        marks.append(html.I(className="whisker", style={"left": _place(low), "width": width}))
-    marks.append(html.I(className="even", style={"left": _place(1.0)}))
-    interval = "" if ends is None else f" (95% interval {ends[0]:.2f} to {ends[1]:.2f})"
-    return html.Div(
-        [
-            html.Span(_words(row["relation"]), className="name"),
-            html.Span(marks, className="track", **marked(aria_hidden="true")),
-            html.Span(told, className="value", title=f"lift{interval}"),
-        ],
-        className="lift-row",
-    )
-
-
-def _place(lift: float) -> str:
-    return f"{100 * min(max(lift, 0.0), MOST_LIFT) / MOST_LIFT:.2f}%"
-
-
-def _others(data: Data) -> html.Section:
-    """Slots and gates as one table each."""
-
-    def line(name: str, what: str, importance: Data) -> html.Tr:
-        cells = [what, _points(importance["points"]), str(importance["rank"])]
-        return html.Tr([html.Th(_words(name), scope="row"), *(html.Td(cell) for cell in cells)])
-
-    def table(title: str, heads: list[str], lines: list[html.Tr]) -> html.Table:
-        head = html.Thead(html.Tr([html.Th(one, scope="col") for one in heads]))
-        return html.Table([html.Caption(title), head, html.Tbody(lines)])
-
-    slots = [line(one["slot"], one["reads"], one["importance"]) for one in data["slots"]]
-    gates = [
-        line(one["source"], _share(one["weight"]), one["importance"]) for one in data["fusion"]
-    ]
-    return html.Section(
-        [
-            html.Div(html.H2("Slots inside the ball, and the gates"), className="panel-head"),
-            html.Div(
-                [
-                    table("Slots", ["slot", "reads", "without it", "rank"], slots),
-                    table("Gates", ["source", "weight", "without it", "rank"], gates),
-                ],
-                className="columns auto",
-            ),
-        ],
-        className="panel",
-    )
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("batsman", "batter")

@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from attnlens.errors import InputError
-
 from .functions import Data, Followed, Functions
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ class Library(ABC, Generic[Value]):
         """A file that somebody brought.
 
         Raises:
-            AttnlensError: it cannot be read; the reader's own words, with the file's name only.
+            AttnlensError: it cannot be read; the reader's own words.
         """
         key = "u-" + hashlib.sha256(content).hexdigest()[:32]
         known = self.get(key)
@@ -106,18 +104,7 @@ class Library(ABC, Generic[Value]):
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
             path.write_bytes(content)
-            try:
-                value, about = self._read(str(path), short)
-            except InputError as error:
-                remedy = (error.remedy or "").replace(f"{folder}{os.sep}", "") or None
-                if remedy and f"{short}::" in remedy:  # which nobody can name in a browser
-                    remedy = f"bring one of them, or run `attnlens dashboard {short}`"
-                raise type(error)(
-                    error.problem.replace(f"{folder}{os.sep}", ""),
-                    path=short,
-                    line=error.line,
-                    remedy=remedy,
-                ) from None
+            value, about = self._read(str(path), short)
         shown = Shown(key, value, about)
         with self._lock:
             self._uploaded[key] = shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from dash import dcc, html
@@ -11,10 +11,16 @@ from dash import dcc, html
 from attnlens.show.safe import on_one_line
 
 from .library import Matches, Shown
-from .parts import Page, drop, marked, panel, store
+from .parts import Page, columns, drop, marked, panel, plot, store
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
+
+
+LEAD: Final = (
+    "Walk through a match ball by ball. Every claim about the model's attention carries the "
+    "verdict of a test: what it pointed at was hidden, beside other balls like it."
+)
 
 
 def match_link(shown: Shown[Match]) -> str:
@@ -58,12 +64,7 @@ def home(matches: Matches, *, public: bool) -> Page:
         html.Div(
             [
                 html.H1("What did the model look at, and did it matter?"),
-                html.P(
-                    "Walk through a match ball by ball. Every claim about the model's attention "
-                    "carries the verdict of a test: what it pointed at was hidden, beside other "
-                    "balls like it.",
-                    className="lead",
-                ),
+                html.P(LEAD, className="lead"),
             ],
             className="hero",
         ),
@@ -89,37 +90,18 @@ def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str
             id="score", className="score", **marked(aria_label="Score", data_shown="match")
         ),
         html.P(id="live", className="quiet", role="status") if shown.followed is not None else None,
-        panel(
-            "timeline",
-            "The innings",
-            html.Div(id="timeline-controls", className="controls"),
-            html.Div(id="timeline-plot", className="plot"),
-        ),
-        html.Div(
-            [
-                panel(
-                    "outcomes",
-                    "What it expects of this ball",
-                    html.Div(id="outcomes-plot", className="plot"),
-                ),
-                html.Div(
-                    [
-                        panel(
-                            "contributions",
-                            "What moves it",
-                            html.Div(id="contributions-plot", className="plot"),
-                        ),
-                        panel(
-                            "gates",
-                            "What reached the prediction",
-                            html.Div(id="gates-plot", className="plot"),
-                        ),
-                    ],
-                    className="stack",
-                ),
-                panel("narrative", "In words", html.Div(id="narrative-text")),
-            ],
-            className="columns three",
+        plot("timeline", "The innings", html.Div(id="timeline-controls", className="controls")),
+        columns(
+            "three",
+            plot("outcomes", "What it expects of this ball"),
+            html.Div(
+                [
+                    plot("contributions", "What moves it"),
+                    plot("gates", "What reached the prediction"),
+                ],
+                className="stack",
+            ),
+            panel("narrative", "In words", html.Div(id="narrative-text")),
         ),
         panel(
             "heads",
@@ -130,32 +112,26 @@ def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str
             html.Div(id="head-figure", hidden=True),
             dcc.Store(id="head-wanted"),
         ),
-        html.Div(
-            [
-                panel(
-                    "evidence",
-                    "Claims, tested",
-                    html.Div(id="evidence-list"),
-                    lead="Choose one: its balls light up everywhere.",
-                ),
-                html.Div(
-                    [
-                        panel(
-                            "inside",
-                            "Inside the ball",
-                            html.Div(id="inside-plot", className="plot"),
-                        ),
-                        panel(
-                            "what-if",
-                            "What if",
-                            html.Div(id="what-if-form"),
-                            html.Div(id="what-if-answer"),
-                        ),
-                    ],
-                    className="stack",
-                ),
-            ],
-            className="columns two",
+        columns(
+            "two",
+            panel(
+                "evidence",
+                "Claims, tested",
+                html.Div(id="evidence-list"),
+                lead="Choose one: its balls light up everywhere.",
+            ),
+            html.Div(
+                [
+                    plot("inside", "Inside the ball"),
+                    panel(
+                        "what-if",
+                        "What if",
+                        html.Div(id="what-if-form"),
+                        html.Div(id="what-if-answer"),
+                    ),
+                ],
+                className="stack",
+            ),
         ),
         store(
             "match",
@@ -183,16 +159,11 @@ def compare_page(matches: Matches, models: tuple[str, ...]) -> Page:
             ],
             className="lead",
         ),
-        html.Div(
-            [html.Section(id=f"compare-{side}", className="panel") for side in ("a", "b")],
-            className="columns two",
+        columns(
+            "two", *(html.Section(id=f"compare-{side}", className="panel") for side in ("a", "b"))
         ),
-        panel("difference", "The difference", html.Div(id="difference-plot", className="plot")),
-        panel(
-            "gates-both",
-            "What reached the prediction",
-            html.Div(id="gates-both-plot", className="plot"),
-        ),
-        panel("lines", "Through both innings", html.Div(id="lines-plot", className="plot")),
+        plot("difference", "The difference"),
+        plot("gates-both", "What reached the prediction"),
+        plot("lines", "Through both innings"),
         store("compare", {"matches": given, "models": list(models)}),
     ]

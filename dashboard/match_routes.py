@@ -1,4 +1,4 @@
-"""What the page of a match fetches: its innings, a ball's explanation, effects, files, what-ifs."""
+"""What the page of a match fetches: its innings, a ball's explanation, files, what-ifs."""
 
 from __future__ import annotations
 
@@ -29,20 +29,9 @@ def add_match_routes(
 ) -> None:
     """Every address below a match."""
 
-    def explained(
-        shown: Shown[Match], innings: int, ball: int, model: str, ahead: bool = False
-    ) -> bytes:
-        return answers.get(
-            ("explain", shown.key, shown.version, innings, ball, model),
-            lambda: functions.explain(shown.value, innings, ball, model),
-            ahead=ahead,
-        )
-
-    def model_asked() -> str:
-        name = request.args.get("model") or functions.models[0]
-        return name if name in functions.models else functions.models[0]
-
     def matched(make: Callable[..., Response]) -> Callable[..., Response]:
+        """Of a match that is open."""
+
         @wraps(make)
         def answer(key: str, **named: Any) -> Response:
             shown = matches.get(key)
@@ -52,36 +41,29 @@ def add_match_routes(
 
         return answered(answer)
 
+    def model_asked() -> str:
+        name = request.args.get("model") or functions.models[0]
+        return name if name in functions.models else functions.models[0]
+
+    def worked_out(shown: Shown[Match], what: str, make: Callable[..., Data], *ball: int) -> bytes:
+        """What ``make`` tells of an innings or of a ball, compressed."""
+        model, ahead = model_asked(), "ahead" in request.args
+        key = (what, shown.key, shown.version, *ball, model)
+        return answers.get(key, lambda: make(shown.value, *ball, model), ahead=ahead)
+
     @server.get("/data/<key>/<int:innings>/balls.json")
     @matched
     def innings_data(shown: Shown[Match], innings: int) -> Response:
-        model = model_asked()
-        return sent(
-            answers.get(
-                ("innings", shown.key, shown.version, innings, model),
-                lambda: {"key": shown.key, **functions.innings(shown.value, innings, model)},
-            ),
-            lasting=shown.followed is None,
-        )
+        def make(*asked: Any) -> Data:
+            return {"key": shown.key, **functions.innings(*asked)}
+
+        return sent(worked_out(shown, "innings", make, innings), lasting=shown.followed is None)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
     @matched
     def explanation(shown: Shown[Match], innings: int, ball: int) -> Response:
-        ahead = "ahead" in request.args
-        packed = explained(shown, innings, ball, model_asked(), ahead)
+        packed = worked_out(shown, "explain", functions.explain, innings, ball)
         return sent(packed, lasting=shown.followed is None)
-
-    @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
-    @matched
-    def effects(shown: Shown[Match], innings: int, ball: int) -> Response:
-        model = model_asked()
-        return sent(
-            answers.get(
-                ("effects", shown.key, shown.version, innings, ball, model),
-                lambda: functions.effects(shown.value, innings, ball, model),
-            ),
-            lasting=shown.followed is None,
-        )
 
     @server.get("/live/<key>.json")
     @answered
@@ -104,12 +86,12 @@ def add_match_routes(
     @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
     @matched
     def file(shown: Shown[Match], innings: int, ball: int, name: str) -> Response:
-        data = json.loads(gzip.decompress(explained(shown, innings, ball, model_asked())))
+        packed = worked_out(shown, "explain", functions.explain, innings, ball)
+        data = json.loads(gzip.decompress(packed))
         stem = f"{shown.key}-{innings}-{ball}"
         if name == "explanation.json":
-            return download(
-                json.dumps(data, ensure_ascii=False, indent=2), f"{stem}.json", "application/json"
-            )
+            text = json.dumps(data, ensure_ascii=False, indent=2)
+            return download(text, f"{stem}.json", "application/json")
         if name == "balls.csv":
             return download(_csv(data), f"{stem}.csv", "text/csv")
         make = functions.texts.get(name)
@@ -117,13 +99,6 @@ def add_match_routes(
             return problem(f"there is no file {name}", 404)
         kind = KINDS[name.rpartition(".")[2]]
         return download(make(data), f"{stem}-{name}", kind)
-
-    @server.get("/data/<key>/<int:innings>/<int:ball>/prompt.txt")
-    @matched
-    def prompt(shown: Shown[Match], innings: int, ball: int) -> Response:
-        data = json.loads(gzip.decompress(explained(shown, innings, ball, model_asked())))
-        text = functions.texts["prompt.txt"](data)
-        return Response(text.encode("utf-8", "replace"), mimetype="text/plain")
 
     @server.post("/ask/<key>/<int:innings>/<int:ball>/what-if")
     @matched

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from dash import dcc, html
 
 from .functions import Data, Inside
-from .parts import Page, panel, store
+from .parts import Page, columns, panel, store
 
 
 def models_page(models: Mapping[str, Data]) -> Page:
@@ -52,12 +52,10 @@ def model_page(name: str, inside: Inside) -> Page:
         html.P(f"{_said(about['purpose'])}. {about['source']}.", className="lead"),
         html.P(f"{about['parameters']:,} parameters{sizes}", className="quiet"),
         html.Div(id="model-input"),
-        html.Div(
-            [
-                panel("steps", "Steps", html.Div(id="steps-list")),
-                panel("step", "This step", html.Div(id="step-shown")),
-            ],
-            className="columns overview",
+        columns(
+            "overview",
+            panel("steps", "Steps", html.Div(id="steps-list")),
+            panel("step", "This step", html.Div(id="step-shown")),
         ),
         store(
             "model",

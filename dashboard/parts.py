@@ -43,6 +43,16 @@ def panel(
     )
 
 
+def plot(name: str, title: str, *above: Component | None) -> html.Section:
+    """A panel with a drawing, which the page's script makes."""
+    return panel(name, title, *above, html.Div(id=f"{name}-plot", className="plot"))
+
+
+def columns(kind: str, *children: Component) -> html.Div:
+    """Side by side where the window is wide."""
+    return html.Div(list(children), className=f"columns {kind}")
+
+
 def drop(kind: str, what: str) -> html.Div:
     """A place to bring a file; the page's script wires it."""
     return html.Div(

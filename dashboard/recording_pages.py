@@ -7,7 +7,7 @@ from urllib.parse import quote
 from dash import dcc, html
 
 from .library import Recordings, Shown
-from .parts import Page, drop, panel, store
+from .parts import Page, columns, drop, panel, store
 
 
 def recordings_page(recordings: Recordings, *, public: bool) -> Page:
@@ -58,22 +58,20 @@ def compare_recordings_page(recordings: Recordings) -> Page:
         html.H1("Compare two recordings"),
         html.Div(id="recording-sides"),
         html.Div(id="recording-apart"),
-        html.Div(
-            [
-                panel(
-                    "overview",
-                    "Where they differ",
-                    html.Div(id="overview-list"),
-                    lead="Mean distance of their rows: 0 is the same, 1 nothing in common.",
-                ),
-                panel(
-                    "both",
-                    "Side by side",
-                    html.Div(id="maps-both"),
-                    lead="Square roots are drawn, so that small weights show.",
-                ),
-            ],
-            className="columns overview",
+        columns(
+            "overview",
+            panel(
+                "overview",
+                "Where they differ",
+                html.Div(id="overview-list"),
+                lead="Mean distance of their rows: 0 is the same, 1 nothing in common.",
+            ),
+            panel(
+                "both",
+                "Side by side",
+                html.Div(id="maps-both"),
+                lead="Square roots are drawn, so that small weights show.",
+            ),
         ),
         store("compare-recordings", {"recordings": given}),
     ]

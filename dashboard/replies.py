@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from flask import Response, request
 
-from attnlens.errors import AttnlensError
+from attnlens.errors import AttnlensError, InputError
 from attnlens.show.safe import on_one_line
 
 from .work import BusyError
@@ -40,6 +40,8 @@ def answered(make: Callable[..., Response]) -> Callable[..., Response]:
     def answer(*arguments: Any, **named: Any) -> Response:
         try:
             return make(*arguments, **named)
+        except InputError as error:
+            return problem(error.without_folder(), 422)
         except AttnlensError as error:
             return problem(str(error), 422)
         except BusyError:

@@ -15,27 +15,25 @@ from numerics import near
 from small_predictors import simulated, with_delivery
 
 from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.model.ratings import Ratings, softmax
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.ball_table import Ledger
 from attnlens.cricket.training.baselines import (
+    GROWTH,
     TABLE_SMOOTHING,
     BaselineError,
     BoostedTrees,
     Logistic,
     Prior,
     StateTable,
-    TreeSettings,
-    out_of_fold,
 )
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.features import FeatureTable, feature_table
+from attnlens.cricket.training.features import FeatureTable, Ledger, feature_table
 
 HISTORY = [simulated(seed) for seed in range(10)]
 BASE = fit_base(HISTORY[:4], seed=1)
 OF_EARLIER_DAYS = ("rating ", "met ", "record ", "form ", "expected ")
-SMALL = TreeSettings(fewest_balls=20, leaves=7)
+SMALL = {**GROWTH, "min_data_in_leaf": 20, "num_leaves": 7}
 
 
 def encoded(matches: Sequence[Match]) -> list[EncodedInnings]:
@@ -96,21 +94,6 @@ def test_a_ball_and_those_after_it_are_not_in_its_features(innings: int, index: 
     assert short.outcome[-1] == OUTCOME_INDEX[other] != whole.outcome[rows - 1]
     # A shorter innings is another shape to the base model: its sums are rounded otherwise.
     near(whole.values[:rows], short.values, of=torch.float32)
-
-
-def test_a_ball_is_in_the_features_of_the_next() -> None:
-    matches = HISTORY[:2]
-    match = matches[-1]
-    changed = with_delivery(match, 1, 40, outcome="6", runs_batter=6, runs_total=6, wickets=())
-    before, after = features(matches), features([matches[0], changed])
-    row = starts(matches)[match.match_id, 1] + 40
-    moved = {
-        name
-        for name, one, two in zip(before.names, before.values[row], after.values[row], strict=True)
-        if one != two
-    }
-    assert {"outcome 1 before", "surprise innings 6", "surprise match 6"} <= moved
-    assert not [name for name in moved if name.startswith(OF_EARLIER_DAYS)]
 
 
 def test_later_days_and_the_day_itself_are_not_in_the_ratings() -> None:
@@ -214,21 +197,6 @@ def test_records_of_earlier_days_by_counting(table: FeatureTable) -> None:
     assert next(balls, None) is None
 
 
-def test_surprises_by_hand() -> None:
-    matches = HISTORY[:3]
-    innings = encoded(matches)
-    table = feature_table(innings)
-    last = innings[-1].arrays
-    # Of the scoreboard and the ratings of earlier days; today's innings are features of their own.
-    logits = last.base + sum(rating for name, rating in last.ratings.items() if name != "today")
-    surprise = np.eye(len(OUTCOMES))[last.outcome] - softmax(logits)
-    row = len(table) - len(last) + 50
-    told = dict(zip(table.names, table.values[row].tolist(), strict=True))
-    four = OUTCOME_INDEX["4"]
-    assert told["surprise last 12 4"] == pytest.approx(surprise[38:50, four].sum() / 24, abs=1e-5)
-    assert told["surprise innings 4"] == pytest.approx(surprise[:50, four].sum() / 110, abs=1e-5)
-
-
 def test_table_cells_by_hand(table: FeatureTable) -> None:
     """The second level of the table: innings, then phase, each mixed with the one above."""
     fitted = StateTable.fit(table)
@@ -256,7 +224,7 @@ def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> N
         ("prior", Prior.fit(train)),
         ("table", StateTable.fit(train)),
         ("logistic", Logistic.fit(train)),
-        ("trees", BoostedTrees.fit(train, rounds=20, settings=SMALL)),
+        ("trees", BoostedTrees.fit(train, rounds=20, growth=SMALL)),
     ):
         told = fitted.probabilities(later)
         assert told.shape == (len(later), 11)
@@ -272,7 +240,7 @@ def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> N
 def test_trees_stop_where_later_balls_are_predicted_best(table: FeatureTable) -> None:
     train, later = split(table)
     said: list[str] = []
-    fitted = BoostedTrees.fit(train, later, settings=SMALL, report=said.append)
+    fitted = BoostedTrees.fit(train, later, growth=SMALL, report=said.append)
     rows = np.arange(len(later))
 
     def loss(rounds: int) -> float:
@@ -284,18 +252,6 @@ def test_trees_stop_where_later_balls_are_predicted_best(table: FeatureTable) ->
     assert said[0] == "boosted trees: round 5"
 
 
-def test_out_of_fold_trees_have_not_seen_the_match(table: FeatureTable) -> None:
-    told = out_of_fold(table, rounds=4, settings=SMALL)
-    assert told.sum(1) == pytest.approx(np.ones(len(table)))
-    # Other outcomes in one match move other folds' predictions, never its own.
-    mine = table.match == 3
-    turned = table.outcome.copy()
-    turned[mine] = turned[mine][::-1]
-    again = out_of_fold(dataclasses.replace(table, outcome=turned), rounds=4, settings=SMALL)
-    assert np.array_equal(told[mine], again[mine])
-    assert not np.array_equal(told[~mine], again[~mine])
-
-
 @pytest.mark.parametrize(
     ("library", "fit"), [("sklearn.linear_model", Logistic.fit), ("lightgbm", BoostedTrees.fit)]
 )
@@ -305,17 +261,3 @@ def test_a_missing_library_is_said(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(BaselineError, match="is not installed"):
         fit(table)  # type: ignore[operator]
-
-
-def test_one_outcome_alone_cannot_be_fitted(table: FeatureTable) -> None:
-    dots = table.rows(table.outcome == 0)
-    for fit in (Logistic.fit, BoostedTrees.fit):
-        with pytest.raises(BaselineError, match="fewer than two"):
-            fit(dots)
-
-
-def test_the_same_matches_give_the_same_finite_table() -> None:
-    one, two = features(HISTORY[:3]), features(HISTORY[:3])
-    assert np.array_equal(one.values, two.values)
-    assert np.isfinite(one.values).all()
-    assert len(set(one.names)) == len(one.names) == one.values.shape[1]

@@ -72,7 +72,7 @@ def refused(here: Here, *words: str | Path) -> str:
 
 def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
     words = ("evaluate", sources / "later.zip", sources / "tied.json", "--model")
-    more = ("--history", sources / "trained.zip", "--json", "--bootstrap", "200")
+    more = ("--history", sources / "trained.zip", "--json")
     answer = run_process(
         tmp_path, *words, sources / "small.safetensors", *more, "--out", "told.json"
     )
@@ -169,7 +169,7 @@ def test_in_sample_figures_are_called_so(sources: Path, attnlens_here: Here) -> 
     )  # fmt: skip
     assert answer.status == 0
     assert f"{TRAINED} of {TRAINED} matches lie inside the model's training dates" in answer.err
-    assert f"{TRAINED} of the matches were trained on" in answer.out
+    assert f"{TRAINED} of {TRAINED} matches lie inside" in answer.out
 
 
 def test_without_training_matches_the_prior_is_the_checkpoints(
@@ -275,9 +275,6 @@ def test_the_same_question_has_the_same_answer(sources: Path, attnlens_here: Her
     )  # fmt: skip
     one, two = attnlens_here.good(*words), attnlens_here.good(*words)
     assert one == two
-    other = json.loads(attnlens_here.good(*words, "--seed", "6"))
-    assert other["model"]["log_loss"] == json.loads(one)["model"]["log_loss"]
-    assert other["by"]["phase"] != json.loads(one)["by"]["phase"]
 
 
 def test_the_page_fits_where_it_is_shown(
@@ -305,8 +302,6 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
     model = ("--model", sources / "small.safetensors")
     for words, told in (
         (("--baselines", "trees"), "'trees' is no baseline; use prior, state_table"),
-        (("--bootstrap", "0"), "'0' is not a number from 10"),
-        (("--seed", "-1"), "is not a number"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
         (("--from", "2025-01-01"), "no match was played in these days"),

@@ -24,7 +24,6 @@ from attnlens.analysis.heads import (
 from attnlens.claims.verdicts import LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE, bias_shares, scale_attention
 from attnlens.cricket.model.heads import PastBall
-from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.relations import RELATIONS
 from attnlens.cricket.model.trained import TrainedPredictor
@@ -32,7 +31,7 @@ from attnlens.cricket.model.window import BallWindow, cut_window
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.head_looks import NEAR
-from attnlens.cricket.study.heads import HeadStudy, dealt, name_head, source_averaged
+from attnlens.cricket.study.heads import HeadStudy, dealt, name_head
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.study.sampling import past_told, probabilities, sample_balls
 from attnlens.cricket.training.run import earned_names
@@ -107,7 +106,6 @@ def test_batched_predictions_are_those_of_one_ball_at_a_time() -> None:
 
 def test_shares_are_those_of_each_ball_read_alone() -> None:
     passed = study().passed
-    assert passed is not None
     for row, window in enumerate(windows()):
         with record(PREDICTOR.model) as recording, torch.no_grad():
             PREDICTOR.model.predict(window.batch)
@@ -145,8 +143,7 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
 
 def test_lifts_are_ratios_of_means_over_balls() -> None:
     passed = study().passed
-    assert passed is not None
-    focus = study().focus["medium"]
+    rows = study().rows["medium"]
     looks = passed.looks["medium"]
     for head, relation in itertools.product(range(6), range(len(RELATIONS))):
         paid = [
@@ -156,11 +153,12 @@ def test_lifts_are_ratios_of_means_over_balls() -> None:
         even = [
             looks.held[row, :, relation].sum() / looks.visible[row].sum() for row in range(BALLS)
         ]
+        found = rows[head][relation]
         if sum(even):
-            assert focus.lift.value[head, relation] == pytest.approx(sum(paid) / sum(even))
-            assert focus.full.value[head, relation] == pytest.approx(np.mean(paid))
+            assert found.lift.value == pytest.approx(sum(paid) / sum(even), abs=1e-6)
+            assert found.share.value == pytest.approx(np.mean(paid), abs=1e-6)
         else:
-            assert np.isnan(focus.lift.value[head, relation])
+            assert found.lift.value is None
 
 
 def test_shares_by_distance_know_nothing_but_distance() -> None:
@@ -272,38 +270,6 @@ def test_a_slot_is_ablated_like_a_head() -> None:
     assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
 
 
-@pytest.mark.parametrize("source", FUSED)
-def test_a_source_is_averaged_where_the_gates_mix(source: str) -> None:
-    model, number = PREDICTOR.model, FUSED.index(source)
-    names = ["ball_norm", *(f"temporal.output_norms.{scale}" for scale in FUSED[1:])]
-    parts, gates, logits = [], [], []
-    for window in windows():
-        seen: dict[str, torch.Tensor] = {}
-        handles = [
-            model.get_submodule(name).register_forward_hook(
-                lambda _, __, value, name=name, into=seen: into.__setitem__(name, value)
-            )
-            for name in names
-        ]
-        with torch.no_grad():
-            prediction = model.predict(window.batch)
-        for handle in handles:
-            handle.remove()
-        parts.append(torch.stack([seen[name][0, 0] for name in names]))
-        gates.append(prediction.gates[0, 0])
-        logits.append(prediction.logits[0, 0])
-    vectors, weights, full = torch.stack(parts), torch.stack(gates), torch.stack(logits)
-    change = weights[:, number, None] * (vectors[:, number].mean(0) - vectors[:, number])
-    ablated = (full + change @ model.to_outcome.weight.T).double().softmax(-1).detach().numpy()
-    before = full.double().softmax(-1).numpy()
-    nats = (before * np.log(before / ablated)).sum(1).mean()
-    found = study().source_importance(source)
-    assert found.nats.value == pytest.approx(nats, rel=2e-3, abs=1e-9)
-    passed = study().passed
-    assert passed is not None
-    np.testing.assert_allclose(passed.gates, weights.double().numpy(), atol=1e-6)
-
-
 def test_hiding_takes_the_balls_from_one_head_alone() -> None:
     scale, head, relation = "short", 1, RELATIONS.index("same_batsman")
     probe = PREDICTOR.model.get_submodule(f"{SITES[scale]}.probe")
@@ -335,15 +301,9 @@ def test_hooks_are_gone_when_a_study_is_done() -> None:
     model = PREDICTOR.model
     study().importance(SITES["micro"], 0, 2)
     study().hiding("long", 0, 1)
-    study().source_importance("medium")
     with (
         pytest.raises(RuntimeError, match="on the way"),
         columns_replaced(model.to_outcome, slice(0, 1), torch.zeros(1)),
-    ):
-        raise RuntimeError("on the way")
-    with (
-        pytest.raises(RuntimeError, match="on the way"),
-        source_averaged(model, "micro", torch.zeros(12)),
     ):
         raise RuntimeError("on the way")
     left = [n for n, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
@@ -377,7 +337,7 @@ def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
     for name, predictor in (("loud", loud), ("silent", silent)):
         one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
         same_bowler = RELATIONS.index("same_bowler")
-        assert one.focus["short"].lift.low[1, same_bowler] > LEAST_LIFT
+        assert one.rows["short"][1][same_bowler].lift.known[1] > LEAST_LIFT
         assert same_bowler in one.candidates("short", 1)
         found[name] = name_head(one, "short", 1)
         assert name_head(one, "short", 1, thorough=False).earned == found[name].earned
@@ -398,9 +358,9 @@ def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:
         attention.position[1] = 0
     one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
     over = RELATIONS.index("same_over")
-    assert one.focus["short"].lift.low[1, over] > LEAST_LIFT
+    assert one.rows["short"][1][over].lift.known[1] > LEAST_LIFT
     assert one.candidates("short", 1) == [RELATIONS.index("recency")]
-    assert one.focus["short"].beyond.value[1, over] == pytest.approx(1, abs=0.1)
+    assert one.rows["short"][1][over].by_distance.lift.value == pytest.approx(1, abs=0.1)
 
 
 def test_dealt_shares_stay_with_the_visible_keys() -> None:

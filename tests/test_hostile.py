@@ -132,7 +132,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("--out", "a" * 300), f"{'a' * 300}: cannot be written (File name too long); write to "),
     (("--state", "/proc/run.state"), "/proc/run.state: cannot be written ("),
     (("--train-until", "2023-01-01"), "no match up to 2023-01-01 to train on; give earlier "),
-    (("--validate-until", "2023-01-01"), "no match up to 2023-01-01 to train on; give a later"),
+    (("--validate-until", "2023-01-01"), "no match up to 2023-01-01 to train on; give earlier "),
     (("--train-until", "2030-01-01"), "no match after 2030-01-01 to validate on; give the same"),
     (
         ("--train-until", "2024-01-03", "--validate-until", "2024-01-02"),

@@ -15,7 +15,7 @@ from chat_server import (
 )
 
 from attnlens.errors import EndpointError, InputError
-from attnlens.llm.endpoint import Answer, Endpoint, complete, stream, structured
+from attnlens.llm.endpoint import Answer, Endpoint, stream
 
 MESSAGES = [{"role": "user", "content": "Tell ball 7.2 — “plainly”."}]
 KEY = "sk-a-key-nobody-may-see"
@@ -26,7 +26,7 @@ def endpoint(url: str, **more: object) -> Endpoint:
     return Endpoint(url, "small", **settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("size", [1, 5, 400])
+@pytest.mark.parametrize("size", [1, 400])
 def test_an_answer_comes_in_pieces_and_whole(size: int) -> None:
     text = "A four is at 17%.\nÀ quatre — naïve ☃\n"
     with serving(streams(text, size=size)) as server:
@@ -51,22 +51,14 @@ def test_a_piece_is_given_before_the_answer_has_ended() -> None:
         assert "".join(pieces) == "bcdef"
 
 
-def test_no_key_sends_none() -> None:
-    with serving(streams("ok")) as server:
-        assert list(stream(endpoint(server.url), MESSAGES)) == ["ok"]
-    assert "Authorization" not in server.headers[0]
-
-
 def test_a_server_that_does_not_stream_is_understood() -> None:
     with serving(answers("whole")) as server:
         assert list(stream(endpoint(server.url), MESSAGES)) == ["whole"]
-        assert complete(endpoint(server.url), MESSAGES) == "whole"
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_what_may_pass_is_asked_again_with_longer_waits(status: int) -> None:
+def test_what_may_pass_is_asked_again_with_longer_waits() -> None:
     waits: list[float] = []
-    with serving(refuses(status, "busy"), hangs_up, streams("at last")) as server:
+    with serving(refuses(503, "busy"), hangs_up, streams("at last")) as server:
         made = endpoint(server.url, backoff=0.5)
         assert "".join(stream(made, MESSAGES, sleep=waits.append)) == "at last"
     assert len(server.requests) == 3
@@ -101,7 +93,6 @@ def test_what_stays_wrong_is_one_line() -> None:
     assert tries == 1
     assert said.startswith("refuses the key; set ATTNLENS_API_KEY (HTTP 401): Incorrect API key")
     assert "[key]" in said
-    assert failure(refuses(404))[0] == "has no such model or path (HTTP 404)"
     assert failure(refuses(400, "a\nb\tc"))[0] == "cannot answer (HTTP 400): a b c"
     said, tries = failure(hangs_up)
     assert (said, tries) == ("cut the connection before it answered (3 tries)", 3)
@@ -130,15 +121,11 @@ def test_an_answer_that_is_cut_is_an_error_and_is_not_asked_for_again() -> None:
     ("raw", "said"),
     [
         ("data: {\n\n", "answers what is not JSON"),
-        ("data: <html>\n\n", "answers what is not JSON"),
         ("data: []\n\n", "answers JSON that is no chat completion"),
-        ('data: {"choices": [1]}\n\n', "answers JSON that is no chat completion"),
         ('data: {"choices": "x"}\n\n', "answers JSON that is no chat completion"),
         ('data: {"error": {"message": "no\\nluck"}}\n\n', "reports an error: no luck"),
         ("", "the connection was cut after 0 characters"),
-        ("nonsense\n\n\n", "the connection was cut after 0 characters"),
         ("data: [DONE]\n\n", "answered nothing"),
-        ('data: {"choices": []}\n\ndata: [DONE]\n\n', "answered nothing"),
         (event("x" * 300_000), "answers more than 200,000 characters"),
         ("data: " + "x" * 1_100_000, "sends lines without an end"),
     ],
@@ -153,41 +140,17 @@ def test_a_web_page_is_told_from_an_answer_that_was_cut() -> None:
     assert tries == 1
 
 
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
+def test_whole_answers_that_are_none() -> None:
+    for raw, said in (
         ("no", "answers what is not JSON: 'no'"),
-        ("{}", "answers JSON that is no chat completion"),
         ('{"choices": [{"message": {"content": null}}]}', "answered nothing"),
         ('{"choices": [{"message": {"refusal": "I will not"}}]}', "refuses: I will not"),
-        ('{"choices": [{"message": 3}]}', "answered nothing"),
-    ],
-)
-def test_whole_answers_that_are_none(raw: str, said: str) -> None:
-    with serving(sends(raw, kind="application/json")) as server:
-        with pytest.raises(EndpointError) as caught:
-            complete(endpoint(server.url), MESSAGES)
-        assert str(caught.value).removeprefix(f"{server.url}: ").startswith(said)
-
-
-def test_a_port_where_nobody_is() -> None:
-    with serving(streams("x")) as server:
-        url = server.url
-    with pytest.raises(EndpointError, match="connection refused"):
-        list(stream(endpoint(url, retries=0), MESSAGES))
+    ):
+        assert failure(sends(raw, kind="application/json"))[0].startswith(said)
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "localhost:1",
-        "ftp://x/v1",
-        "http://",
-        "http://a b/v1",
-        "https://h/v1?x=1",
-        "http://h:99999",
-    ],
+    "url", ["", "ftp://x/v1", "http://a b/v1", "https://h/v1?x=1", "http://h:99999"]
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="--base-url"):
@@ -207,20 +170,9 @@ def test_a_name_or_a_key_where_they_may_not_be() -> None:
     ("url", "sent"),
     [
         ("https://host/v1", True),
-        ("http://localhost:1/v1", True),
         ("http://127.0.0.1:1/v1", True),
-        ("http://[::1]:1/v1", True),
         ("http://host/v1", False),
-        ("http://10.0.0.1/v1", False),
     ],
 )
 def test_a_key_is_sent_in_the_open_to_this_machine_only(url: str, sent: bool) -> None:
     assert endpoint(url, key=KEY).sends_key is sent
-
-
-def test_structured_output_that_is_no_json() -> None:
-    with (
-        serving(answers("Sure! Here it is")) as server,
-        pytest.raises(EndpointError, match="was asked for JSON"),
-    ):
-        structured(endpoint(server.url), MESSAGES, {}, name="x")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import Handler, answers, hangs_up, keeps_silent, refuses, serving, streams
+from chat_server import keeps_silent, refuses, serving, streams
 from command_line import Here, run_process
 from hostile import save_hostile
-from jsonschema import Draft202012Validator
 
 KEY = "sk-a-key-nobody-may-see"
 FALSE = "The chance of a single is 93%, and Jasprit Bumrah is bowling."
@@ -96,11 +95,8 @@ def test_what_a_model_writes_cannot_drive_the_terminal(
     ("act", "said"),
     [
         (refuses(401, f"Incorrect API key provided: {KEY}"), "refuses the key"),
-        (refuses(404), "has no such model or path (HTTP 404)"),
-        (hangs_up, "cut the connection before it answered"),
-        (keeps_silent(2.0), "did not answer within 0.4 seconds"),
         (streams("A single", done=False), "the connection was cut after 8 characters"),
-        (streams("x", size=1, pause=1.5), "stopped answering for 0.4 seconds"),
+        (keeps_silent(2.0), "did not answer within 0.4 seconds"),
     ],
 )
 def test_what_goes_wrong_is_one_line(
@@ -109,17 +105,8 @@ def test_what_goes_wrong_is_one_line(
     strict = ("--strict",) if "cut" in said else ()
     attnlens_here.patch.setenv("ATTNLENS_API_KEY", KEY)
     with serving(act) as server:
-        status, out, err = narrate(
-            attnlens_here,
-            sample_match_path,
-            server.url,
-            "--timeout",
-            "0.4",
-            "--retries",
-            "0",
-            "--no-evidence",
-            *strict,
-        )
+        quick = ("--timeout", "0.4", "--retries", "0", "--no-evidence")
+        status, out, err = narrate(attnlens_here, sample_match_path, server.url, *quick, *strict)
     assert status == 2
     assert err.startswith(f"attnlens: {server.url}: {said}")
     assert err.count("\n") == 1
@@ -127,58 +114,11 @@ def test_what_goes_wrong_is_one_line(
     assert not strict or out == ""
 
 
-def test_structured_output_by_the_schema_of_the_narrative(
-    attnlens_here: Here, sample_match_path: Path, explained: dict[str, Any]
-) -> None:
-    said = json.loads(json.dumps(explained["narrative"]))
-    said[0]["facts"].append({"text": "42%", "pointer": "/prediction/surprise_bits"})
-    said[0]["facts"].append({"text": "42%", "pointer": "/no/such/place"})
-
-    def by_schema(handler: Handler) -> None:
-        asked = server.requests[-1]["response_format"]["json_schema"]
-        Draft202012Validator.check_schema(asked["schema"])
-        Draft202012Validator(asked["schema"]).validate({"narrative": said})
-        # Every object is closed and every key required, as strict structured output asks.
-        for part in (asked["schema"], *asked["schema"]["$defs"].values()):
-            assert part["additionalProperties"] is False
-            assert part["required"] == list(part["properties"])
-        answers(json.dumps({"narrative": said}))(handler)
-
-    with serving(by_schema) as server:
-        status, out, err = narrate(attnlens_here, sample_match_path, server.url, "--json")
-    assert (status, err) == (0, "")
-    told = json.loads(out)
-    # The two facts that do not hold are gone, all others are there.
-    assert told["narrative"] == explained["narrative"]
-    assert (told["grounded"], told["unsupported"], told["model"]) == (True, [], "small")
-
-    said[0]["text"] = FALSE
-    with serving(by_schema) as server:
-        status, out, _ = narrate(attnlens_here, sample_match_path, server.url, "--json")
-        assert status == 0
-        assert json.loads(out)["grounded"] is False
-        status, out, _ = narrate(attnlens_here, sample_match_path, server.url, "--json", "--strict")
-        assert (status, out) == (1, "")
-
-
-@pytest.mark.parametrize("content", ["no json", "{}", '{"narrative": [{"text": 3, "facts": []}]}'])
-def test_structured_output_of_another_form(
-    attnlens_here: Here, sample_match_path: Path, content: str
-) -> None:
-    with serving(answers(content)) as server:
-        status, out, err = narrate(
-            attnlens_here, sample_match_path, server.url, "--json", "--no-evidence"
-        )
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--ball", "47", "--llm-model", "m"), "--base-url is missing"),
         (("--ball", "47", "--base-url", "http://localhost:1/v1"), "--llm-model is missing"),
-        (("--base-url", "http://localhost:1/v1", "--llm-model", "m"), "--ball is missing"),
         (("--ball", "47", "--base-url", "x", "--llm-model", "m"), "is not an address"),
         (("--ball", "47", "--api-key", "k"), "unrecognized arguments: --api-key k"),
     ],

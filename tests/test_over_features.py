@@ -16,11 +16,9 @@ from overs import SIZES, small_overs
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.next_ball import at_the_crease
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.overs.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,
-    RATED,
     OverArrays,
     encode_overs,
     over_batch,
@@ -30,7 +28,6 @@ from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
 from attnlens.cricket.overs.trained import TrainedOvers
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.dataset import rated
 
 NAMES = list(PAST_FEATURES)
 CONTEXT = list(CONTEXT_FEATURES)
@@ -95,15 +92,6 @@ def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, o
         np.testing.assert_allclose(history, told[0][0], atol=2e-6)
         # Rows of matrices of other heights are rounded otherwise.
         np.testing.assert_allclose(context, told[0][1], atol=2e-6)
-
-
-def test_later_innings_and_the_result_are_not_told() -> None:
-    match = simulate_match(3)
-    whole = arrays_of(match)
-    first = dataclasses.replace(match, innings=match.innings[:1], outcome=type(match.outcome)())
-    alone = arrays_of(first)
-    np.testing.assert_array_equal(whole.told, alone.told)
-    np.testing.assert_array_equal(whole.context, alone.context)
 
 
 def test_a_past_ball_is_told_as_its_features_names_say() -> None:
@@ -190,30 +178,6 @@ def test_tokens_are_given_and_wanted_one_place_apart() -> None:
             batch.wanted.shape[1] - len(wanted)
         )
         assert batch.given[row, : len(wanted)].tolist() == [1, *wanted[:-1]]
-
-
-def test_ratings_are_those_of_the_day_before() -> None:
-    matches = [simulate_match(seed) for seed in range(4)]
-    base = trained().base
-
-    def context(some: list[Match]) -> list[np.ndarray]:
-        ratings = Ratings(kinds=RATED)
-        return [
-            arrays.context
-            for match, *_, arrays in rated(
-                some, ratings, lambda match, side: encode_overs(match, side, ratings, base)
-            )
-            if match is some[2]
-        ]
-
-    changed = dataclasses.replace(matches[3], innings=simulate_match(40).innings)
-    told = context(matches)
-    assert told
-    for one, other in zip(told, context([*matches[:3], changed]), strict=True):
-        np.testing.assert_array_equal(one, other)
-    earlier = dataclasses.replace(matches[1], innings=simulate_match(40).innings)
-    others = context([matches[0], earlier, *matches[2:]])
-    assert any((one != other).any() for one, other in zip(told, others, strict=True))
 
 
 def test_innings_of_every_kind_can_be_told(shared_data: Path) -> None:

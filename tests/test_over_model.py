@@ -126,13 +126,6 @@ def test_the_reference_configuration_is_the_default() -> None:
     ]
 
 
-def test_sizes_survive_plain_data_and_refuse_what_is_none() -> None:
-    assert OverSizes.from_dict(SIZES.to_dict()) == SIZES
-    for name, value in (("d", 0), ("heads", True), ("dropout", 1.0), ("length", 10**12)):
-        with pytest.raises(ValueError, match=name):
-            OverSizes.from_dict({**SIZES.to_dict(), name: value})
-
-
 def test_padding_on_the_left_changes_nothing() -> None:
     model = small_model()
     history, padded, context, tokens = inputs(balls=7)

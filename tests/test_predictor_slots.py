@@ -11,13 +11,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import arrays_of, simulated, small_predictor, stirred
-from torch import Tensor
+from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.model.batch import training_batch, window_batch
-from attnlens.cricket.model.predictor import BLOCK, FullModel
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.predictor import BLOCK
 from attnlens.cricket.model.ratings import KINDS
 from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.relations import RELATIONS
@@ -28,8 +27,6 @@ from attnlens.cricket.model.tensors import (
     rate_today,
     scoreboard,
 )
-from attnlens.cricket.model.within_ball import SLOTS
-from attnlens.cricket.training.fit import cricket_sizes
 
 PREDICTOR = small_predictor()
 MATCH = simulated(11)
@@ -64,62 +61,6 @@ def test_even_attention_with_nothing_is_a_shrunk_mean(balls: int, hidden: int, n
     values = (key @ attention.to_value.weight.T)[0, hidden:].detach()
     mean = values.mean(0) if seen else torch.zeros(8)
     torch.testing.assert_close(mixed[0, 0], share * mean, atol=1e-5, rtol=1e-5)
-
-
-def variant(**sizes: Any) -> FullModel:
-    torch.manual_seed(4)
-    model = FullModel(
-        dataclasses.replace(cricket_sizes(12), **sizes), torch.linspace(-3, -1, len(OUTCOMES))
-    )
-    stirred(model, 4)
-    return model
-
-
-@pytest.mark.parametrize("null", [1.5, None])
-@pytest.mark.parametrize("readout", [True, False])
-def test_shares_of_slots_are_those_of_the_vector(null: float | None, readout: bool) -> None:
-    """Layer share times node share, and a seventh more where there is a readout."""
-    model = variant(null=null, readout=readout)
-    batch = window_batch(arrays_of(PREDICTOR, MATCH), 40)
-    with torch.no_grad():
-        prediction = model.predict(batch)
-    shares = model.slot_shares(prediction)[0, 0]
-    graph = model.within_ball.graph
-    for number, name in enumerate(SLOTS):
-        layer = next(layer for layer, nodes in graph.items() if name in nodes)
-        expected = float(prediction.within["layers"][0, 0, list(graph).index(layer)])
-        expected *= float(prediction.within[layer][0, 0, list(graph[layer]).index(name)])
-        assert float(shares[number]) == pytest.approx(expected + readout / len(SLOTS), abs=1e-6)
-    assert (prediction.slots[0, :, 0].sum(-1) <= 1 + 1e-6).all()
-    if null is not None:
-        assert (prediction.slots[0, :, 0].sum(-1) < 1).all()
-
-
-@pytest.mark.parametrize("null", [1.5, None])
-@pytest.mark.parametrize("readout", [True, False])
-def test_a_hidden_ball_tells_nothing_whatever_the_slots(null: float | None, readout: bool) -> None:
-    model = variant(null=null, readout=readout)
-    arrays = arrays_of(PREDICTOR, MATCH)
-    batch, _ = training_batch([arrays])
-    sequence = batch["sequence"]
-    gone = torch.zeros(len(arrays), dtype=torch.bool)
-    gone[[3, 20, 21, 50]] = True
-
-    def logits(happened: Tensor) -> Tensor:
-        changed = {**sequence, "past": {**sequence["past"], "happened": happened}}
-        changed["visible"] = sequence["visible"] & ~gone
-        changed["shared"] = sequence["shared"] & ~gone
-        with torch.no_grad():
-            result: Tensor = model({**batch, "sequence": changed})
-        return result
-
-    told = sequence["past"]["happened"]
-    other = told.clone()
-    other[:, gone] = torch.randn(other[:, gone].shape)
-    assert torch.equal(logits(told), logits(other))
-    felt = told.clone()
-    felt[:, 22] += 1
-    assert not torch.equal(logits(told)[:, 23:], logits(felt)[:, 23:])
 
 
 @pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import REPOSITORY, Here, clean_environment
+from command_line import Here
 from explanation_cases import explanation
 from hostile import NAMES, save_hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.pages.prompt import MOST_TOKENS, Prompt, token_bound
+from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
-from attnlens.cricket.pages.prompt_data import CUTS, claims_in_order, fitted, tables_of
 from attnlens.errors import InputError
+from attnlens.show.prompt_template import MOST_TOKENS, Prompt
 from attnlens.show.safe import LONGEST, visible, visible_name
 
 FENCED = re.compile(r"^<(data-[0-9a-z]+)>\n(.*)\n</\1>$", re.MULTILINE | re.DOTALL)
@@ -46,7 +44,7 @@ def rows(table: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(table["cols"], row, strict=True)) for row in table["rows"]]
 
 
-@pytest.mark.parametrize("ball", [1, 2, 7, 30, 47, 60])
+@pytest.mark.parametrize("ball", [1, 2, 47, 60])
 def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     data = explanation(ball)
     prompt = prompt_of(data, nonce="x1")
@@ -74,7 +72,7 @@ def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     assert {(row["outcome"], row["verdict"]) for row in rows(told["claims"])} <= verdicts
 
 
-def test_instructions_stand_outside_the_data_before_and_after() -> None:
+def test_instructions_stand_outside_the_data_in_a_fence_of_its_own() -> None:
     prompt = prompt_of(explanation(47), nonce="abc")
     before, _, rest = prompt.text.partition("\n<data-abc>\n")
     _, _, after = rest.partition("\n</data-abc>\n")
@@ -82,12 +80,8 @@ def test_instructions_stand_outside_the_data_before_and_after() -> None:
     for words in ("Numbers only from the data", "its own verdict", '"Because"', "not supported"):
         assert words in after
     assert prompt.system in before
-
-
-def test_each_prompt_has_its_own_fence() -> None:
-    data = explanation(47)
-    tags = {FENCED.findall(prompt_of(data).text)[0][0] for _ in range(20)}
-    assert len(tags) == 20
+    tags = {FENCED.findall(prompt_of(explanation(1)).text)[0][0] for _ in range(9)}
+    assert len(tags) == 9
     assert all(re.fullmatch(r"data-[0-9a-f]{16}", tag) for tag in tags)
 
 
@@ -108,44 +102,31 @@ def test_untested_balls_and_balls_to_come_are_asked_for_otherwise() -> None:
 
 def test_rows_go_in_a_fixed_order_and_are_counted() -> None:
     whole = tables_of(Explanation.from_dict(explanation(60)))
-    tables = {
-        name: table["rows"] if isinstance(table, dict) else table
-        for name, table in whole.items()
-        if isinstance(table, list) or "rows" in table
-    }
-    count = {name: len(rows) for name, rows in tables.items()}
-    length = len(json.dumps(whole))
+
+    def rows_of(tables: dict[str, Any], name: str) -> list[Any]:
+        table: Any = tables[name]
+        return table if isinstance(table, list) else table["rows"]
+
     seen = []
-    for room in range(length, 1700, -150):
+    for room in range(len(json.dumps(whole)), 1700, -300):
         told = fitted(whole, lambda tables, room=room: len(json.dumps(tables)) <= room)
         assert len(json.dumps(told)) <= room
         for name, lost in told["left_out"].items():
-            left = told[name] if isinstance(told[name], list) else told[name]["rows"]
-            before = whole["left_out"].get(name, 0)
-            assert len(left) + lost - before == count[name]
-            full = whole[name] if isinstance(whole[name], list) else whole[name]["rows"]
+            full, left = rows_of(whole, name), rows_of(told, name)
             assert left == full[: len(left)]
+            assert len(left) + lost == len(full) + whole["left_out"].get(name, 0)
         seen.append(sum(told["left_out"].values()))
     assert seen == sorted(seen)
-    assert {name for name, _ in CUTS} <= set(whole)
-
-
-def test_the_most_telling_claims_come_first() -> None:
-    data = Explanation.from_dict(explanation(60))
-    told = claims_in_order(data)
-    assert sorted(map(id, told)) == sorted(map(id, data.evidence))
-    tested = [claim for claim in told if claim.verdict is not None]
-    assert told[: len(tested)] == tested
-    model = [claim.verdict for claim in tested if claim.removed_from == "model"]
-    ranks = ["supported", "contradicted", "not better than chance"]
-    assert model == sorted(model, key=ranks.index)
+    verdicts = [row["verdict"] for row in rows(whole["claims"])]
+    ranks = ["supported", "not better than chance", "contradicted", None]
+    assert verdicts == sorted(verdicts, key=ranks.index)
 
 
 @given(
     names=st.lists(st.text(max_size=400), min_size=6, max_size=6),
     ball=st.sampled_from([1, 2, 30, 60]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_name_makes_a_prompt_too_long_or_opens_its_fence(names: list[str], ball: int) -> None:
     data = explanation(ball)
     people = sorted({row[role] for row in data["history"] for role in ("bowler", "batter")})
@@ -168,12 +149,6 @@ def test_what_is_visible_stays_visible_and_short(text: str, longest: int) -> Non
     assert visible(shown, longest) == shown
     assert shown == " ".join(shown.split())
     assert shown.isprintable()
-
-
-def test_the_bound_counts_characters() -> None:
-    assert [token_bound("x" * count) for count in (0, 1, 21, 22, 4200, 4201)] == [
-        0, 1, 10, 11, 2000, 2001,
-    ]  # fmt: skip
 
 
 def test_the_command_writes_plain_text_and_messages(
@@ -202,7 +177,7 @@ def test_the_command_writes_plain_text_and_messages(
     [
         (("--messages", "openai", "--format", "html"), "--messages is about prompts"),
         (("--template", "x", "--json"), "--template is about prompts"),
-        (("--template", "none.j2"), "none.j2: cannot be read (No such file or directory)"),
+        (("--template", "none.j2"), "none.j2: no such template; give a template"),
         (("--messages", "gemini"), "invalid choice"),
     ],
 )
@@ -213,11 +188,6 @@ def test_what_does_not_fit_is_one_line(
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
-
-
-def test_all_balls_are_no_prompt(attnlens_here: Here, sample_match_path: Path) -> None:
-    answer = attnlens_here("explain", sample_match_path, "--all", "--format", "prompt")
-    assert answer.status == 2
 
 
 def template(folder: Path, text: str) -> Path:
@@ -248,22 +218,17 @@ def test_a_template_of_the_users(tmp_path: Path) -> None:
     blocks = "{% block system %}Be brief.{% endblock %}{% block user %}{{ data }}{% endblock %}"
     prompt = prompt_of(data, template=template(tmp_path, blocks), nonce="x")
     assert prompt.system == "Be brief."
-    with pytest.raises(InputError, match="no messages of kind"):
-        prompt.messages("gemini")
 
 
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
         ("one\n{{ nothing }}", 2, "'nothing' is undefined; known names: data"),
-        ("{{ tables.ball.nothing }}", 1, "has no attribute 'nothing'"),
-        ("one\ntwo {% if %}", 2, "is not a template: Expected an expression"),
-        ("{% for x in y %}", 1, "is not a template: Unexpected end of template"),
+        ("one\ntwo {% if %}", 2, "cannot be rendered: Expected an expression"),
         ("one\n\n{{ ''.__class__.__mro__ }}", 3, "access to attribute '__class__'"),
         ("{{ tables.update({}) }}", 1, "unsafe|is not safely callable"),
         ('{% include "/etc/hosts" %}', 1, "no loader"),
         ("{{ 1 / 0 }}", 1, "ZeroDivisionError"),
-        ("{% for i in range(10000000) %}{% endfor %}", 1, "Range too big"),
         ("{% for i in range(99999) %}abc{% endfor %}", None, "more than 100,000 characters"),
         ("{{ 'a' * 10 ** 10 }}", None, "1 GB"),
     ],
@@ -292,10 +257,10 @@ def test_a_template_that_never_ends_is_ended(
 def test_a_template_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "bytes.j2"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="it is not UTF-8 text"):
+    with pytest.raises(InputError, match="is not UTF-8 text"):
         prompt_of(explanation(47), template=path)
-    path.write_text("x" * 300_000)
-    with pytest.raises(InputError, match="too long"):
+    path.write_text("x" * 1_100_000)
+    with pytest.raises(InputError, match="is larger than"):
         prompt_of(explanation(47), template=path)
 
 
@@ -309,7 +274,7 @@ def test_hostile_names_change_nothing(attnlens_here: Here) -> None:
             text = "\n\n".join(
                 filter(None, [told.get("system"), *(m["content"] for m in told["messages"])])
             )
-        assert token_bound(text) <= MOST_TOKENS
+        assert math.ceil(len(text) / 2.1) <= MOST_TOKENS
         data = data_of(text)
         assert {data["ball"]["bowler"], data["ball"]["batter"]} <= {
             visible_name(name) for name in changed.values()
@@ -318,20 +283,3 @@ def test_hostile_names_change_nothing(attnlens_here: Here) -> None:
         assert not [name for name in NAMES if len(name) > 4 and name in outside]
         assert "49" not in json.dumps(data["ball"]["bowler"])
         assert not re.search(r"[\u200b\u202e\ufeff\x1b]", text)
-
-
-def test_sampled_prompts_keep_the_bound(tmp_path: Path, sample_match_path: Path) -> None:
-    sample = tmp_path / "sampled.jsonl"
-    words = [str(sample_match_path), "--balls", "12", "--out", str(sample)]
-    run_benchmark("sample_explanations.py", *words)
-    told = run_benchmark("explanations.py", str(sample), "--prompts")
-    assert "longer than 2,000 tokens by the bound: 0" in told
-
-
-def run_benchmark(name: str, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, REPOSITORY / "benchmarks" / name, *words],
-        env=clean_environment(), capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from small_predictors import arrays_of, probabilities, simulated, small_predictor
 
 from attnlens.cricket.explain.particulars import flags_of
-from attnlens.cricket.match.match import Match, Player
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.ratings import KINDS, STEP, Kind, Ratings, Table
 from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
 from attnlens.cricket.model.window import window_for
-from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.errors import CheckpointError
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 
 HISTORY = [simulated(seed) for seed in range(8)]
 BASE = fit_base(HISTORY[:4], seed=1)
@@ -176,26 +169,6 @@ def test_a_history_with_the_match_in_it_does_not_leak_it(until: int) -> None:
             assert np.array_equal(features, other.nodes[name])
 
 
-def test_a_name_without_an_id_is_the_player_who_had_it() -> None:
-    ratings, _ = rated(HISTORY[:2])
-    ball = HISTORY[0].innings[0].deliveries[0]
-    assert ball.batter.id is not None
-    assert ratings.player_key(Player(ball.batter.name)) == ball.batter.id
-    assert ratings.player_key(Player("Nobody")) == "Nobody"
-
-
-def test_phases_keep_their_proportions() -> None:
-    assert [phase_of(balls, 120) for balls in (0, 35, 36, 89, 90, 119)] == [0, 0, 1, 1, 2, 2]
-    assert [phase_of(balls, 60) for balls in (17, 18, 44, 45)] == [0, 1, 1, 2]
-    assert phase_of(400, None) == 1
-    side = HISTORY[0].innings[0]
-    assert quota_of(HISTORY[0], side) == 120
-    assert quota_of(HISTORY[0], dataclasses.replace(side, super_over=True)) == 6
-    assert quota_of(HISTORY[0], dataclasses.replace(side, target_balls=30)) == 30
-    test = dataclasses.replace(HISTORY[0], match_type="Test", overs=None)
-    assert quota_of(test, side) is None
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainedPredictor]:
     predictor = small_predictor(matches=5)
@@ -236,15 +209,6 @@ def test_a_predictor_comes_back_from_disk(saved: tuple[Path, TrainedPredictor]) 
     assert back.ratings.until == match.date
 
 
-def spoiled(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The checkpoint with something else in what it says of itself."""
-    checkpoint = read_checkpoint(path, "temporal")
-    change(checkpoint.about)
-    target = folder / "other.safetensors"
-    write_checkpoint(target, checkpoint.tensors, checkpoint.about)
-    return target
-
-
 def one_line(path: Path) -> str:
     with pytest.raises(CheckpointError) as caught:
         load_predictor(path)
@@ -271,66 +235,3 @@ def test_a_file_that_is_no_checkpoint_gives_one_line(
     foreign = tmp_path / "foreign.safetensors"
     save_file({"a": torch.zeros(3)}, foreign)
     assert one_line(foreign) == "was not written by attnlens" + remedy
-
-
-def test_a_checkpoint_of_another_kind_or_format_is_refused(
-    saved: tuple[Path, TrainedPredictor], tmp_path: Path
-) -> None:
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(kind="seq2seq"))
-    assert one_line(path).startswith("holds a 'seq2seq', not a 'temporal'; ")
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(format=99))
-    assert one_line(path) == "has format 99, this attnlens reads 1; update attnlens"
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(outcomes=list(OUTCOMES[:9])))
-    assert one_line(path).endswith("; train it again")
-    path = spoiled(saved[0], tmp_path, lambda about: about["sizes"]["graph"]["global"].pop("venue"))
-    assert one_line(path) == "was trained on other features; train it again"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sizes": None},
-        {"sizes": {"graph": [1, 2], "past_nodes": [], "scoreboard": []}},
-        {"card": 3},
-        {"ratings_until": "yesterday"},
-    ],
-)
-def test_a_damaged_checkpoint_gives_one_line(
-    saved: tuple[Path, TrainedPredictor], tmp_path: Path, change: dict[str, Any]
-) -> None:
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(change))
-    assert one_line(path).startswith("is damaged (")
-
-
-def test_a_checkpoint_without_a_tensor_is_damaged(
-    saved: tuple[Path, TrainedPredictor], tmp_path: Path
-) -> None:
-    checkpoint = read_checkpoint(saved[0], "temporal")
-    for missing in ("model.gate.weight", "ratings.venue.keys", "base.prior"):
-        rest = {name: value for name, value in checkpoint.tensors.items() if name != missing}
-        path = tmp_path / "partial.safetensors"
-        write_checkpoint(path, rest, checkpoint.about)
-        assert one_line(path).startswith("is damaged (")
-    assert json.loads(json.dumps(checkpoint.about)) == checkpoint.about
-    assert set(load_file(saved[0])) == set(checkpoint.tensors)
-
-
-def test_matches_of_teams_never_trained_on_are_flagged() -> None:
-    predictor = small_predictor()
-    match = simulate_match(3)
-
-    def flags(teams: list[str] | None) -> dict[str, str]:
-        card = dict(predictor.card) if teams is None else {**predictor.card, "teams": teams}
-        told = dataclasses.replace(predictor, card=card)
-        window = window_for(match, BallReference(1, 20), told)
-        return {one.flag: one.text for one in flags_of(window, told, evidence=True)}
-
-    first, second = match.teams
-    assert "other_teams" not in flags(None)
-    assert "other_teams" not in flags([second, "Elsewhere"])
-    assert "in_training" in flags([first, second])
-    said = flags(["Elsewhere"])
-    assert said["other_teams"] == (
-        f"trained on matches of neither {first} nor {second}: another competition"
-    )
-    assert "in_training" not in said

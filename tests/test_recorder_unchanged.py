@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from attention_cases import Calls, encoder, reference, tensors
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as bound_here
-from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from attnlens.errors import NothingRecordedError
@@ -193,7 +192,7 @@ def test_the_model_is_as_it_was_after_an_exception_too() -> None:
 
     model = Fails()
     before = state_of(model)
-    for mode in (*MODES, {"adapters": lambda *_: None}):
+    for mode in MODES:
         with pytest.raises(KeyError, match="ours"), record(model, **mode):
             model(*tensors(1, 3, 8))
         assert state_of(model) == before
@@ -325,31 +324,6 @@ def test_flex_attention_is_seen_with_its_functions() -> None:
     )
 
 
-def test_calls_outside_the_model_are_not_its_own() -> None:
-    model = Two()
-    q, k, v = tensors(1, 2, 3, 4, many=3)
-    with pytest.raises(NothingRecordedError), record(model):
-        Calls()(F.scaled_dot_product_attention(q, k, v), k, v)
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-@pytest.mark.parametrize("kept", [False, True])
-def test_the_fused_encoder_keeps_its_path_where_torch_is_held_in_hidden_places(kept: bool) -> None:
-    model = encoder()
-    (x,) = tensors(3, 6, 12)
-    hidden = torch.zeros(3, 6, dtype=torch.bool)
-    hidden[:, 5:] = hidden[0, 3:] = True
-    holder = [F.scaled_dot_product_attention] if kept else []
-    with torch.no_grad():
-        plain = model(x, src_key_padding_mask=hidden)
-        assert not plain[0, 3:].any()
-        with record(model, expected=2) as recording:
-            output = model(x, src_key_padding_mask=hidden)
-    torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
-    assert recording["layers.0.self_attn"].shape == (3, 2, 6, 6)
-    assert len(holder) == kept
-
-
 class Probed(nn.Module):
     """Attention by hand, told through a probe; and again, for an adapter."""
 
@@ -386,70 +360,3 @@ def test_a_copy_made_in_the_block_tells_it_nothing(
     assert torch.equal(inside, plain) == (block == "record")
     assert len(found) == 1
     assert torch.equal(model(q), plain)
-
-
-class Noticing(TorchFunctionMode):
-    """A mode of the user's own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard = 0
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        del types
-        self.heard += func is torch.relu
-        return func(*args, **(kwargs or {}))
-
-
-def test_modes_come_off_by_name_in_whatever_order_blocks_end() -> None:
-    kept = [F.scaled_dot_product_attention]  # so a mode of ours is on
-    model, (x,) = Two(), tensors(1, 3, 8)
-    mine = Noticing()
-    block = record(model)
-    block.__enter__()
-    mine.__enter__()
-    model(x)
-    block.__exit__(None, None, None)
-    torch.relu(x)
-    assert mine.heard == 1
-    assert torch.overrides._get_current_function_mode_stack() == [mine]
-    mine.__exit__(None, None, None)
-    assert torch.overrides._get_current_function_mode_stack() == []
-
-    # A block that ends in another thread, as of a generator that is collected there.
-    block = record(model)
-    recording = block.__enter__()
-    model(x)
-    failed: list[BaseException] = []
-
-    def end() -> None:
-        try:
-            block.__exit__(None, None, None)
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=end)
-    thread.start()
-    thread.join()
-    assert not failed
-    model(x)
-    assert len(recording.records()) == 2
-    while torch.overrides._get_current_function_mode_stack():
-        torch.overrides._pop_mode()  # left behind, and deaf
-    assert kept
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_scripts_are_made_in_the_block_as_outside() -> None:
-    class Plain(nn.Module):
-        def forward(self, q: Tensor) -> Tensor:
-            return F.scaled_dot_product_attention(q, q, q) + torch.softmax(q, -1) + q.softmax(-1)
-
-    (q,) = tensors(2, 3, 5, 4)
-    model = Calls()
-    with record(model):
-        model(q, q, q)
-        script = torch.jit.script(Plain())
-    torch.testing.assert_close(script(q), Plain()(q))

@@ -11,7 +11,7 @@ import pytest
 from command_line import Here
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.pages.html import render_html
+from attnlens.cricket.pages.documents import render_html
 
 WIDTHS = (375, 768, 1280)
 
@@ -81,15 +81,6 @@ def test_words_stand_out_in_light_and_dark(opened: Any, scheme: str) -> None:
     assert (luminance(cell.evaluate("e => getComputedStyle(e).fill")) > ground) == (
         scheme == "dark"
     )
-
-
-def test_a_fact_leads_to_its_place(opened: Any) -> None:
-    page = opened()
-    fact = page.locator("a.fact").first
-    fact.click()
-    anchor = fact.get_attribute("href").removeprefix("#")
-    assert page.locator(f"li#{anchor} code").is_visible()
-    assert page.locator(f"li#{anchor} code").inner_text() == fact.get_attribute("title")
 
 
 def test_print_shows_heat_maps_whole(opened: Any) -> None:

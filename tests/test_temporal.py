@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from attnlens.cricket.model.temporal import (
     SpecializedTemporalAttention,
     TemporalEncoder,
 )
-from attnlens.cricket.model.within_ball import WithinBallEncoder
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, hide_and_forget
 
@@ -137,14 +135,6 @@ def test_specialised_attention_is_causal_and_its_biases_learn() -> None:
     assert all(gradient[head, head] != 0 for head in range(3))
 
 
-@pytest.mark.parametrize(("heads", "layers"), [(1, 1), (5, 2), (6, 1), (13, 3)])
-@pytest.mark.parametrize("length", [1, 2, 36, 60])
-def test_any_number_of_heads_layers_and_balls(heads: int, layers: int, length: int) -> None:
-    result = read(encoder(layers, heads), balls(2, length, 7))
-    assert result.shape == (2, 12)
-    assert result.isfinite().all()
-
-
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_balls_beyond_the_window_change_nothing(layers: int) -> None:
     module = encoder(layers, window=5)
@@ -167,21 +157,6 @@ def test_a_hidden_ball_moves_no_bit(layers: int) -> None:
     other[:, [0, 4, 9]] = 50.0
     assert torch.equal(read(module, sequence, mask), read(module, other, mask))
     assert not torch.allclose(read(module, sequence), read(module, other))
-
-
-def test_overs_and_deliveries_beyond_the_embedding_share_the_last_one() -> None:
-    module = encoder()
-    sequence = balls(1, 4, 7)
-    place = torch.arange(4)
-
-    def at(over: int, ball: int) -> Tensor:
-        with torch.no_grad():
-            result: Tensor = module(sequence, place, torch.tensor([over]), torch.tensor([ball]))
-        return result
-
-    assert torch.equal(at(50, 20), at(400, 999))
-    assert not torch.allclose(at(50, 20), at(49, 20))
-    assert not torch.allclose(at(50, 20), at(50, 19))
 
 
 def multi_scale(layers: int = 1, width: int = 12) -> MultiScaleTemporalEncoder:
@@ -227,20 +202,6 @@ def test_each_scale_sees_its_own_window() -> None:
     assert moved(37) == [False, False, True, False]
     assert moved(14) == [False, False, True, False]
     assert moved(13) == [False, False, False, False]
-
-
-def test_the_start_of_the_over_may_differ_by_row() -> None:
-    module = multi_scale()
-    sequence, summaries = balls(2, 9, 7), balls(2, 3, 12, seed=1)
-    with torch.no_grad():
-        together, _ = module(sequence, torch.tensor([4, 7]), summaries)
-        apart = [
-            module(sequence[row : row + 1], start, summaries[row : row + 1])[0]
-            for row, start in ((0, 4), (1, 7))
-        ]
-        other, _ = module(sequence, torch.tensor([4, 4]), summaries)
-    torch.testing.assert_close(together, torch.cat(apart), atol=1e-6, rtol=0)
-    assert not torch.allclose(together[1], other[1], atol=1e-5)
 
 
 @pytest.mark.parametrize("in_over", [6, 33, 64, 100])
@@ -318,30 +279,3 @@ def test_the_full_model_returns_logits_and_its_profile() -> None:
         for rows in profile["across_balls"].values()
         for row in rows
     )
-
-
-def test_layers_of_the_ball_graph_pass_down_and_skip_what_is_not_told() -> None:
-    torch.manual_seed(2)
-    graph = {"top": {"a": 2, "b": 3}, "middle": {"c": 0}, "low": {"d": 1}}
-    module = WithinBallEncoder(graph, 8)
-    stirred(module, 2)
-    nodes = {name: balls(1, 5, 8, seed=seed)[0] for seed, name in enumerate("abcd")}
-    with torch.no_grad():
-        _, weights = module(nodes)
-        _, partly = module({name: nodes[name] for name in "bd"})
-        _, changed = module({**nodes, "a": nodes["d"]})
-    assert {name: tuple(one.shape) for name, one in weights.items()} == {
-        "top": (5, 2),
-        "middle": (5, 1),
-        "low": (5, 1),
-        "layers": (5, 3),
-    }
-    for one in weights.values():
-        torch.testing.assert_close(one.sum(-1), torch.ones(5))
-    assert partly["top"].tolist() == [[0.0, 1.0]] * 5
-    assert not partly["middle"].any()
-    assert not partly["layers"][:, 1].any()
-    # What the top layer says reaches the weights of every layer below it.
-    assert not torch.allclose(weights["layers"], changed["layers"])
-    rows = weights["top"].tolist()
-    assert any(first != second for first, second in pairwise(rows))

@@ -9,7 +9,6 @@ from command_line import Here
 
 from attnlens.cricket.model.temporal import HEADS
 from attnlens.cricket.model.trained import load_predictor
-from attnlens.cricket.training.settings import PREDICTOR, recipe_and_sizes
 
 
 def matches(here: Here, count: int = 4) -> str:
@@ -57,6 +56,9 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
         (("--head-balls", "0"), "--head-balls 0 is too few; give a number from 1"),
         (("--epochs", "0"), "epochs is between 1 and 4096"),
         (("--device", "cuda"), "torch finds no GPU here; use --device cpu"),
+        (("--model", "cricket", "--teacher", "boosted_trees"), "is not for --model cricket"),
+        (("--model", "cricket", "--set", "smoothing=2"), "smoothing is between 0 and 1"),
+        (("--model", "cricket", "--set", "tokens=9"), "there is no setting 'tokens'"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_work(
@@ -104,22 +106,3 @@ def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
         )
         assert "fitting" not in answer.err
         assert attnlens_here.files() == before
-
-
-def test_settings_may_come_from_a_file(attnlens_here: Here) -> None:
-    """Of an option that may be given often, a file or the environment gives one."""
-    source = matches(attnlens_here, 1)
-    Path("attnlens.toml").write_text('set = "dropout=2"\n', encoding="utf-8")
-    told = attnlens_here("train", source, "--out", "mine").err
-    complaint = "attnlens: --set dropout=2: dropout is between 0 and 0.9999\n"
-    assert told == f"attnlens: ./attnlens.toml sets set\n{complaint}"
-
-
-def test_settings_and_options_mean_the_same() -> None:
-    recipe, sizes = recipe_and_sizes(
-        PREDICTOR, ["epochs=3", "hidden_dim=24", "null=-1"], {"seed": 9}
-    )
-    assert (recipe.epochs, recipe.seed) == (3, 9)
-    assert sizes == {"hidden_dim": 24, "null": -1}
-    # An option is stronger than a word.
-    assert recipe_and_sizes(PREDICTOR, ["seed=4"], {"seed": 9})[0].seed == 9

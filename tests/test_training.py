@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.course import Average, decay_groups
-from attnlens.cricket.training.dataset import fit_base, outcome_tables, rate_and_encode
+from attnlens.cricket.training.course import Average, Course
 from attnlens.cricket.training.fit import (
-    InningsLessons,
     Recipe,
     cricket_sizes,
     fit,
     hide_and_forget,
     log_loss,
 )
-from attnlens.cricket.training.run import earned_names
 from attnlens.errors import CheckpointError
 
 PREDICTOR = small_predictor(matches=5)
@@ -60,14 +53,14 @@ def stop_in_epoch_two(line: str) -> None:
 def test_one_seed_gives_one_model(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     first = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE)
-    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, state=state)
+    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, course=Course(state))
     assert same(weights(first.model), weights(again.model))
     assert first.history == again.history
     assert not first.model.training
     other = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], dataclasses.replace(RECIPE, seed=6))
     assert not same(weights(first.model), weights(other.model))
     # A run that is finished is not run again.
-    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, state=state)
+    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, course=Course(state))
     assert same(weights(first.model), weights(done.model))
     assert done.history == first.history
 
@@ -78,10 +71,17 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
     state = tmp_path / "run.state"
     whole = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE)
     with pytest.raises(Stopped):
-        fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, state=state, report=stop_in_epoch_two)
+        fit(
+            SIZES,
+            PRIOR,
+            INNINGS[:6],
+            validation,
+            RECIPE,
+            course=Course(state, report=stop_in_epoch_two),
+        )
     assert len(torch.load(state, weights_only=True)["history"]) == 1
     torch.manual_seed(99)
-    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, state=state)
+    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, course=Course(state))
     assert same(weights(resumed.model), weights(whole.model))
     assert resumed.history == whole.history
     assert [row["epoch"] for row in resumed.history] == [1, 2]
@@ -91,11 +91,11 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
 def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     short = dataclasses.replace(RECIPE, epochs=1)
-    fit(SIZES, PRIOR, INNINGS[:2], [], short, state=state)
+    fit(SIZES, PRIOR, INNINGS[:2], [], short, course=Course(state))
 
     def refused(recipe: Recipe, mark: str = "") -> str:
         with pytest.raises(CheckpointError) as caught:
-            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, state=state, mark=mark)
+            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, course=Course(state, mark))
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
@@ -123,31 +123,6 @@ def test_training_learns() -> None:
     assert len(losses) == 6
     assert losses[-1] < losses[0] - 0.01
     assert log_loss(fitted.model, INNINGS) < log_loss(untrained, INNINGS) - 0.02
-
-
-def test_the_best_epoch_on_validation_is_kept() -> None:
-    # One innings learnt by heart does harm to the others.
-    recipe = dataclasses.replace(
-        RECIPE, epochs=8, learning_rate=0.02, hide_some=0.0, forget=0.0, patience=8
-    )
-    fitted = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe)
-    losses = [row["validation"] for row in fitted.history]
-    assert min(losses) < losses[-1] - 0.01
-    assert log_loss(fitted.model, INNINGS[4:]) == pytest.approx(min(losses), abs=1e-6)
-    last = fit(SIZES, PRIOR, INNINGS[:1], [], recipe)
-    assert log_loss(last.model, INNINGS[4:]) == pytest.approx(losses[-1], abs=1e-6)
-
-
-def test_log_loss_is_per_ball_and_leaves_padding_out() -> None:
-    model = PREDICTOR.model
-    total, count = 0.0, 0
-    for arrays in INNINGS[:3]:
-        batch, _ = training_batch([arrays])
-        with torch.no_grad():
-            chances = model(batch)[0].double().softmax(-1).numpy()
-        total -= float(np.log(chances[np.arange(len(arrays)), arrays.outcome]).sum())
-        count += len(arrays)
-    assert log_loss(model, INNINGS[:3]) == pytest.approx(total / count, abs=1e-5)
 
 
 @settings(max_examples=30, deadline=None)
@@ -203,43 +178,6 @@ def test_each_way_of_hiding() -> None:
     assert 20 < sum(not row.any() for row in hidden_by(hide_all=0.5)) < 44
 
 
-def test_knowledge_is_forgotten_as_often_as_the_recipe_says() -> None:
-    batch, _ = training_batch(INNINGS)
-    hide_and_forget(batch, Recipe(forget=0.4, forget_past=0.1), np.random.default_rng(2))
-    known = batch["graph_data"]["known"]
-    for group in KNOWLEDGE:
-        assert float((~known[group]).float().mean()) == pytest.approx(0.2, abs=0.05)
-    gone = ~batch["sequence"]["past"]["striker_known"]
-    assert float(gone.float().mean()) == pytest.approx(0.1, abs=0.04)
-
-
-def test_batches_hold_every_innings_once() -> None:
-    lessons = InningsLessons([(one, None) for one in INNINGS], [], Recipe(innings=3))
-    batches = lessons.batches(np.random.default_rng(1))
-    assert sorted(row for batch in batches for row in batch) == list(range(8))
-    assert [len(batch) for batch in sorted(batches, key=len)] == [2, 3, 3]
-
-
-def test_vectors_and_tables_do_not_decay() -> None:
-    model = FullModel(SIZES)
-    decayed, free = decay_groups(model, 0.05)
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
-    lost = {names[id(parameter)] for parameter in decayed["params"]}
-    kept = {names[id(parameter)] for parameter in free["params"]}
-    assert (decayed["weight_decay"], free["weight_decay"]) == (0.05, 0.0)
-    assert lost.isdisjoint(kept)
-    assert lost | kept == set(names.values())
-    assert "to_outcome.weight" in lost
-    assert {
-        "slots.attention.bias",
-        "temporal.scales.medium.layers.0.attention.bias",
-        "temporal.scales.medium.layers.0.attention.position",
-        "temporal.scales.micro.over.weight",
-        "to_outcome.bias",
-        "ball_norm.weight",
-    } <= kept
-
-
 def test_the_moving_average_by_hand() -> None:
     layer = torch.nn.Linear(1, 1, bias=False)
     average = Average(layer, 0.5)
@@ -249,45 +187,3 @@ def test_the_moving_average_by_hand() -> None:
     average.copy_to(layer)
     expected = (0.125 * 1 + 0.25 * 3 + 0.5 * 7) / (1 - 0.125)
     assert layer.weight.item() == pytest.approx(expected)
-
-
-def test_outcome_tables_are_smoothed_shares() -> None:
-    outcomes = np.array([0, 0, 0, 1, 4])
-    everything, prior = outcome_tables(outcomes, np.array([0, 0, 21, 21, 21]))
-    share = (np.bincount(outcomes, minlength=11) + 1) / 16
-    np.testing.assert_allclose(np.exp(everything), share, rtol=1e-6)
-    np.testing.assert_allclose(np.exp(prior[0, 5]), share, rtol=1e-6)
-    counts = np.zeros(11)
-    counts[[0, 1, 4]] = 1
-    np.testing.assert_allclose(np.exp(prior[1, 1]), (counts + 200 * share) / 203, rtol=1e-6)
-    assert (everything.shape, prior.shape) == ((11,), (2, 20, 11))
-
-
-def test_the_base_model_expects_better_than_the_shares() -> None:
-    matches = [simulate_match(seed) for seed in range(12)]
-    base = fit_base(matches, seed=1)
-    again = fit_base(matches, seed=1)
-    assert all(map(np.array_equal, base.weights, again.weights))
-    innings = rate_and_encode(matches[:6], base, PREDICTOR.ratings)
-    logs = np.concatenate([one.arrays.base for one in innings])
-    outcome = np.concatenate([one.arrays.outcome for one in innings])
-    np.testing.assert_allclose(np.exp(logs).sum(1), 1, atol=1e-5)
-    assert -logs[np.arange(len(outcome)), outcome].mean() < math.log(len(OUTCOMES)) - 0.3
-
-
-def test_a_model_that_was_not_trained_earns_no_names() -> None:
-    match = simulate_match(4)
-    sample = [
-        EncodedInnings(match, side, arrays_of(PREDICTOR, match, side.number))
-        for side in match.innings
-    ]
-    names = earned_names(PREDICTOR, sample, balls=2, seed=1)
-    assert {scale: len(found) for scale, found in names.items()} == {
-        "micro": 2,
-        "short": 3,
-        "medium": 6,
-        "long": 2,
-    }
-    # Two balls are far too few to earn anything.
-    assert {name for found in names.values() for name in found} == {"unspecialised"}
-    assert earned_names(PREDICTOR, [], balls=2, seed=1) == names

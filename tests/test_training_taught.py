@@ -14,12 +14,14 @@ import torch
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.batch import stacked, training_batch
 from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.training import baselines
+from attnlens.cricket.training.baselines import TEACHER, out_of_fold, teach
+from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of, taught_by
-from attnlens.cricket.training.processes import ALONE
-from attnlens.cricket.training.teachers import teach
+from attnlens.cricket.training.features import FeatureTable, feature_table
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
@@ -38,7 +40,7 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
         generator.dirichlet(np.ones(len(OUTCOMES)), len(one)).astype(np.float32) for one in arrays
     ]
     with torch.no_grad():
-        loss = loss_of(model, batch, outcome, taught_by(said, outcome.shape[1]), 0.3)
+        loss = loss_of(model, batch, outcome, stacked(said, outcome.shape[1]), 0.3)
         logs = [model(training_batch([one])[0])[0].log_softmax(-1).double() for one in arrays]
     by_hand = 0.0
     for log, one, told in zip(logs, arrays, said, strict=True):
@@ -48,24 +50,6 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
     assert float(loss) == pytest.approx(by_hand, rel=1e-5)
 
 
-def test_a_teacher_is_learnt_from() -> None:
-    """Where the teacher alone counts, the model comes to say what it says, not what happened."""
-    shares = np.linspace(1, 3, len(OUTCOMES))
-    shares /= shares.sum()
-    recipe = dataclasses.replace(RECIPE, epochs=8, teacher=1.0, learning_rate=0.02)
-    said = [np.tile(shares.astype(np.float32), (len(one), 1)) for one in INNINGS]
-    taught = fit(SIZES, PRIOR, INNINGS, [], recipe, teacher=said).model
-    alone = fit(SIZES, PRIOR, INNINGS, [], recipe).model
-
-    def distance(model: torch.nn.Module) -> float:
-        with torch.no_grad():
-            told = torch.cat([model(training_batch([one])[0])[0].softmax(-1) for one in INNINGS])
-        return float(np.abs(told.numpy() - shares).sum(-1).mean())
-
-    assert distance(taught) < distance(alone) / 2
-    assert log_loss(alone, INNINGS) < log_loss(taught, INNINGS)
-
-
 def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
     # One innings learnt by heart soon does harm to the others.
     recipe = dataclasses.replace(
@@ -73,32 +57,45 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
     )
     said: list[str] = []
     state = tmp_path / "run.state"
-    fitted = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, report=said.append, state=state)
+    fitted = fit(
+        SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, course=Course(state, report=said.append)
+    )
     losses = [row["validation"] for row in fitted.history]
     assert 2 < len(losses) < 40
     assert int(np.argmin(losses)) == len(losses) - 3
     assert said[-1] == "no better for 2 epochs: stopped"
     assert log_loss(fitted.model, INNINGS[4:]) == pytest.approx(min(losses), abs=1e-6)
-    again = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, state=state)
+    again = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, course=Course(state))
     assert again.history == fitted.history
     # Without validation nothing says when to stop.
     free = dataclasses.replace(recipe, epochs=6, patience=1)
     assert len(fit(SIZES, PRIOR, INNINGS[:1], [], free).history) == 6
 
 
-def test_trees_are_asked_about_matches_they_did_not_see() -> None:
+def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("lightgbm")
-    matches = [simulated(seed) for seed in range(12)]
+    monkeypatch.setattr(baselines, "ROUNDS", 4)
+    matches = [simulated(seed) for seed in range(10)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())[:16]
     lines: list[str] = []
-    told = teach(learning, seed=5, threads=1, report=lines.append, among=ALONE)
+    told = teach(learning, seed=5, threads=1, course=Course(report=lines.append))
     assert [len(one) for one in told] == [len(one.arrays) for one in learning]
     assert lines[0] == "asking the teacher boosted_trees"
-    stacked = np.concatenate(told)
-    np.testing.assert_allclose(stacked.sum(-1), 1, atol=1e-5)
-    # Trees that had seen these few balls would know them by heart.
-    outcome = np.concatenate([one.arrays.outcome for one in learning])
-    assert -np.log(stacked[np.arange(len(outcome)), outcome]).mean() > 1.2
+    table = feature_table(learning)
+    growth = {**TEACHER, "min_data_in_leaf": 20}
+
+    def asked(table: FeatureTable) -> np.ndarray:
+        return out_of_fold(table, growth, 5, lines.append)
+
+    before = asked(table)
+    assert before.sum(1) == pytest.approx(np.ones(len(table)), abs=1e-5)
+    # Other outcomes in one match move other folds' predictions, never its own.
+    mine = table.match == 3
+    turned = table.outcome.copy()
+    turned[mine] = turned[mine][::-1]
+    after = asked(dataclasses.replace(table, outcome=turned))
+    assert np.array_equal(before[mine], after[mine])
+    assert not np.array_equal(before[~mine], after[~mine])
 
 
 WORKER = """
@@ -107,6 +104,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 import torch
 from test_training_taught import INNINGS, PRIOR, RECIPE, SIZES
+from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.fit import fit
 from attnlens.cricket.training.processes import processes
 from attnlens.errors import InputError
@@ -122,7 +120,7 @@ except InputError as error:
 recipe = dataclasses.replace(RECIPE, hide_some=0, hide_all=0, hide_player=0, hide_block=0,
                              forget=0, forget_past=0)
 sizes = dataclasses.replace(SIZES, dropout=0.0)
-fitted = fit(sizes, PRIOR, INNINGS[:6], INNINGS[6:], recipe, among=among)
+fitted = fit(sizes, PRIOR, INNINGS[:6], INNINGS[6:], recipe, course=Course(among=among))
 torch.save([fitted.model.state_dict(), fitted.history, torch.from_numpy(told), complaint],
            f"{sys.argv[1]}.{among.rank}")
 among.close()

@@ -51,13 +51,7 @@ def _add_explain(kinds: Commands) -> None:
         "--history",
         metavar="SRC",
         nargs="+",
-        help="matches that bring the ratings to each match's date",
-    )
-    parser.add_argument(
-        "--own-history",
-        action="store_true",
-        help="the matches of SRC are the history: each is explained with the ratings that those "
-        "before it give",
+        help="matches that bring the ratings to each match's date; may be the same as SRC",
     )
     parser.add_argument(
         "--evidence",
@@ -179,7 +173,6 @@ def run_explain(options: argparse.Namespace) -> int:
             options.out,
             model=options.model,
             history=listed(options.history),
-            own_history=options.own_history,
             evidence=options.evidence,
             each=options.matches_per_part,
             workers=options.workers,

@@ -137,7 +137,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import head_effects, shown_innings, shown_match
+    from attnlens.cricket.explain.showing import shown_innings, shown_match
     from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -164,9 +164,6 @@ def _functions(options: argparse.Namespace) -> Functions:
             match, innings, session(model).dated(match)
         ),
         explain=explain,
-        effects=lambda match, innings, ball, model: head_effects(
-            match, innings, ball, session(model).dated(match)
-        ),
         what_if=what_if,
         texts=_texts(),
         page=_recording_page,
@@ -190,20 +187,11 @@ def _corpus(folder: str) -> Summed:
     corpus = Corpus(Path(folder))
     corpus.manifest  # noqa: B018  # no corpus is told before anything is served
 
-    def told(make: Callable[[], Data]) -> Data:
-        """Without the folder: who looks may be on another machine."""
-        try:
-            return make()
-        except InputError as error:
-            raise InputError(
-                error.problem, path=os.path.basename(os.path.abspath(folder)), remedy=error.remedy
-            ) from None
-
     return Summed(
         finished=lambda: len(corpus.finished()),
-        figures=lambda: told(lambda: report_data(folder)),
-        balls=lambda player, phase, outcome: told(
-            lambda: surprising_balls(folder, player=player, phase=phase, outcome=outcome)
+        figures=lambda: report_data(folder),
+        balls=lambda player, phase, outcome: surprising_balls(
+            folder, player=player, phase=phase, outcome=outcome
         ),
         page=render_corpus,
     )
@@ -271,7 +259,7 @@ def _heads(path: str) -> Data:
 def _texts() -> dict[str, Callable[[Data], str]]:
     """Files that can be made of an explanation."""
     from attnlens.cricket.explain.types import Explanation as Typed
-    from attnlens.cricket.pages.html import render_html
+    from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.prompt import prompt_of
     from attnlens.cricket.pages.terminal import render_terminal
 

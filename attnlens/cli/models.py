@@ -63,9 +63,6 @@ def add_to(commands: Commands) -> None:
     trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
     trace.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
     trace.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
-    for who, does in (("batter", "faces"), ("bowler", "bowls")):
-        words = f"temporal: who {does} (only with --ball next)"
-        trace.add_argument(f"--{who}", metavar="NAME", help=words)
     add_formats(trace)
     add_out(trace)
     # Rows of numbers may begin with a minus, and are no option.

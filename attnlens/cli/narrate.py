@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.cli.explain import add_ball_options, explained
-from attnlens.cli.options import add_formats
-from attnlens.cli.output import can_draw, emit_json, progress
+from attnlens.cli.output import can_draw, progress, say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.words.grounding import Unsupported
     from attnlens.llm.endpoint import Endpoint
 
 KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
-AS_JSON = (
-    '\nAnswer as JSON, {"narrative": [{"text": "a sentence", "facts": []}]}; facts may stay empty.'
-)
 
 
 def add_to(commands: Commands) -> None:
@@ -55,10 +49,6 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--retries", type=int, default=3, metavar="N", help="tries after the first; default 3"
     )
-    add_formats(
-        parser,
-        what="json asks for structured output and prints it with what was found; default {}",
-    )
     parser.set_defaults(run=run)
 
 
@@ -78,14 +68,12 @@ def run(options: argparse.Namespace) -> int:
         retries=options.retries,
     )
     if endpoint.key is not None and not endpoint.sends_key:
-        print("attnlens: the key is not sent over plain HTTP to another machine", file=sys.stderr)
+        say("the key is not sent over plain HTTP to another machine")
     explanation = explained(options)
     from attnlens.cricket.pages.prompt import prompt_of
 
     messages = prompt_of(explanation, template=options.template).chat
-    if options.format == "json":
-        return _as_json(endpoint, messages, explanation, strict=options.strict)
-    return _as_text(endpoint, messages, explanation, strict=options.strict)
+    return _narrated(endpoint, messages, explanation, strict=options.strict)
 
 
 def _key() -> str | None:
@@ -93,14 +81,14 @@ def _key() -> str | None:
     return next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
 
 
-def _as_text(
+def _narrated(
     endpoint: Endpoint,
     messages: Sequence[Mapping[str, str]],
     explanation: Explanation,
     *,
     strict: bool,
 ) -> int:
-    from attnlens.cli.check import by_sentence
+    from attnlens.cli.check import by_sentence, described
     from attnlens.cricket.words.grounding import check_grounding
     from attnlens.llm.endpoint import Answer, stream
 
@@ -119,61 +107,16 @@ def _as_text(
     text = "".join(parts)
     unsupported = check_grounding(explanation, text)
     if answer.finish_reason == "length":
-        print("attnlens: the answer was cut at its most tokens", file=sys.stderr)
+        say("the answer was cut at its most tokens")
     if strict:
+        for entry in unsupported:
+            say(f"not in the explanation: {described(entry)}")
         if unsupported:
-            return _refused(unsupported)
+            return 1
         print(text)
     elif unsupported:
         print("\nNot in the explanation:", *by_sentence(unsupported, mark="✗ ")[1:], sep="\n")
     return 0
-
-
-def _refused(unsupported: Sequence[Unsupported]) -> int:
-    from attnlens.cli.check import described
-
-    for entry in unsupported:
-        print(f"attnlens: not in the explanation: {described(entry)}", file=sys.stderr)
-    return 1
-
-
-def _as_json(
-    endpoint: Endpoint,
-    messages: Sequence[Mapping[str, str]],
-    explanation: Explanation,
-    *,
-    strict: bool,
-) -> int:
-    """Structured output by the schema of ``narrative``; facts that do not hold are taken out."""
-    from attnlens.cricket.words.grounding import check_grounding
-    from attnlens.cricket.words.spoken import narrative_of, narrative_schema
-    from attnlens.llm.endpoint import structured
-
-    *before, last = messages
-    asked = [*before, {**last, "content": last["content"] + AS_JSON}]
-    answer = structured(endpoint, asked, narrative_schema(), name="narrative")
-    try:
-        sentences = narrative_of(answer, explanation)
-    except InputError as error:
-        raise endpoint.failure(error.problem, error.remedy) from None
-    text = "\n\n".join(sentence.text for sentence in sentences)
-    unsupported = check_grounding(explanation, text)
-    if strict and unsupported:
-        return _refused(unsupported)
-    answer_checked = {
-        "model": endpoint.model,
-        "grounded": not unsupported,
-        "narrative": [sentence.model_dump(mode="json") for sentence in sentences],
-        "unsupported": [entry.to_dict() for entry in unsupported],
-    }
-    emit_json(answer_checked, None)
-    return 0
-
-
-def _visible(text: str) -> str:
-    from attnlens.show.safe import clean
-
-    return clean(text)
 
 
 def _shown(pieces: Iterator[str]) -> Iterator[str]:
@@ -181,5 +124,7 @@ def _shown(pieces: Iterator[str]) -> Iterator[str]:
 
     An escape sequence can come in two pieces: without the first sign the rest is only letters.
     """
+    from attnlens.show.safe import clean
+
     for piece in pieces:
-        yield "\n".join(_visible(line) for line in piece.replace("\r", "").split("\n"))
+        yield "\n".join(map(clean, piece.replace("\r", "").split("\n")))

@@ -44,7 +44,7 @@ def emit(text: str, out: str | None) -> None:
 
 def emit_json(data: Any, out: str | None) -> None:
     """Indented JSON, to a file or to stdout."""
-    from attnlens.show.plain import render_json
+    from attnlens.files import render_json
 
     utf8_stdout()
     emit(render_json(data), out)

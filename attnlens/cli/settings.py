@@ -37,7 +37,7 @@ LOCAL = frozenset(
     d_ff decoder_layers device dropout encoder_layers epochs evidence follow format
     from head head_balls hidden_dim history idle innings kind leading learning_rate
     least_count matches matches_per_part messages methods model no_browser no_cache no_evidence
-    on_error order outcome over overs_model own_history plant player positions query quick rules
+    on_error order outcome over overs_model plant player positions query quick rules
     samples scale seed separator set site source_length strength strict
     target_length temperature threads top top_k train_until until validate_until
     wide width word_dropout workers

@@ -55,7 +55,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--device",
-        choices=("cpu", "cuda", "auto"),
+        choices=("cpu", "cuda"),
         default="cpu",
         help="where to compute; torchrun starts several processes, each with a GPU of its own",
     )
@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     from pathlib import Path
 
+    from attnlens.cricket.training.course import Course
     from attnlens.cricket.training.processes import processes
     from attnlens.cricket.training.run import TRAINERS, Plan, use_threads
     from attnlens.cricket.training.settings import recipe_and_sizes
@@ -90,16 +91,10 @@ def run(options: argparse.Namespace) -> int:
     )
     among = processes(options.device)
     use_threads(options.threads, among.count)
-    report = since_now()
-    train(
-        options.sources,
-        options.out,
-        plan,
-        recipe,
-        state=None if options.state is None else Path(options.state),
-        report=report if among.first else lambda _: None,
-        among=among,
-    )
+    report = since_now() if among.first else lambda _: None
+    state = None if options.state is None else Path(options.state)
+    course = Course(state, report=report, among=among)
+    train(options.sources, options.out, plan, recipe, course)
     among.close()
     return 0
 

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     data = _data(options, recording)
     progress("")
-    from attnlens.show.plain import render_json
+    from attnlens.files import render_json
 
     utf8_stdout()
     # A label can hold half a character, which UTF-8 cannot.

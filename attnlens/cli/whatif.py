@@ -16,8 +16,7 @@ def add_to(commands: Commands) -> None:
         "whatif",
         help="what the model would have expected, had something been different",
         description="Ask about one ball again with another bowler, batter or target, or with "
-        "past balls that went otherwise: before and after side by side, and how much of the "
-        "difference came through attention.",
+        "past balls that went otherwise: before and after side by side.",
     )
     add_ball(parser)
     parser.add_argument(

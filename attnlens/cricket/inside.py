@@ -49,13 +49,7 @@ def overs(path: Path | None = None) -> Loaded:
 
 
 def read_ball(
-    model: Loaded,
-    text: str | None,
-    *,
-    ball: str | None = None,
-    innings: int | None = None,
-    batter: str | None = None,
-    bowler: str | None = None,
+    model: Loaded, text: str | None, *, ball: str | None = None, innings: int | None = None
 ) -> Reading:
     """The ball ``--ball`` of a match file; of a simulated match where there is no file.
 
@@ -74,7 +68,7 @@ def read_ball(
         if ball is None:
             raise InputError("which ball is not said", path=text, remedy=f"add --ball: {GRAMMAR}")
         with balls_of(text):
-            match, reference = session.ball(match, ball, innings, batter=batter, bowler=bowler)
+            match, reference = session.ball(match, ball, innings)
     window = window_for(match, reference, session.predictor)
     names = tuple(_names(window.batch))
     return Reading(

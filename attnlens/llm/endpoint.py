@@ -153,51 +153,6 @@ def stream(
         raise endpoint.failure("answered nothing", "try another model")
 
 
-def complete(
-    endpoint: Endpoint,
-    messages: Sequence[Mapping[str, str]],
-    *,
-    sleep: Callable[[float], None] = time.sleep,
-    **settings: Any,
-) -> str:
-    """The whole answer at once.
-
-    Raises:
-        EndpointError: as `stream`.
-    """
-    with _asked(endpoint, messages, settings, sleep) as response:
-        text = _all_of(endpoint, response)
-    return _content(endpoint, text, Answer())
-
-
-def structured(
-    endpoint: Endpoint,
-    messages: Sequence[Mapping[str, str]],
-    schema: Json,
-    *,
-    name: str,
-    sleep: Callable[[float], None] = time.sleep,
-    **settings: Any,
-) -> Any:
-    """An answer that a JSON Schema asks for, as plain data; its caller validates it.
-
-    Raises:
-        EndpointError: as `stream`, or the answer is not JSON.
-    """
-    form = {
-        "type": "json_schema",
-        "json_schema": {"name": name, "schema": dict(schema), "strict": True},
-    }
-    text = complete(endpoint, messages, sleep=sleep, response_format=form, **settings)
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise endpoint.failure(
-            "was asked for JSON and answered something else",
-            "use a model that has structured output",
-        ) from None
-
-
 # -- asking --------------------------------------------------------------------------------------
 
 

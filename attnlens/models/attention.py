@@ -140,7 +140,7 @@ class MultiHeadAttention(nn.Module):
         """
         queries = self.queries(x)
         keys, values = self.keys_and_values(x if context is None else context)
-        return self._attend(queries, keys, values, hidden, bias)
+        return self.attend(queries, keys, values, hidden=hidden, bias=bias)
 
     def queries(self, x: Tensor) -> Tensor:
         """``(..., query, d)`` -> ``(..., head, query, d_k)``."""
@@ -157,37 +157,20 @@ class MultiHeadAttention(nn.Module):
 
     def attend(
         self,
-        x: Tensor,
+        queries: Tensor,
         keys: Tensor,
         values: Tensor,
         *,
         hidden: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """As `forward`, over keys and values worked out before.
+        """As `forward`, with queries, and keys and values, worked out before.
 
         Where the layer is causal the queries are the last of the places that the keys have.
 
         Args:
-            x: ``(..., query, d)``.
-            keys: ``(..., head, key, d_k)``.
-            values: ``(..., head, key, d_v)``.
-            hidden: as in `forward`.
-            bias: as in `forward`.
-
-        Returns:
-            ``(..., query, d)``.
+            queries: ``(..., head, query, d_k)``; keys and values likewise.
         """
-        return self._attend(self.queries(x), keys, values, hidden, bias)
-
-    def _attend(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        hidden: Tensor | None,
-        bias: Tensor | None,
-    ) -> Tensor:
         content = queries @ keys.transpose(-1, -2) / math.sqrt(self.d_k)
         logits = step("S", content if bias is None else content + bias, "logits")
         if self.causal:

@@ -177,11 +177,11 @@ class DecoderBlock(nn.Module):
             values = torch.cat((cache.values, values), -2)
             hidden = torch.cat((cache.hidden, hidden), -1)
         cache.keys, cache.values, cache.hidden = keys, values, hidden
-        x = self.add_self(x, self.self_attention.attend(x, keys, values, hidden=hidden))
+        asked = self.self_attention.queries(x)
+        x = self.add_self(x, self.self_attention.attend(asked, keys, values, hidden=hidden))
         x = step("U'", x, "after self-attention")
-        read = self.cross_attention.attend(
-            x, cache.cross_keys, cache.cross_values, hidden=memory_hidden
-        )
+        asked, kept = self.cross_attention.queries(x), (cache.cross_keys, cache.cross_values)
+        read = self.cross_attention.attend(asked, *kept, hidden=memory_hidden)
         x = step("U''", self.add_cross(x, read), "after attention to the memory")
         normed: Tensor = self.add_feed_forward(x, self.feed_forward(x))
         return normed

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from attnlens.errors import RecordingError
-from attnlens.recorder.choice import matches
-from attnlens.recorder.sites import ByName
+from attnlens.errors import AttnlensError, RecordingError
+from attnlens.recorder.sites import ByName, Sites, matches
 
 
 @runtime_checkable
@@ -65,50 +64,42 @@ class SoftmaxAdapter:
     def __init__(self, sites: str | Sequence[str]) -> None:
         self.sites = (sites,) if isinstance(sites, str) else tuple(sites)
 
-    def names(self, site: str) -> bool:
-        """Whether a module is one of them."""
-        return any(matches(site, pattern) for pattern in self.sites)
+    def modules(self, sites: Sites, error: type[AttnlensError]) -> dict[str, nn.Module]:
+        """The modules meant, by site.
+
+        Raises:
+            AttnlensError: of the type given: there are none.
+        """
+        named = {
+            site: module
+            for site, module in sites.modules.items()
+            if any(matches(site, pattern) for pattern in self.sites)
+        }
+        if not named:
+            raise error(f"SoftmaxAdapter({', '.join(self.sites)}) {no_module(sites)}")
+        return named
 
 
-Given = Adapter | SoftmaxAdapter | Callable[..., Tensor | None]
+Given = Adapter | SoftmaxAdapter
 
 
-class _OfFunction:
-    """A function as an adapter of every module; it returns None where there is no attention."""
-
-    def __init__(self, function: Callable[..., Tensor | None]) -> None:
-        self.records = function
-
-    def matches(self, module: nn.Module) -> bool:
-        del module
-        return True
-
-
-def adapters_of(given: Given | Sequence[Given] | None) -> list[Adapter | SoftmaxAdapter]:
-    """Adapters from what a caller gave: objects, functions, one or many.
+def adapters_of(given: Given | Sequence[Given] | None) -> list[Given]:
+    """Adapters from what a caller gave: none, one or many.
 
     Raises:
-        RecordingError: something that is neither.
+        RecordingError: something that is none.
     """
-    if given is None:
-        return []
     listed = isinstance(given, Sequence) and not isinstance(given, str)
-    many: Sequence[Any] = given if listed else [given]  # type: ignore[assignment]
-    found: list[Adapter | SoftmaxAdapter] = []
+    many: list[Any] = [] if given is None else list(given) if listed else [given]  # type: ignore[arg-type]
     for one in many:
-        if isinstance(one, SoftmaxAdapter | Adapter) and not isinstance(one, type):
-            found.append(one)
-        elif callable(one) and not isinstance(one, type):
-            found.append(_OfFunction(one))
-        else:
+        if not isinstance(one, Given) or isinstance(one, type):
             raise RecordingError(
                 f"adapters={one!r}; give an object with matches(module) and "
-                "records(module, args, kwargs, output), a function of the latter four, "
-                "or SoftmaxAdapter(sites)"
+                "records(module, args, kwargs, output), or SoftmaxAdapter(sites)"
             )
-    return found
+    return many
 
 
-def of_function(adapter: object) -> bool:
-    """Whether an adapter came of a function, which speaks for no module until it answers."""
-    return isinstance(adapter, _OfFunction)
+def no_module(sites: Sites) -> str:
+    """What to say of an adapter that is for no module of a model."""
+    return f"matches no module; modules: {', '.join(list(sites.modules)[:8])}, ..."

@@ -1,28 +1,38 @@
-"""An attention call turned into what is kept of it."""
+"""What to keep of attention calls, as the options of `record` say, and records made of it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from attnlens.recorder.choice import DEFAULT_TOP, WHOLE_BLOCK_BYTES, WHOLE_CALL_BYTES, Choice
+from attnlens.errors import RecordingError
 from attnlens.recorder.interception import AttentionCall, Modify
 from attnlens.recorder.selection import chunks, top_of, top_of_weights
-from attnlens.recording.axes import Axis
+from attnlens.recording.axes import Axis, Positions, places, positions
 from attnlens.recording.lazy import LazyAttention, shares, without_autocast
 from attnlens.recording.record import AttentionRecord
 
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+
+WHOLE_CALL_BYTES: Final = 128 << 20
+"""Weights of one call that are kept whole unless asked: 12 heads of 1,672 keys in float32."""
+
+DEFAULT_TOP: Final = 64
+"""Weights kept of each row of a larger call."""
+
+KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
 TOGETHER: Final = (
     "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
 )
+
+_NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
 
 _SMALL_CELLS: Final = 1 << 20
 """Weights of so few cells are worked out in one go."""
@@ -40,8 +50,8 @@ class ModifiedAttention(LazyAttention):
     ) -> Tensor:
         plain = LazyAttention.logits(self, rows, keys, out)
         assert self.modify is not None
-        places = torch.arange(self.shape[2], device=plain.device)
-        return self.modify(plain, self.batch, places if rows is None else places[rows])
+        every = torch.arange(self.shape[2], device=plain.device)
+        return self.modify(plain, self.batch, every if rows is None else every[rows])
 
     def batches(self, first: int, end: int) -> LazyAttention:
         return replace(self, q=self.q[first:end], k=self.k[first:end], batch=self.batch + first)
@@ -51,29 +61,62 @@ class ModifiedAttention(LazyAttention):
         return True
 
 
+@dataclass(frozen=True, slots=True)
 class Capture:
-    """Makes records of calls, by one choice of what to keep.
+    """What is kept of each call; makes records of calls.
 
     Attributes:
-        wants_lse: whether log-sum-exps are of use.
-        bytes: of the weights kept whole so far because nothing was chosen.
+        rows: which queries; None: all of them.
+        top_k: so many largest weights of each row.
+        lazy: queries and keys instead of weights.
+        dtype: of the weights kept; None: float32, float64 where the model computes in it.
     """
 
-    def __init__(self, choice: Choice, in_memory: bool = True) -> None:
-        self._choice = choice
-        self._in_memory = in_memory
-        self._masks: dict[tuple[int, int], tuple[Tensor, Tensor, bool]] = {}
-        self.wants_lse = choice.top_k is not None or choice.lazy
-        self.bytes = 0
+    rows: tuple[int, ...] | slice | None = None
+    top_k: int | None = None
+    lazy: bool = False
+    dtype: torch.dtype | None = None
+    _masks: dict[tuple[int, int], tuple[Tensor, Tensor, bool]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
+    ) -> Capture:
+        """What options ask for.
+
+        Raises:
+            RecordingError: options that are none, or exclude each other.
+        """
+        given = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
+        told = [name for name, is_given in given.items() if is_given]
+        if len(told) > 1:
+            raise RecordingError(
+                f"{' and '.join(told)} exclude each other; choose one of rows= (some queries), "
+                "top_k= (the largest weights of each row), lazy=True (any row later)"
+            )
+        if top_k is not None and (type(top_k) is not int or top_k < 1):
+            raise RecordingError(f"top_k={top_k!r}; give a number from 1")
+        if dtype is not None and dtype not in KEPT_DTYPES:
+            names = ", ".join(str(kept) for kept in KEPT_DTYPES)
+            raise RecordingError(f"dtype={dtype!r}; choose one of {names}")
+        if dtype is not None and lazy:
+            raise RecordingError(
+                "lazy keeps queries and keys as the model has them; leave dtype out, or lazy"
+            )
+        return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
+
+    @property
+    def wants_lse(self) -> bool:
+        """Whether log-sum-exps are of use."""
+        return self.top_k is not None or self.lazy
 
     def prefers_weights(self, shape: tuple[int, ...]) -> bool:
-        """Whole weights, or queries and keys; see `interception.Handler`."""
-        choice = self._choice
-        if choice.lazy:
+        """Whole weights, or queries and keys; see `interception.Listener`."""
+        if self.lazy:
             return False
-        if choice.top_k is not None:
+        if self.top_k is not None:
             return math.prod(shape) <= _SMALL_CELLS
-        return not choice.open or self._fits(shape, count=False)
+        return self._is_whole(shape)
 
     def of_call(self, call: AttentionCall) -> AttentionRecord:
         """What is kept of a call.
@@ -90,8 +133,6 @@ class Capture:
             weights = call.weights
             if not call.own or call.mask is not None:
                 weights = _without_nan(weights)
-            elif self._choice.open:
-                self.bytes += self._size(weights.shape)
             if call.kind == "softmax":
                 notes = (*notes, TOGETHER)
             return self.of_weights(call.site, call.number, weights, AXES, notes=notes, own=call.own)
@@ -112,34 +153,33 @@ class Capture:
         Args:
             own: whether they were made for the record and need not be copied.
         """
-        choice, names = self._choice, [axis.name for axis in axes]
+        names = [axis.name for axis in axes]
         weights = weights.detach()
-        if choice.lazy:
+        if self.lazy:
             notes = (*notes, _NOT_LAZY)
         rows = None
-        if choice.rows is not None:
-            if "query" not in names:
-                notes = (*notes, f"rows= left aside: no axis is called query ({', '.join(names)})")
-            else:
-                place = names.index("query")
-                rows = choice.queries(weights.shape[place], site)
-                if rows is not None:
-                    weights = _rows_of(weights, place, rows)
-                    content, bias = (
-                        None if part is None else _rows_of(part.detach(), place, rows)
-                        for part in (content, bias)
-                    )
-                    own = True
-        elif choice.top_k is not None:
-            if names[-1] == "key" and len(names) > 1:
-                count = weights.shape[-1]
-                top = top_of_weights(weights.contiguous(), choice.top(count, site))
-                return self._largest(site, number, top, axes, count, notes)
+        if self.rows is not None and "query" not in names:
+            notes = (*notes, f"rows= left aside: no axis is called query ({', '.join(names)})")
+        elif self.rows is not None:
+            place = names.index("query")
+            rows = self._queries(weights.shape[place], site)
+            if rows is not None:
+                own = True
+                weights = _rows_of(weights, place, rows)
+                content, bias = (
+                    None if part is None else _rows_of(part.detach(), place, rows)
+                    for part in (content, bias)
+                )
+        elif self.top_k is not None and names[-1] == "key" and len(names) > 1:
+            count = weights.shape[-1]
+            top = top_of_weights(weights.contiguous(), self._top(count, site))
+            return self._largest(site, number, top, axes, count, notes)
+        elif self.top_k is not None:
             notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
         return AttentionRecord(
             site,
             number,
-            self._kept(weights) if own else _copied(weights, choice.dtype),
+            self._kept(weights) if own else _copied(weights, self.dtype),
             axes,
             _copied(content),
             _copied(bias),
@@ -148,20 +188,24 @@ class Capture:
         )
 
     def _of_queries(self, call: AttentionCall, notes: tuple[str, ...]) -> AttentionRecord:
-        choice, source = self._choice, self._source(call)
-        queries, keys = source.shape[2:]
-        if choice.lazy:
-            if isinstance(source, ModifiedAttention):
-                whole = source.exact.weights()
-                return self.of_weights(call.site, call.number, whole, AXES, notes=notes)
-            return self._lazily(call, source, notes)
-        if choice.top_k is not None or (choice.open and not self._fits(source.shape)):
-            if choice.top_k is None:
+        source = self._source(call)
+        if self.lazy and isinstance(source, ModifiedAttention):
+            whole = source.exact.weights()
+            return self.of_weights(call.site, call.number, whole, AXES, notes=notes)
+        if self.lazy:
+            if not call.own:
+                laid = torch.contiguous_format
+                q, k = (part.clone(memory_format=laid) for part in (source.q, source.k))
+                source = replace(source, q=q, k=k)
+            return AttentionRecord.of_lazy(call.site, call.number, source, AXES, notes)
+        if not self._is_whole(source.shape):
+            keys = source.shape[3]
+            if self.top_k is None:
                 notes = (*notes, self._too_large(source))
-            top = top_of(source, choice.top(keys, call.site))
+            top = top_of(source, self._top(keys, call.site))
             return self._largest(call.site, call.number, top, AXES, keys, notes)
-        rows = choice.queries(queries, call.site)
-        weights = _whole(source, choice.dtype) if rows is None else source.weights(rows)
+        rows = self._queries(source.shape[2], call.site)
+        weights = _whole(source, self.dtype) if rows is None else source.weights(rows)
         content, bias = self._parts(call, source, rows)
         return AttentionRecord(
             call.site,
@@ -173,6 +217,24 @@ class Capture:
             rows=None if rows is None else tuple(rows),
             notes=notes,
         )
+
+    def _queries(self, count: int, site: str) -> list[int] | None:
+        """The queries to keep of ``count``, counted from 0; None: all of them."""
+        if self.rows is None:
+            return None
+        chosen = places(self.rows, count, f"{site}: row")
+        return None if chosen == list(range(count)) else chosen
+
+    def _top(self, keys: int, site: str) -> int:
+        """How many keys of each row to keep."""
+        if self.top_k is None:
+            return DEFAULT_TOP
+        if self.top_k > keys:
+            raise RecordingError(
+                f"{site}: top_k={self.top_k}, and there are {keys} keys; "
+                f"give at most {keys}, or leave top_k out to keep whole rows"
+            )
+        return self.top_k
 
     def _source(self, call: AttentionCall) -> LazyAttention:
         assert call.q is not None
@@ -191,22 +253,10 @@ class Capture:
             plain = mask.detach()
             some = False
             if plain.dtype != torch.bool:
-                hidden = plain <= torch.finfo(plain.dtype).min / 2
-                some = bool(((plain != 0) & ~hidden).any())
+                some = bool(((plain != 0) & ~_hides(plain)).any())
             # The mask itself is kept too, or another could come to have its id.
-            self._masks[place] = (mask, plain.clone() if self._choice.lazy else plain, some)
+            self._masks[place] = (mask, plain.clone() if self.lazy else plain, some)
         return self._masks[place][1:]
-
-    def _lazily(
-        self, call: AttentionCall, source: LazyAttention, notes: tuple[str, ...]
-    ) -> AttentionRecord:
-        kept = source
-        if not call.own:
-            q, k = (
-                part.clone(memory_format=torch.contiguous_format) for part in (source.q, source.k)
-            )
-            kept = replace(source, q=q, k=k)
-        return AttentionRecord.of_lazy(call.site, call.number, kept, AXES, notes)
 
     def _largest(
         self,
@@ -229,30 +279,21 @@ class Capture:
             notes=notes,
         )
 
-    def _fits(self, shape: tuple[int, ...], count: bool = True) -> bool:
-        """Whether weights are small enough to be kept whole unasked; counts them if so."""
-        size = self._size(shape)
-        if shape[3] <= DEFAULT_TOP:
-            return True
-        if size > WHOLE_CALL_BYTES:
-            return False
-        if self._in_memory and self.bytes + size > WHOLE_BLOCK_BYTES:
-            return False
-        if count:
-            self.bytes += size
-        return True
+    def _is_whole(self, shape: tuple[int, ...]) -> bool:
+        """Whether whole rows are kept: if asked for, or small enough where nothing is asked."""
+        if self.rows is not None or self.top_k is not None:
+            return self.top_k is None
+        return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
 
     def _size(self, shape: tuple[int, ...]) -> int:
-        dtype = self._choice.dtype or torch.float32
-        return math.prod(shape) * dtype.itemsize
+        return math.prod(shape) * (self.dtype or torch.float32).itemsize
 
     def _too_large(self, source: LazyAttention) -> str:
-        size = self._size(source.shape) >> 20
         return (
-            f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights of a call "
-            f"are kept unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call and "
-            f"{WHOLE_BLOCK_BYTES >> 20} MiB in all, and these have {size} MiB; choose with "
-            "rows=slice(None) (all), rows=, top_k= or lazy=True"
+            f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights are kept "
+            f"unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call, and these have "
+            f"{self._size(source.shape) >> 20} MiB; choose with rows=slice(None) (all), rows=, "
+            "top_k= or lazy=True"
         )
 
     def _parts(
@@ -261,21 +302,21 @@ class Capture:
         """Logits from query times key and from the bias apart, where a bias is added."""
         if call.mask is None or call.mask.dtype == torch.bool or not self._mask(call.mask)[1]:
             return None, None
-        assert source.mask is not None
-        bias = source.mask.to(source.exact.q.dtype)
-        if rows is not None and bias.dim() > 1 and bias.shape[-2] > 1:
-            bias = bias[..., rows, :]
-        hidden = source.mask <= torch.finfo(source.mask.dtype).min / 2
-        if rows is not None and hidden.dim() > 1 and hidden.shape[-2] > 1:
-            hidden = hidden[..., rows, :]
+        mask = source.mask
+        assert mask is not None
+        if rows is not None and mask.dim() > 1 and mask.shape[-2] > 1:
+            mask = mask[..., rows, :]
+        bias = mask.to(source.exact.q.dtype).masked_fill(_hides(mask), -math.inf)
         content = source.content(rows)
-        return content, bias.masked_fill(hidden, -math.inf).expand(content.shape)
+        return content, bias.expand(content.shape)
 
     def _kept(self, weights: Tensor) -> Tensor:
-        return weights if self._choice.dtype is None else weights.to(self._choice.dtype)
+        return weights if self.dtype is None else weights.to(self.dtype)
 
 
-_NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
+def _hides(mask: Tensor) -> Tensor:
+    """Where a mask that is added hides a key: minus infinity, or next to it."""
+    return mask <= torch.finfo(mask.dtype).min / 2
 
 
 def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
@@ -295,10 +336,10 @@ def _rows_of(value: Tensor, place: int, rows: list[int]) -> Tensor:
 
 def _without_nan(weights: Tensor) -> Tensor:
     """Weights the model computed; a row that is NaN throughout, as of hidden keys, is 0."""
-    first = weights.detach()[..., :1].isnan()
-    if not bool(first.any()):
+    weights = weights.detach()
+    if not bool(weights[..., :1].isnan().any()):
         return weights
-    return weights.detach().masked_fill(weights.detach().isnan().all(-1, keepdim=True), 0.0)
+    return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
 
 
 def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from attnlens.errors import InterventionError
-from attnlens.recorder.choice import Which, sites_meant
 from attnlens.recorder.edges import AXES, TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
+from attnlens.recorder.sites import Which, sites_meant
 from attnlens.recording.axes import Positions, positions
 
 Array = Tensor | np.ndarray[Any, Any]

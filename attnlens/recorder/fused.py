@@ -62,10 +62,10 @@ def multi_head(call: TorchCall) -> Any:
 
 def _is_changed(frame: FrameType, part: str = "") -> bool:
     """Whether anyone who changes attention is to be told of a call."""
-    if not any(listener.handler.changes for listener in here.listeners):
+    if not any(listener.changes for listener in here.listeners):
         return False
     told = listening(frame, part=part, counted=False)
-    return any(listener.handler.changes for listener, _ in told)
+    return any(listener.changes for listener, _ in told)
 
 
 def _wants_weights(told: Told, src: Tensor, heads: int) -> bool:
@@ -73,7 +73,7 @@ def _wants_weights(told: Told, src: Tensor, heads: int) -> bool:
     if _NATIVE is None or src.is_nested or src.device.type != "cpu" or src.dtype != torch.float32:
         return False
     shape = (src.shape[0], heads, src.shape[1], src.shape[1])
-    return all(listener.handler.prefers_weights(shape) for listener, _ in told)
+    return all(listener.prefers_weights(shape) for listener, _ in told)
 
 
 class _Projected:

@@ -2,15 +2,15 @@
 
 Everything that computes attention in a model comes through `attend`, whoever called it:
 ``F.scaled_dot_product_attention``, torch's fused encoder layers, flex attention, a softmax
-in hand-written attention. `intercepting` puts a `Handler` on that way for one model, one
+in hand-written attention. `intercepting` puts a `Listener` on that way for one model, one
 thread and one block::
 
-    class Halve:
+    class Halve(Listener):
         changes = True
         def attention(self, call):
             return call.with_changes(scale=call.scale / 2)
 
-    with intercepting(Listener(model, Halve())):
+    with intercepting(Halve(model)):
         model(x)
 
 `attnlens.recorder.patches` brings the calls here; nothing else knows how they are found.
@@ -18,15 +18,17 @@ thread and one block::
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.sites import ByName, Sites
@@ -81,11 +83,11 @@ class AttentionCall:
         gqa: whether heads may share keys.
         weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``;
             of kind ``"encoder"`` what the kernel formed, where it was asked for it; else None, or
-            what a handler puts in the place of softmax.
+            what a listener puts in the place of softmax.
         modify: of kind ``"flex"``, what is done to scaled logits:
             ``modify(logits, first row of the batch, queries) -> logits``.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
-        own: whether ``q``, ``k`` or ``weights`` were made for the handler, which may keep them.
+        own: whether ``q``, ``k`` or ``weights`` were made for the listener, which may keep them.
         notes: what must be known of how the call was seen.
         site: the module that made the call, as in ``named_modules()``.
         number: 0, 1, ... of the calls of that module in this block.
@@ -113,46 +115,16 @@ class AttentionCall:
         return replace(self, **changes)
 
 
-class Handler(Protocol):
-    """Watches attention calls, or takes their place.
-
-    Attributes:
-        changes: whether `attention` may return another call. Handlers that change come before
-            those that only watch, so a recording shows what the model used.
-        wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
-    """
-
-    @property
-    def changes(self) -> bool: ...
-
-    @property
-    def wants_lse(self) -> bool: ...
-
-    def prefers_weights(self, shape: tuple[int, int, int, int]) -> bool:
-        """Whether whole weights are of more use than queries and keys, where both are to be had.
-
-        Args:
-            shape: of the weights, ``(batch, head, query, key)``.
-        """
-        ...
-
-    def attention(self, call: AttentionCall) -> AttentionCall | None:
-        """Called once for every call, before the model goes on.
-
-        Returns:
-            None to leave the call as it is, or another call (see `AttentionCall.with_changes`) to
-            have that computed instead.
-        """
-        ...
-
-
 class Listener:
-    """A handler, and the model whose calls it is told of.
+    """Hears of a model's attention calls, and may take their place.
 
     Args:
         wanted: which sites; None: all of them.
 
     Attributes:
+        changes: whether `attention` may return another call. Those who change come before those
+            who only watch, so a recording shows what the model used.
+        wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
         seen: how many calls each site made, wanted or not.
         elsewhere: sites that ran in another thread.
         passed_over: sites that something else takes care of.
@@ -161,30 +133,43 @@ class Listener:
         missed: the shape of a softmax at each site that has one which is likely to be attention,
             and which nothing told to be weights ``(batch, head, query, key)``.
         doubtful: sites of softmaxes that may be attention of one head.
-        adapted: sites of which an adapter gave the weights.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        handler: Handler,
-        wanted: Callable[[str], bool] | None = None,
-    ) -> None:
+    changes = False
+    wants_lse = False
+
+    def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
         self.sites = Sites(model)
-        self.handler = handler
         self.seen: dict[str, int] = {}
         self.elsewhere: set[str] = set()
         self.softmaxes: dict[str, nn.Module] = {}
-        self._wanted = wanted
         self.passed_over: set[str] = set()
         self.spoken_for = 0
         self.missed: dict[str, tuple[int, ...]] = {}
         self.doubtful: set[str] = set()
-        self.adapted: set[str] = set()
+        self._wanted = wanted
         self._numbers: dict[str, int] = {}
 
+    def prefers_weights(self, shape: tuple[int, ...]) -> bool:
+        """Whether whole weights are of more use than queries and keys, where both are to be had.
+
+        Args:
+            shape: of the weights, ``(batch, head, query, key)``.
+        """
+        del shape
+        return True
+
+    def attention(self, call: AttentionCall) -> AttentionCall | None:
+        """Called once for every call, before the model goes on.
+
+        Returns:
+            None to leave the call as it is, or another call (see `AttentionCall.with_changes`) to
+            have that computed instead.
+        """
+        raise NotImplementedError
+
     def wants(self, site: str, counted: bool = True) -> bool:
-        """Whether the handler is told of a site's calls; counts the call."""
+        """Whether it is told of a site's calls; counts the call."""
         if counted:
             self.seen[site] = self.seen.get(site, 0) + 1
         return site not in self.passed_over and self.is_wanted(site)
@@ -267,7 +252,7 @@ def attend(
     compute: Callable[[AttentionCall | None], Any],
     with_lse: Callable[[], tuple[Tensor, Tensor] | None] | None = None,
 ) -> Any:
-    """Tell handlers of one call and compute it.
+    """Tell listeners of one call and compute it.
 
     Args:
         told: from `listening`.
@@ -281,7 +266,7 @@ def attend(
             was to be changed, an InterventionError.
     """
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        changing = any(listener.handler.changes for listener, _ in told)
+        changing = any(listener.changes for listener, _ in told)
         raise (InterventionError if changing else RecordingError)(
             f"{told[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
             f"{'changed' if changing else 'recorded'}; run the model without it in the block"
@@ -292,19 +277,61 @@ def attend(
         # Changes first, whichever block was entered first.
         ordered = told
         if len(told) > 1:
-            ordered = sorted(told, key=lambda one: not one[0].handler.changes)
+            ordered = sorted(told, key=lambda one: not one[0].changes)
         output: Any = None
         for listener, site in ordered:
-            handler = listener.handler
-            if with_lse and changed is None and handler.wants_lse:
+            if with_lse and changed is None and listener.wants_lse:
                 both = with_lse()
                 if both is not None:
                     output, lse = both
                     call = replace(call, lse=lse)
                 with_lse = None
-            answer = handler.attention(replace(call, site=site, number=listener.number(site)))
+            answer = listener.attention(replace(call, site=site, number=listener.number(site)))
             if answer is not None:
                 call = changed = answer
         return compute(changed) if output is None else output
     finally:
         here.busy = False
+
+
+class WatchingMode(TorchFunctionMode):
+    """A mode that computes everything as it would have been.
+
+    Torch's encoder layers and multi-head attention leave their fused path, and encoders their
+    nested tensors, when any mode is on: padded positions of an output would then hold other
+    numbers. They ask ``torch.overrides.has_torch_function``, where `fused_path_asked` stands.
+
+    Args:
+        meant_by: what does a call of a function that is to be seen; None for any other function.
+    """
+
+    def __init__(self, meant_by: Callable[[Any], Meant | None]) -> None:
+        super().__init__()
+        self._meant_by = meant_by
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: ByName | None = None,
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        if here.listeners and not here.busy:
+            meant = self._meant_by(func)
+            if meant is not None:
+                return meant(TorchCall(func, sys._getframe(1), args, named))
+        return func(*args, **named)
+
+
+def fused_path_asked(call: TorchCall) -> Any:
+    """``torch.overrides.has_torch_function``, as if no mode of ours were on."""
+    lifted = []
+    try:
+        while isinstance(torch.overrides._get_current_function_mode(), WatchingMode):  # type: ignore[no-untyped-call]
+            lifted.append(torch.overrides._pop_mode())  # type: ignore[no-untyped-call]
+        return call.run()
+    finally:
+        for mode in reversed(lifted):
+            torch.overrides._push_mode(mode)  # type: ignore[no-untyped-call]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
@@ -12,18 +11,10 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import InterventionError
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.choice import Which, matches
-from attnlens.recorder.completeness import (
-    Known,
-    no_attention,
-    reasons_of,
-    some_of,
-    unseen_sites,
-)
+from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.edges import Edges
 from attnlens.recorder.edits import (
     Array,
@@ -36,10 +27,9 @@ from attnlens.recorder.edits import (
     edits_asked,
     four,
 )
-from attnlens.recorder.interception import AttentionCall, Listener
+from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import Hook
-from attnlens.recorder.written import watch_softmaxes
+from attnlens.recorder.sites import Hook, Which, matches
 from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
 
@@ -118,57 +108,31 @@ def intervene(
         for edit in edits:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:
-        run = _Run(model, edits, _softmaxes(adapters))
+        run = _Run(model, edits)
         stack.callback(run.end)
-        run.begin()
-        with intercepting(run.listener):
+        run.begin(_softmaxes(adapters), InterventionError)
+        with intercepting(run):
             yield run.changed
         run.judge()
 
 
-class _Run:
-    """One block: its listener and the hooks it set.
+class _Run(Block):
+    """One block: the hooks it set, and what it changed.
 
     Attributes:
         changed: how many calls of each site were changed.
     """
 
     changes = True
-    wants_lse = False
+    leave_out = "sites"
 
-    def prefers_weights(self, shape: tuple[int, int, int, int]) -> bool:
-        """Never asked, as it changes calls; see `interception.Handler`."""
-        del shape
-        return True
-
-    def __init__(self, model: nn.Module, edits: list[Edit], adapters: list[SoftmaxAdapter]) -> None:
+    def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
+        super().__init__(model, lambda site: any(one.wanted(site) for one in edits))
         self.changed: dict[str, int] = {}
-        self._adapters = adapters
         self._edits = edits
-        self._model = model
-        self._thread = threading.get_ident()
-        self._handles: list[RemovableHandle] = []
-        self.listener = Listener(model, self, lambda site: any(one.wanted(site) for one in edits))
-        self._known = Known.of(self.listener.sites)
-        self.listener.softmaxes = {**self._known.torch, **self._known.eager}
-
-    def begin(self) -> None:
-        """Set the hooks."""
-        for site, probe in self._known.probes.items():
-            if self.listener.is_wanted(site):
-                self._watch_probe(site, probe)
-        if self._known.eager or self._known.opaque:
-            self._handles += self._known.count_runs(self.listener)
-        self._handles += watch_softmaxes(self.listener, self._adapters, InterventionError)
-
-    def end(self) -> None:
-        """Take every hook away."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
 
     def attention(self, call: AttentionCall) -> AttentionCall | None:
-        """Change one call; see `interception.Handler`."""
+        """Change one call; see `interception.Listener`."""
         answer = edited(call, self._edits)
         if answer is not None:
             self._note(call.site)
@@ -176,15 +140,12 @@ class _Run:
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
         """What a probe returns instead of the weights it was given; None: those."""
-        if threading.get_ident() != self._thread:
-            self.listener.elsewhere.add(site)
-            return None
-        if torch._C._current_graph_task_id() != -1 or not self.listener.wants(site):
+        again = torch._C._current_graph_task_id() != -1
+        if not self.here(site) or again or not self.wants(site):
             return None
         axes = axes_of(probe.axes, weights, site)
         whole = four(weights, axes)
-        number = self.listener.number(site)
-        place = Place(site, number, tuple(whole.shape), axes, weights.device)
+        place = Place(site, self.number(site), tuple(whole.shape), axes, weights.device)
         touched = False
         for edit in self._edits:
             chosen = edit.chosen(place)
@@ -196,8 +157,9 @@ class _Run:
         self._note(site)
         return whole.reshape(weights.shape)
 
-    def _watch_probe(self, site: str, probe: AttentionProbe) -> None:
-        self._handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
+    def watch_probe(self, site: str, probe: AttentionProbe) -> None:
+        """Set a hook on a probe."""
+        self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
         hooks = probe._forward_hooks
         # Before hooks that watch, in the order in which blocks were entered.
         for key in reversed([key for key, one in hooks.items() if isinstance(one, _ProbeHook)]):
@@ -217,15 +179,13 @@ class _Run:
         Raises:
             InterventionError: one did not, or some attention that ran was out of reach.
         """
-        listener = self.listener
-        unseen = unseen_sites(listener, self._known, listener.seen, self._model, "sites")
-        if unseen:
+        if unseen := self.unseen(self.seen):
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
         for edit in self._edits:
             self._judge(edit)
 
     def _judge(self, edit: Edit) -> None:
-        calls = some_of([f"{site} {count}" for site, count in self.listener.seen.items()])
+        calls = some_of([f"{site} {count}" for site, count in self.seen.items()])
         if not edit.touched:
             raise InterventionError(f"{edit.name}= touched nothing: {self._why(edit, calls)}")
         if both := [site for site in edit.passed if site in edit.touched]:
@@ -246,16 +206,16 @@ class _Run:
 
     def _why(self, edit: Edit, calls: str) -> str:
         """Why an edit touched nothing."""
-        known = self._known.sites
-        if not self.listener.seen and not known:
-            return no_attention(self._model, self.listener)
-        if not self.listener.seen:
+        known = self.known
+        if not self.seen and not known:
+            return self.none_ran()
+        if not self.seen:
             return f"the model did not run in the block; it has: {some_of(known)}"
         if edit.passed:
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
             return f"it has {edit.values.shape[-1]} keys, and {counts}"
-        idle = [site for site in known if site not in self.listener.seen]
+        idle = [site for site in known if site not in self.seen]
         return f"no such site or call ran, or none over keys; calls of each site: {calls}" + (
             f"; known but not run: {some_of(idle)}" if idle else ""
         )

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
-from attnlens.errors import NothingRecordedError, RecordingError
-from attnlens.recorder.adapters import (
-    Adapter,
-    Given,
-    SoftmaxAdapter,
-    adapters_of,
-    of_function,
-)
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
+from attnlens.recorder.adapters import Adapter, Given, SoftmaxAdapter, adapters_of, no_module
+from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.capture import AXES, Capture
-from attnlens.recorder.choice import Choice, Rows, Which, sites_meant
-from attnlens.recorder.completeness import Known, judge
-from attnlens.recorder.interception import AttentionCall, Listener
+from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import ByName, Hook
+from attnlens.recorder.sites import ByName, Hook, Which, matches, sites_meant
 from attnlens.recorder.stream import Stream
 from attnlens.recorder.torch_calls import UNCOMPILED
-from attnlens.recorder.written import watch_softmaxes
-from attnlens.recording.axes import Axis
+from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
 from attnlens.recording.save import read_folder
+from attnlens.words import count
 
 
 @contextmanager
 def record(
     model: nn.Module,
     *,
-    rows: Rows = None,
+    rows: Positions = None,
     top_k: int | None = None,
     lazy: bool = False,
     include: Which | None = None,
@@ -56,8 +47,8 @@ def record(
     ``F.scaled_dot_product_attention``, ``flex_attention`` or the attention of Hugging Face
     models is seen as it runs; for the rest there are adapters. Weights are those of softmax,
     before dropout, worked out in float32 from the queries and keys the model used. Outputs and
-    gradients are what they would have been, to the last bit; where torch's fused encoder kernel
-    has to be left, and where compiled modules run uncompiled, within rounding, and a note says so.
+    gradients are what they would have been, to the last bit; where compiled modules run
+    uncompiled, within rounding, and a note says so.
 
     Calls are seen in the thread the block is in. Nothing of the model is changed, and nothing
     of torch is once the block ends, by an exception too.
@@ -75,9 +66,9 @@ def record(
         adapters: for modules with attention of their own: see `Adapter`, `SoftmaxAdapter`.
         expected: how many records there must be in the end.
 
-    With none of rows, top_k and lazy, whole weights are kept up to a size
-    (`choice.WHOLE_CALL_BYTES` a call, `choice.WHOLE_BLOCK_BYTES` in all), above it the
-    `choice.DEFAULT_TOP` largest of each row; a note says so.
+    With none of rows, top_k and lazy, whole weights are kept of calls up to a size
+    (`capture.WHOLE_CALL_BYTES`), of larger ones the `capture.DEFAULT_TOP` largest of each row;
+    a note says so.
 
     Yields:
         a `Recording` whose sites are the paths of modules, as in ``named_modules()``; the model
@@ -94,183 +85,181 @@ def record(
         raise RecordingError(f"record needs a torch.nn.Module, not {type(model).__name__}")
     if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
-    choice = Choice.of(rows, top_k, lazy, dtype)
+    capture = Capture.of(rows, top_k, lazy, dtype)
     patterns, wanted = ((), None) if include is None else sites_meant("include", include)
     with ExitStack() as stack:
-        run = _Run(model, choice, wanted, adapters_of(adapters), to)
+        run = _Run(model, wanted, capture, adapters_of(adapters))
         stack.callback(run.end)
-        if run.stream is not None:
+        if to is not None:
+            run.stream = Stream(to)
             stack.callback(run.stream.drop)
-        with intercepting(run.listener):
+        run.watch()
+        with intercepting(run):
             yield run.recording
-        note = judge(
-            run.listener, run.known, run.recorded, model, patterns, wanted is not None, expected
-        )
-        run.close(note)
+        run.judge(patterns, expected)
+        run.close()
 
 
-class _Run:
+class _Run(Block):
     """One block: the hooks it set, and the records it made.
 
     Attributes:
-        listener: of calls of torch's functions.
-        known: attention modules of the model.
         recorded: how many records each site has.
+        stream: where records are written as they come, if anywhere.
     """
 
-    changes = False
+    leave_out = "include"
 
     def __init__(
         self,
         model: nn.Module,
-        choice: Choice,
         wanted: Callable[[str], bool] | None,
-        adapters: list[Adapter | SoftmaxAdapter],
-        to: str | os.PathLike[str] | None,
+        capture: Capture,
+        adapters: list[Given],
     ) -> None:
+        super().__init__(model, wanted)
+        self.wants_lse = capture.wants_lse
+        self.prefers_weights = capture.prefers_weights  # type: ignore[method-assign]
         self.recording = Recording()
         self.recorded: dict[str, int] = {}
-        self._thread = threading.get_ident()
-        self._capture = Capture(choice, in_memory=to is None)
-        self.wants_lse = self._capture.wants_lse
-        self._handles: list[RemovableHandle] = []
-        self.listener = Listener(model, self, wanted)
-        sites = self.listener.sites
-        self.known = Known.of(sites)
-        self.listener.softmaxes = {**self.known.torch, **self.known.eager}
-        self.stream = None if to is None else Stream(to)
-        try:
-            for site, probe in self.known.probes.items():
-                if wanted is None or wanted(site):
-                    self._watch_probe(site, probe)
-            written = [one for one in adapters if isinstance(one, SoftmaxAdapter)]
-            self._handles += watch_softmaxes(self.listener, written, NothingRecordedError)
-            for adapter in adapters:
-                if not isinstance(adapter, SoftmaxAdapter):
-                    self._watch_adapted(adapter, adapters)
-            if self.known.eager or self.known.opaque:
-                self._handles += self.known.count_runs(self.listener)
-        except BaseException:
-            self.end()
-            if self.stream is not None:
-                self.stream.drop()
-            raise
+        self.stream: Stream | None = None
+        self._capture = capture
+        self._adapters = adapters
 
-    def prefers_weights(self, shape: tuple[int, int, int, int]) -> bool:
-        """What there is most use for; see `interception.Handler`."""
-        return self._capture.prefers_weights(shape)
+    def watch(self) -> None:
+        """Set the hooks.
+
+        Raises:
+            NothingRecordedError: an adapter that is for no module.
+        """
+        softmaxes = [one for one in self._adapters if isinstance(one, SoftmaxAdapter)]
+        self.begin(softmaxes, NothingRecordedError)
+        others = [one for one in self._adapters if not isinstance(one, SoftmaxAdapter)]
+        matched: set[int] = set()
+        for site, module in self.sites.modules.items():
+            speaks = next((at for at, one in enumerate(others) if one.matches(module)), None)
+            if speaks is not None:
+                matched.add(speaks)
+                self._watch_output(site, module, others[speaks])
+        for at, adapter in enumerate(others):
+            if at not in matched:
+                raise NothingRecordedError(f"{type(adapter).__name__} {no_module(self.sites)}")
 
     def attention(self, call: AttentionCall) -> None:
-        """Keep one call; see `interception.Handler`."""
+        """Keep one call; see `interception.Listener`."""
         self._add(self._capture.of_call(call))
 
-    def close(self, note: str | None) -> None:
+    def judge(self, patterns: Sequence[str], expected: int | None) -> None:
+        """Whether everything that should have been recorded was.
+
+        Args:
+            patterns: of ``include``.
+            expected: how many records the caller expects in all.
+
+        Raises:
+            NothingRecordedError: no record at all.
+            IncompleteRecordingError: attention ran that was not seen, a pattern matched nothing
+                that ran, or there are not as many records as expected.
+        """
+        recorded, unseen = self.recorded, self.unseen(self.recorded)
+        if not recorded:
+            raise NothingRecordedError(self._nothing(unseen))
+        if unseen:
+            raise IncompleteRecordingError(
+                f"{count(len(unseen), 'site')} ran and "
+                f"{'was' if len(unseen) == 1 else 'were'} not recorded: {reasons_of(unseen)}"
+            )
+        idle = f"; not run: {some_of(self._idle())}" if self._idle() else ""
+        for pattern in patterns:
+            if not any(matches(site, pattern) for site in recorded):
+                raise IncompleteRecordingError(
+                    f"include: nothing that ran is called {pattern!r}; recorded: "
+                    f"{some_of(recorded)}{idle}"
+                )
+        total = sum(recorded.values())
+        if expected is not None and total != expected:
+            counts = some_of([f"{site} {number}" for site, number in recorded.items()])
+            raise IncompleteRecordingError(
+                f"{expected} records expected, {total} made: {counts}{idle}"
+            )
+
+    def close(self) -> None:
         """Finish a block that went well."""
-        notes = () if note is None else (note,)
-        if self.listener.sites.compiled:
-            notes = (*notes, UNCOMPILED)
+        notes = [UNCOMPILED] if self.sites.compiled else []
+        if idle := self._idle():
+            told = "did not run in the block, so nothing was recorded"
+            notes.insert(0, f"{told}: {some_of(idle)}")
         if self.stream is not None:
-            self.stream.finish(notes)
+            self.stream.finish(tuple(notes))
             for record in read_folder(self.stream.path):
                 self.recording.add(record)
         elif notes:
-            records = list(self.recording.records())
             # A note on the whole block stands with its first record.
+            records = list(self.recording.records())
             records[0] = records[0].replaced(notes=(*records[0].notes, *notes))
             self.recording.__init__(records)  # type: ignore[misc]
 
-    def end(self) -> None:
-        """Take every hook away."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-
-    def _add(self, record: AttentionRecord) -> None:
-        self.recorded[record.site] = self.recorded.get(record.site, 0) + 1
-        if self.stream is None:
-            self.recording.add(record)
-        else:
-            self.stream.add(record)
-
-    def _here(self) -> bool:
-        return threading.get_ident() == self._thread
-
-    def _watch_probe(self, site: str, probe: AttentionProbe) -> None:
+    def watch_probe(self, site: str, probe: AttentionProbe) -> None:
+        """Set a hook on a probe."""
         axes = tuple(Axis(name) for name in probe.axes)
 
         def hook(_: nn.Module, arguments: tuple[Any, ...], named: ByName, weights: Tensor) -> None:
-            if not self._here():
-                self.listener.elsewhere.add(site)
+            if not self.here(site):
                 return
             told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
-            self.listener.seen[site] = self.listener.seen.get(site, 0) + 1
-            self._add(
-                self._capture.of_weights(
-                    site,
-                    self.listener.number(site),
-                    weights,
-                    axes,
-                    told.get("content"),
-                    told.get("bias"),
-                )
+            self._keep(site, weights, axes, told.get("content"), told.get("bias"))
+
+        self.handles.append(probe.register_forward_hook(Hook(hook), with_kwargs=True))
+
+    def _idle(self) -> list[str]:
+        return [site for site in self.known if site not in self.recorded and self.is_wanted(site)]
+
+    def _nothing(self, unseen: dict[str, str]) -> str:
+        name = type(self.model).__name__
+        if unseen:
+            return f"nothing was recorded of {name}: {reasons_of(unseen)}"
+        if idle := self._idle():
+            return (
+                f"none of the {len(idle)} attention modules ran; call the model inside the block, "
+                f"in its thread ({some_of(idle)})"
             )
-
-        self._handles.append(probe.register_forward_hook(Hook(hook), with_kwargs=True))
-
-    def _watch_adapted(self, adapter: Adapter, adapters: list[Adapter | SoftmaxAdapter]) -> None:
-        found = False
-        for site, module in self.listener.sites.modules.items():
-            if adapter.matches(module) and not self._spoken_for(module, adapter, adapters):
-                found = True
-                self._watch_output(site, module, adapter)
-        if not found:
-            names = ", ".join(list(self.listener.sites.modules)[:8])
-            raise NothingRecordedError(
-                f"{type(adapter).__name__} matches no module; modules: {names}, ..."
-            )
-
-    @staticmethod
-    def _spoken_for(
-        module: nn.Module, adapter: Adapter, adapters: list[Adapter | SoftmaxAdapter]
-    ) -> bool:
-        """Whether an adapter further up in the list matches the module."""
-        for one in adapters:
-            if one is adapter:
-                return False
-            if not isinstance(one, SoftmaxAdapter) and not of_function(one) and one.matches(module):
-                return True
-        return False
+        if self.seen or self.known:
+            has = some_of([*self.seen] or self.known)
+            return f"include matched no attention of {name}; it has: {has}"
+        return self.none_ran()
 
     def _watch_output(self, site: str, module: nn.Module, adapter: Adapter) -> None:
-        if not of_function(adapter):
-            self.listener.passed_over.add(site)
+        self.passed_over.add(site)
 
         def hook(module: nn.Module, arguments: tuple[Any, ...], named: ByName, output: Any) -> None:
-            if not self._here():
+            weights = adapter.records(module, arguments, named, output) if self.here(site) else None
+            if weights is None:
                 return
-            weights = adapter.records(module, arguments, named, output)
-            if weights is not None:
-                self._keep(site, weights)
+            self.adapted.add(site)
+            if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
+                told = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
+                raise RecordingError(
+                    f"{site}: an adapter gave {told}; weights have four dimensions "
+                    "(batch, head, query, key)"
+                )
+            self._keep(site, weights if weights.dim() == 4 else weights.unsqueeze(1), AXES)
 
-        self._handles.append(module.register_forward_hook(Hook(hook), with_kwargs=True))
+        self.handles.append(module.register_forward_hook(Hook(hook), with_kwargs=True))
 
-    def _keep(self, site: str, weights: Tensor) -> None:
-        self.listener.adapted.add(site)
-        self.listener.seen[site] = self.listener.seen.get(site, 0) + 1
-        if not self.listener.is_wanted(site):
-            return
-        if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
-            raise RecordingError(
-                f"{site}: an adapter gave {_told(weights)}; weights have four dimensions "
-                "(batch, head, query, key)"
-            )
-        if weights.dim() == 3:
-            weights = weights.unsqueeze(1)
-        number = self.listener.number(site)
-        self._add(self._capture.of_weights(site, number, weights, AXES))
+    def _keep(
+        self,
+        site: str,
+        weights: Tensor,
+        axes: tuple[Axis, ...],
+        content: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> None:
+        """Keep weights that a module gave."""
+        self.seen[site] = self.seen.get(site, 0) + 1
+        if self.is_wanted(site):
+            number = self.number(site)
+            self._add(self._capture.of_weights(site, number, weights, axes, content, bias))
 
-
-def _told(value: object) -> str:
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    return type(value).__name__
+    def _add(self, record: AttentionRecord) -> None:
+        self.recorded[record.site] = self.recorded.get(record.site, 0) + 1
+        (self.recording if self.stream is None else self.stream).add(record)

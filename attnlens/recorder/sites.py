@@ -5,15 +5,21 @@ What runs is found in the frames of the interpreter, so no module is touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 import torch.nn.functional as F
 from torch import nn
 
+from attnlens.errors import AttnlensError, RecordingError
+
 ByName: TypeAlias = dict[str, Any]
 """What a module or a function of torch was given by name: values of any kind."""
+
+Which = str | Sequence[str] | Callable[[str], bool]
+"""Sites: names, patterns over them, or a function of a name."""
 
 # Their first argument is never a module; their locals are large tensors better left alone.
 _PASSED_OVER: set[CodeType] = {F.multi_head_attention_forward.__code__}
@@ -118,6 +124,30 @@ def local_of(frame: FrameType, name: str) -> Any:
         # the function deletes until the function returns.
         local.clear()
     return value
+
+
+def sites_meant(
+    option: str, given: Which, error: type[AttnlensError] = RecordingError
+) -> tuple[tuple[str, ...], Callable[[str], bool]]:
+    """Patterns over site names (as in a shell: ``*``, ``?``), and whether a site is meant.
+
+    Raises:
+        AttnlensError: of the type given: neither patterns nor a function.
+    """
+    if callable(given):
+        return (), given
+    many = (given,) if isinstance(given, str) else given
+    patterns = tuple(many) if isinstance(many, Iterable) else ()
+    if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+        raise error(
+            f"{option}={given!r}; give names, patterns such as 'encoder.*', or a function of a name"
+        )
+    return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
+
+
+def matches(site: str, pattern: str) -> bool:
+    """Whether a pattern names a site."""
+    return site == pattern or fnmatch.fnmatchcase(site, pattern)
 
 
 class Hook:

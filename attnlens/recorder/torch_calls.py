@@ -133,7 +133,7 @@ def computed(original: Callable[..., Any], call: AttentionCall) -> Tensor:
 
 
 def weighted(call: AttentionCall) -> Tensor:
-    """A call's output from the weights that a handler gave it."""
+    """A call's output from the weights that a listener gave it."""
     assert call.weights is not None
     assert call.v is not None
     weights, v = call.weights, call.v

@@ -28,11 +28,11 @@ from attnlens.recorder.interception import (
     Listener,
     Meant,
     TorchCall,
+    WatchingMode,
     attend,
     listening,
     untold,
 )
-from attnlens.recorder.modes import WatchingMode
 from attnlens.recorder.sites import Hook, local_of
 
 _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
@@ -190,16 +190,7 @@ def watch_softmaxes(
     """
     found: dict[str, nn.Module] = {}
     for adapter in adapters:
-        named = {
-            site: module for site, module in listener.sites.modules.items() if adapter.names(site)
-        }
-        if not named:
-            names = ", ".join(list(listener.sites.modules)[:8])
-            raise error(
-                f"SoftmaxAdapter({', '.join(adapter.sites)}) matches no module; "
-                f"modules: {names}, ..."
-            )
-        found |= named
+        found |= adapter.modules(listener.sites, error)
     owner = threading.get_ident()
     modes: list[ExitStack] = []
 

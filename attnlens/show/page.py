@@ -103,9 +103,9 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def inert(value: object) -> Markup:
-    """JSON for a script to read, which no text in it can end early."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+def inert(value: object, *, ascii_only: bool = True) -> Markup:
+    """JSON for a script or a language model to read, which no text in it can end early."""
+    text = json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)

@@ -7,13 +7,15 @@ own with little time and memory: no sandbox within a process can stop ``10 ** 10
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
 from jinja2.runtime import Context
@@ -21,12 +23,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from attnlens.errors import InputError
+from attnlens.files import Json, read_whole
 from attnlens.show.page import template_text
 
-Json: TypeAlias = dict[str, Any]
-"""What a template is given, and what its process is asked and answers, both written as JSON."""
+MOST_TOKENS: Final = 2000
+CHARACTERS_PER_TOKEN: Final = 2.1
+"""Fewer than compact columnar JSON has with the tokenizers in use: no prompt has more tokens."""
 
-MOST_SOURCE: Final = 200_000
+MOST_SOURCE: Final = 1 << 20
 MOST_CHARACTERS: Final = 100_000
 """Of one message of a rendered template."""
 
@@ -37,50 +41,66 @@ _BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """The two messages of a prompt; ``system`` is empty where the template has no such block."""
+class Prompt:
+    """What a language model is sent; ``system`` is empty where a template has no such block."""
 
     system: str
     user: str
 
+    @property
+    def text(self) -> str:
+        """All of it, to pipe."""
+        return f"{self.system}\n\n{self.user}" if self.system else self.user
 
-@dataclass(frozen=True, slots=True)
-class _Wrong(Exception):
-    """A template that cannot be rendered: what is wrong, and on which line where that is known."""
+    @property
+    def tokens(self) -> int:
+        """No fewer tokens than it has, with the line end that a printed prompt ends with."""
+        return token_bound(len(self.text) + 1)
 
-    problem: str
-    line: int | None
+    @property
+    def chat(self) -> list[dict[str, str]]:
+        """Its messages in order, each with its role and content."""
+        first = [{"role": "system", "content": self.system}] if self.system else []
+        return [*first, {"role": "user", "content": self.user}]
+
+    def messages(self, kind: str) -> Json:
+        """The body of a request to an API: its messages, without a model's name.
+
+        Args:
+            kind: ``openai``, or ``anthropic``, where the system's text stands apart.
+        """
+        if kind == "openai":
+            return {"messages": self.chat}
+        system = {"system": self.system} if self.system else {}
+        return {**system, "messages": self.chat[-1:]}
 
 
-def render_default(name: str, context: Json) -> Rendered:
+def token_bound(characters: int) -> int:
+    """At most so many tokens: ceil(characters / 2.1)."""
+    return math.ceil(characters / CHARACTERS_PER_TOKEN)
+
+
+def render_default(name: str, context: Json) -> Prompt:
     """A template that comes along.
 
     Args:
         name: its file in `attnlens.templates`.
     """
-    return _messages(_default(name), context)
+    return _messages(_compiled(template_text(name), name), context)
 
 
-@lru_cache(maxsize=8)
-def _default(name: str) -> Template:
-    return _compiled(template_text(name), name)
-
-
-def render_file(path: str | Path, context: Json) -> Rendered:
+def render_file(path: str | Path, context: Json) -> Prompt:
     """A template of the user's.
 
     Raises:
         InputError: it cannot be read, is not a template, uses a name that does not exist, or
             takes too long; FILE:LINE where the line is known.
     """
+    content = read_whole(path, MOST_SOURCE, kind="template", remedy="give a template")
     try:
-        with open(path, encoding="utf-8") as file:
-            source = file.read(MOST_SOURCE + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(f"cannot be read ({said})", path=path, remedy="give a template") from None
-    if len(source) > MOST_SOURCE:
-        raise InputError("is too long for a template", path=path, remedy="give a shorter one")
+        source = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", path=path, remedy="give a template") from None
     question = json.dumps({"source": source, "name": str(path), "context": context})
     try:
         done = subprocess.run(
@@ -91,11 +111,11 @@ def render_file(path: str | Path, context: Json) -> Rendered:
             check=False,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        answer = json.loads(done.stdout) if done.returncode == 0 else {}
+        answer = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError):
         answer = {}
     if "user" in answer:
-        return Rendered(answer["system"], answer["user"])
+        return Prompt(answer["system"], answer["user"])
     raise InputError(
         answer.get("problem", f"takes more than {SECONDS} seconds or 1 GB to render"),
         path=path,
@@ -104,6 +124,7 @@ def render_file(path: str | Path, context: Json) -> Rendered:
     )
 
 
+@lru_cache(maxsize=8)
 def _compiled(source: str, name: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined,
@@ -115,15 +136,15 @@ def _compiled(source: str, name: str) -> Template:
     return Template.from_code(environment, code, environment.make_globals(None))
 
 
-def _messages(template: Template, context: Json) -> Rendered:
+def _messages(template: Template, context: Json) -> Prompt:
     """The blocks ``system`` and ``user``; without ``user``, all of it is the user's message."""
     # The data is escaped as JSON is, and no other text of the context has a sign to escape.
     given = {**context, "data": Markup(context["data"])}
     blocks = template.blocks
     if "user" not in blocks:
-        return Rendered("", _joined(template.generate(given)))
+        return Prompt("", _joined(template.generate(given)))
     system = _block(template, "system", given) if "system" in blocks else ""
-    return Rendered(system, _block(template, "user", given))
+    return Prompt(system, _block(template, "user", given))
 
 
 def _block(template: Template, name: str, given: Json) -> str:
@@ -131,12 +152,12 @@ def _block(template: Template, name: str, given: Json) -> str:
     return _joined(template.blocks[name](context))
 
 
-def _joined(chunks: Any) -> str:
+def _joined(chunks: Iterable[str]) -> str:
     parts, length = [], 0
     for chunk in chunks:
         length += len(chunk)
         if length > MOST_CHARACTERS:
-            raise _Wrong(f"renders to more than {MOST_CHARACTERS:,} characters", None)
+            raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
         parts.append(chunk)
     return "".join(parts).strip()
 
@@ -144,24 +165,18 @@ def _joined(chunks: Any) -> str:
 def _answered(question: Json) -> Json:
     """What the process of its own answers: the two messages, or what is wrong."""
     name = question["name"]
-    remedy = f"known names: {', '.join(question['context'])}"
-    line: int | None
     try:
         found = _messages(_compiled(question["source"], name), question["context"])
-    except TemplateSyntaxError as error:
-        said, line, remedy = f"is not a template: {error.message}", error.lineno, "mend that line"
-    except _Wrong as error:
-        said, line, remedy = error.problem, error.line, "make it shorter"
     except MemoryError:
-        said, line, remedy = "takes more than 1 GB to render", None, "make its texts shorter"
-    except TemplateError as error:
-        said, line = f"cannot be rendered: {error.message}", _line_of(error, name)
+        return {}
     except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        said, line, remedy = f"cannot be rendered: {problem}", _line_of(error, name), "mend it"
-    else:
-        return {"system": found.system, "user": found.user}
-    return {"problem": said[:300], "line": line, "remedy": remedy}
+        said = f"{type(error).__name__}: {error}"
+        if isinstance(error, TemplateError):
+            said = str(error.message)
+        line = error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error, name)
+        remedy = f"known names: {', '.join(question['context'])}"
+        return {"problem": f"cannot be rendered: {said}"[:300], "line": line, "remedy": remedy}
+    return {"system": found.system, "user": found.user}
 
 
 def _line_of(error: BaseException, name: str) -> int | None:

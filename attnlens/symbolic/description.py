@@ -1,17 +1,283 @@
-"""`describe`: a module as mathematics, derived from the live module by running it once."""
+"""`describe`: a module as mathematics, from one pass of the live module.
+
+Its symbols, its equations, and what every sign of them means.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any
+from typing import Any, Final
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from attnlens.files import Json
-from attnlens.symbolic.book import Book, Equation, Parameter
-from attnlens.symbolic.graph import Axes
-from attnlens.symbolic.tracing import run
+from attnlens.symbolic.graph import Axes, Expression, within
+from attnlens.symbolic.operations import ALONG, OPERATIONS
+from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
+from attnlens.symbolic.tracing import Pass, run
+from attnlens.symbolic.writing import Writer, only_number, over_another_axis
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A step: ``text`` and ``latex`` are whole equations.
+
+    Attributes:
+        shape: of the value; of one head where the symbol has the index i.
+    """
+
+    symbol: str
+    latex: str
+    text: str
+    shape: tuple[int, ...]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or buffer: its path, its symbol in the equations, and what it does there."""
+
+    name: str
+    symbol: str
+    shape: tuple[int, ...]
+    dtype: str
+    description: str
+
+
+class Book:
+    """The symbols of a pass, and both ways of writing it.
+
+    Attributes:
+        steps: the results with names whose equations are told.
+        symbols: of leaves, by identity.
+    """
+
+    def __init__(self, told: Pass) -> None:
+        self.told = told
+        label_steps(told.named)
+        self.steps = [named for named in told.named if not named.given]
+        used = self._used()
+        pieces = [one for one in used if one.kind == "parameter" and "[" in one.name]
+        self._by_name = parameter_symbols(told.module, pieces)
+        self.symbols: dict[int, Symbol] = {}
+        for one in (*used, *told.inputs.values()):
+            if one.kind == "parameter":
+                self.symbols[id(one)] = self._by_name[one.name]
+            elif one.kind == "input":
+                self.symbols[id(one)] = Symbol(one.symbol)
+        self.symbols |= constants_of(used)
+        self.text = Writer(False, self.symbols, told.batched)
+        self.latex = Writer(True, self.symbols, told.batched)
+
+    def _used(self) -> list[Expression]:
+        """Every leaf that an equation holds, in order."""
+        leaves: dict[int, Expression] = {}
+        for named in self.steps:
+            for one in within(named.expression):
+                for part in (one, *one.parts):
+                    if part.is_leaf and part.named is None:
+                        leaves.setdefault(id(part), part)
+        return sorted(leaves.values(), key=lambda one: one.number)
+
+    def equation(self, left: Expression) -> Equation:
+        """A step, or an input; without its equation where it has none."""
+        named = left.named
+        derived = named is not None and not named.given
+        return Equation(
+            symbol=self.text.name(left),
+            latex=self.latex.equation(left) if derived else "",
+            text=self.text.equation(left) if derived else "",
+            shape=self.shape(left),
+            description="input" if named is None else named.description,
+        )
+
+    def places(self, one: Expression) -> list[int]:
+        """The axes that are shown, heads first: a batch of one and a single head say nothing."""
+        silent = ("batch", "head") if self.told.batched else ("head",)
+        shown = [
+            at
+            for at, (size, axis) in enumerate(zip(one.shape, one.axes, strict=True))
+            if size != 1 or axis not in silent
+        ]
+        return sorted(shown, key=lambda at: one.axes[at] != "head")
+
+    def shape(self, one: Expression) -> tuple[int, ...]:
+        """The shape without the batch, and of one head where heads stand side by side."""
+        return tuple(one.shape[at] for at in self.places(one) if one.axes[at] != "head")
+
+    def parameters(self) -> list[Parameter]:
+        """Every parameter and buffer of the module, in the order in which equations need them."""
+        module, roles = self.told.module, self._roles()
+        made = []
+        for name, value in (*module.named_parameters(), *module.named_buffers()):
+            pieces = [part for part in self._by_name if part.startswith(f"{name}[")]
+            used = [part for part in (name, *pieces) if part in roles] or [name]
+            place, words = roles.get(used[0], (len(self.told.named), "not used in this pass"))
+            one = Parameter(
+                name,
+                ", ".join(self._by_name[part].text() for part in used),
+                tuple(value.shape),
+                str(value.dtype).removeprefix("torch."),
+                words,
+            )
+            made.append((place, one))
+        return [one for _, one in sorted(made, key=lambda pair: pair[0])]
+
+    def _roles(self) -> dict[str, tuple[int, str]]:
+        """Place of the first equation that holds a parameter, and what it does there."""
+        roles: dict[str, tuple[int, str]] = {}
+        for at, named in enumerate(self.told.named):
+            for one in within(named.expression):
+                for place, part in enumerate(one.parts):
+                    leaf = part.parts[0] if part.kind == "transpose" else part
+                    if leaf.kind == "parameter" and leaf.name not in roles:
+                        symbol = self.text.name(named.expression)
+                        words = f" ({named.description})" if named.description else ""
+                        roles[leaf.name] = (at, f"{_role(one, place)} {symbol}{words}")
+        return roles
+
+    def notation(self) -> Iterator[str]:
+        """A sentence for every sign that the equations hold."""
+        operations = [
+            one for named in self.steps for one in within(named.expression) if not one.is_leaf
+        ]
+        yield from self._leaves(operations)
+        kinds = {one.kind for one in operations}
+        if "rows" in kinds:
+            yield "T[i]: the rows of T that i names"
+        yield from _heads(operations)
+        yield from _norms(operations, self.symbols)
+        yield from (
+            one.meaning for kind, one in OPERATIONS.items() if kind in kinds and one.meaning
+        )
+        ways = {one.options["approximate"] for one in operations if one.kind == "gelu"}
+        yield from (GELU[way] for way in sorted(ways))
+        if any(one.kind in ALONG and over_another_axis(one) for one in operations):
+            yield "f_n(M): f along the n-th axis of M, or the one named, not along its rows"
+        if "multiply" in kinds:
+            yield "a ⊙ b: element by element"
+
+    def _leaves(self, operations: Iterable[Expression]) -> Iterator[str]:
+        """What comes in, what is given, and what is constant."""
+        used = [part for one in operations for part in one.parts]
+        for leaf in self.told.inputs.values():
+            if leaf in used:
+                axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
+                words = f"{shape_words(self.shape(leaf))}{f', {axes}' if axes else ''}"
+                yield f"{self.text.name(leaf)}: the input, {words}"
+        for named in self.told.named:
+            if named.given:
+                words = f": {named.description}" if named.description else ""
+                shape = shape_words(named.expression.shape[1 if self.told.batched else 0 :])
+                yield f"{self.text.name(named.expression)}{words}, {shape}"
+        constants = {
+            self.symbols[id(part)].text(): part.name
+            for part in used
+            if part.kind == "constant" and id(part) in self.symbols
+        }
+        yield from (f"{symbol}: {words}" for symbol, words in constants.items())
+
+
+def _role(one: Expression, place: int) -> str:
+    if one.kind == "rows" and place == 0:
+        return "table whose rows are"
+    if one.kind in ("norm", "rms_norm"):
+        scales = place == 1 and one.options["weight"]
+        return "scale of the norm in" if scales else "shift of the norm in"
+    if one.kind == "matmul":
+        return "weights of"
+    return "added in" if one.kind == "add" else "in"
+
+
+def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
+    """Symbols of the constants that are no single number; alike ones share theirs."""
+    symbols: dict[int, Symbol] = {}
+    known: list[tuple[Tensor, Symbol]] = []
+    for one in leaves:
+        if one.kind != "constant" or one.value is None or only_number(one.value) is not None:
+            continue
+        found = next((symbol for value, symbol in known if _alike(value, one.value)), None)
+        if found is None:
+            found = Symbol("later" if _is_later(one.value) else f"C_{len(known) + 1}")
+            known.append((one.value, found))
+        symbols[id(one)] = found
+        one.name = _constant_words(one.value)
+    return symbols
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return one.dtype == other.dtype and torch.equal(one, other)
+
+
+def _is_later(value: Tensor) -> bool:
+    """Whether it is true exactly where a key comes after its query."""
+    if value.dtype != torch.bool or value.dim() < 2:
+        return False
+    queries, keys = value.shape[-2:]
+    return bool((value == torch.ones_like(value).triu(keys - queries + 1)).all())
+
+
+def _constant_words(value: Tensor) -> str:
+    if _is_later(value):
+        return "true where a key comes after the query"
+    kind = "truth values" if value.dtype == torch.bool else "numbers"
+    return f"fixed {kind}, {shape_words(value.shape)}"
+
+
+def shape_words(shape: Iterable[int]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+GELU: Final = {
+    "none": "GELU(v) = v Φ(v), Φ the normal distribution function",
+    "tanh": "GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
+}
+
+NORMS: Final = {
+    "norm": "(v − mean(v)) / √(var(v) + {eps})",
+    "rms_norm": "v / √(mean(v²) + {eps})",
+}
+"""Kind of norm to its definition."""
+
+
+def _heads(operations: Iterable[Expression]) -> Iterator[str]:
+    counts = sorted({one.options["into"] for one in operations if one.kind == "split"})
+    if not counts or counts == [1]:
+        return
+    told = " or ".join(str(count) for count in counts)
+    yield (
+        f"i: a head, 1 to {told}; W_i and b_i: its share of the outputs of W and b; "
+        "concat_i: the heads side by side"
+        + ("; where there are fewer, several in a row share one" if len(counts) > 1 else "")
+    )
+
+
+def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
+    """The definition of every norm, with p for the place of its scale and shift."""
+    places: dict[str, list[str]] = {}
+    for one in operations:
+        if one.kind in NORMS:
+            scale = [symbols[id(part)] for part in one.parts[1:]]
+            label = scale[0].label if scale else ""
+            known = places.setdefault(_norm_words(one, [part.raw for part in scale], label), [])
+            if label and label not in known:
+                known.append(label)
+    for words, labels in places.items():
+        yield words + (f"; p is {' or '.join(labels)}" if labels else "")
+
+
+def _norm_words(one: Expression, scale: list[str], label: str) -> str:
+    """The definition of a norm whose scale and shift have these symbols."""
+    rest = [Symbol(raw, "p" if label else "").text() for raw in scale]
+    whole = NORMS[one.kind].format(eps=f"{one.options['eps']:.6g}")
+    if one.options["weight"]:
+        whole = f"{rest.pop(0)} ⊙ {whole}"
+    whole = " + ".join([whole, *rest])
+    count = one.options["last"]
+    over = "the last axis" if count == 1 else f"the last {count} axes"
+    return f"{OPERATIONS[one.kind].text}{'_p' if label else ''}(v) = {whole}, over {over}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

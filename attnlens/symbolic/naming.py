@@ -9,8 +9,7 @@ from torch.utils.hooks import RemovableHandle
 
 from attnlens.recording.probe import AttentionProbe
 from attnlens.symbolic.graph import Expression, Graph, Named, kept, tensors_in, within
-from attnlens.symbolic.numbers import Unknown, evaluated
-from attnlens.symbolic.operations import LAYOUT
+from attnlens.symbolic.operations import LAYOUT, Unknown, evaluated
 
 SHORT: Final = 10
 """What has no more operations needs no names inside."""

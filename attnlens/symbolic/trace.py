@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnlens.files import Json
-from attnlens.symbolic.book import Book, Equation
+from attnlens.symbolic.description import Book, Equation
 from attnlens.symbolic.graph import Axes, Expression
-from attnlens.symbolic.numbers import difference
+from attnlens.symbolic.operations import difference
 from attnlens.symbolic.tracing import run
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -53,8 +53,12 @@ class Pass:
     batched: bool
 
 
-FIRST_NAMES: Final = ("condition", "input", "tensors", "tensor")
-"""What torch calls the first argument of a function, where that is given by name."""
+def _changes(args: Arguments) -> int:
+    """How often the first tensor of a call has been changed in place, as torch counts it."""
+    try:
+        return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
+    except RuntimeError:
+        return 0  # those of inference mode are not counted
 
 
 class _Watch(TorchFunctionMode):
@@ -78,37 +82,25 @@ class _Watch(TorchFunctionMode):
         before = _changes(args)
         result = function(*args, **named)
         if threading.get_ident() == self._thread:
-            in_place = _changes(args) != before
-            self._note(function, result, args, named, in_place=in_place)
+            self._note(function, result, args, named)
+            in_place = _changes(args) != before and (result is None or result is args[0])
+            changed = named.get("out", args[0] if in_place else None)
+            for one in tensors_in(changed):
+                self._graph.written_into(one)
         return result
 
-    def _note(
-        self, function: Any, result: Any, args: Arguments, named: ByName, *, in_place: bool
-    ) -> None:
+    def _note(self, function: Any, result: Any, args: Arguments, named: ByName) -> None:
         name = _name(function)
         if name == "setitem":
             # After `x[0] += 1` what is put there is a view, and was noted when it changed.
             if not isinstance(args[2], Tensor) or memory_of(args[2]) != memory_of(args[0]):
                 self._opaque("filled", args[0], args)
-                self._graph.written_into(args[0])
             return
-        self._understand(function, name, result, args, named)
-        target = named.get("out")
-        if target is None and in_place and result is args[0]:
-            target = result
-        for one in tensors_in(target):
-            self._graph.written_into(one)
-
-    def _understand(
-        self, function: Any, name: str, result: Any, args: Arguments, named: ByName
-    ) -> None:
         results = list(tensors_in(result))
         if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, named)):
             return
-        translator = FUNCTIONS.get(name.rstrip("_"))
-        if not args:
-            args, named = _first_by_place(named)
         call = Call(self._graph, function, results[0], args, named)
+        translator = FUNCTIONS.get(name.rstrip("_")) if args else None
         if isinstance(result, Tensor) and translator is not None and translator(call) is not None:
             return
         if isinstance(result, tuple) and shapes.parted(call, name, result):
@@ -227,22 +219,6 @@ def run(
     if not named:
         raise RecordingError(f"{kind}: nothing that it returns depends on the input")
     return Pass(module, leaves, named, output, batched)
-
-
-def _changes(args: Arguments) -> int:
-    """How often the first tensor of a call has been changed in place, as torch counts it."""
-    try:
-        return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
-    except RuntimeError:
-        return 0  # those of inference mode are not counted
-
-
-def _first_by_place(named: ByName) -> tuple[Arguments, ByName]:
-    """The arguments with the first one by its place, where all came by name."""
-    first = next((one for one in FIRST_NAMES if one in named), None)
-    if first is None:
-        return (), named
-    return (named[first],), {name: one for name, one in named.items() if name != first}
 
 
 def _name(function: Any) -> str:

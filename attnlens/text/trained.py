@@ -13,8 +13,9 @@ from torch import Tensor
 
 from attnlens.errors import CheckpointError, InputError
 from attnlens.files import Json
+from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
-from attnlens.models.seq2seq import Seq2Seq, Seq2SeqSizes, Written
+from attnlens.models.seq2seq import BOS, Seq2Seq, Seq2SeqSizes, Written
 from attnlens.text.tokens import Vocabulary, tokenise
 
 KIND: Final = "seq2seq"
@@ -141,3 +142,44 @@ class TextModel:
     def parameters(self) -> int:
         """How many numbers were trained."""
         return sum(one.numel() for one in self.network.parameters())
+
+
+def loaded(path: Path | None = None) -> Loaded:
+    """`TextModel.load` for the catalogue."""
+    model = TextModel.load(KIND if path is None else path)
+    return Loaded(model.network, model)
+
+
+def read_sentence(model: Loaded, text: str | None) -> Reading:
+    """A sentence, and what the model has written once its answer is complete.
+
+    Raises:
+        InputError: it is empty, or longer than the model reads.
+    """
+    words = model.beside
+    assert isinstance(words, TextModel)
+    sentence = words.sentence("four" if text is None else text)
+    numbers = words.numbers([sentence.tokens])
+    answer = words.network.written(numbers).tokens
+    target = torch.cat((torch.full((1, 1), BOS), answer), 1)[:, :-1]
+    written = tuple(words.target.words[number] for number in target[0].tolist())
+    unknown = f"; read as <unk>: {', '.join(sentence.unknown)}" if sentence.unknown else ""
+    return Reading(
+        inputs=(numbers, target),
+        names=("x", "y"),
+        axes={
+            "x": ("batch", "word"),
+            "y": ("batch", "written"),
+            "E_source": ("vocabulary", None),
+            "E_target": ("target vocabulary", None),
+            "W_out": (None, "target vocabulary"),
+            "b_out": ("target vocabulary",),
+        },
+        labels={
+            "word": sentence.tokens,
+            "written": written,
+            "vocabulary": words.source.words,
+            "target vocabulary": words.target.words,
+        },
+        about=f"{' '.join(sentence.text.split())}{unknown}",
+    )

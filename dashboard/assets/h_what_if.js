@@ -64,14 +64,11 @@
       }
     },
     show(answer) {
-      const part = (name, label) => answer.parts && answer.parts[name] && [label, (answer.parts[name].points.find((one) => one.outcome === answer.top_change.outcome) || {}).points || 0];
-      const parts = [part("others", "who plays, and the target"), part("attention", "through attention"), part("scoreboard", "through the scoreboard"), part("together", "both together")].filter(Boolean);
       A.put("what-if-answer",
         A.el("div", { class: "columns auto" },
           A.el("div", null, A.el("h3", null, "Before and after"), A.el("div", { id: "what-if-plot", class: "plot" })),
           A.el("div", null, A.el("h3", null, "What is different"), A.el("ul", { class: "changes" }, answer.changes.map((one) => A.el("li", null, one.text + (one.follows ? " (it follows)" : "")))),
             answer.narrative.map((one) => A.el("p", { class: "sentence" }, one.text)),
-            parts.length ? A.table(["path", "points of P(" + answer.top_change.outcome + ")"], parts.map(([name, points]) => [name, A.signed(points, 2)])) : null,
             answer.flags.length ? A.el("details", { class: "flags" }, A.el("summary", null, A.count(answer.flags.length, "caution")), A.el("ul", null, answer.flags.map((one) => A.el("li", null, one.text)))) : null)));
       const svg = A.outcomeBars.draw("what-if-plot", { now: answer.outcomes.map((one) => one.after), base: answer.outcomes.map((one) => one.before), label: "Before and after",
         than: "before", nowName: "after", baseName: "before", actual: null, chosen: answer.top_change.outcome });

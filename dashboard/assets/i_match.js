@@ -256,7 +256,7 @@
     A.evidence(explanation, state, light);
     const files = "/files/" + encodeURIComponent(page.key) + "/" + state.number + "/" + state.ball + "/", model = A.asked(page.key, state.model);
     A.menu("narrative", [["Copy the words", () => A.copy(explanation.narrative.map((one) => one.text).join("\n"))],
-      ["Copy the prompt for a language model", async () => { const said = await fetch(files.replace("/files/", "/data/") + "prompt.txt" + model); A.copy(await said.text()); }],
+      ["Copy the prompt for a language model", async () => { const said = await fetch(files + "prompt.txt" + model); A.copy(await said.text()); }],
       ["Prompt (.txt)", files + "prompt.txt" + model], ["Everything (.json)", files + "explanation.json" + model], ["Past balls (.csv)", files + "balls.csv" + model],
       ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.texts.includes("report.html") ? [["Report (.html)", files + "report.html" + model]] : [])]);
     A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_p5_nats", "control_p25_nats", "control_median_nats", "control_p75_nats", "control_p95_nats", "controls", "p", "q"],

@@ -13,7 +13,7 @@ from typing import Literal
 
 from attnlens._version import VERSION
 from attnlens.cricket.corpus.folder import writing
-from attnlens.cricket.corpus.plan import MATCHES_EACH, SEED, Part, Plan, Skipped, plan_of
+from attnlens.cricket.corpus.plan import MATCHES_EACH, SEED, Part, Skipped, plan_of
 from attnlens.cricket.corpus.tables import SCHEMA_VERSION
 from attnlens.cricket.corpus.work import (
     DistinctMatches,
@@ -75,7 +75,6 @@ def explain_corpus(
     *,
     model: str | os.PathLike[str] | None = None,
     history: Sequence[str | os.PathLike[str]] = (),
-    own_history: bool = False,
     evidence: int = 0,
     each: int = MATCHES_EACH,
     workers: int = 1,
@@ -89,8 +88,7 @@ def explain_corpus(
     Args:
         sources: match files, folders or zips.
         out: the corpus's folder; made where it is not there.
-        history: matches that bring the ratings to each match's date.
-        own_history: the sources are (also) the history.
+        history: matches that bring the ratings to each match's date; they may be the same.
         evidence: test the claims of this many balls, drawn over the whole corpus.
         each: matches in a part.
         workers: processes, of this machine or of Ray.
@@ -105,8 +103,7 @@ def explain_corpus(
     named, past = ([os.fspath(one) for one in given] for given in (sources, history))
     folder = Path(out)
     _check_apart(folder, [*named, *past])
-    learnt_from = (*past, *(named if own_history else ()))
-    session = Session(model, DistinctMatches(learnt_from, reading) if learnt_from else None)
+    session = Session(model, DistinctMatches(past, reading) if past else None)
     plan = plan_of(named, each=each, tested=evidence, report=reading)
     settings: Json = {
         "schema_version": SCHEMA_VERSION,
@@ -115,11 +112,11 @@ def explain_corpus(
             **model_particulars(session.predictor).model_dump(mode="json"),
             "earned": {scale: session.predictor.earned(scale) for scale in SCALES},
         },
-        "history": _digest_of(past, plan if own_history else None),
+        "history": _digest_of(past) if past else None,
         "evidence": {"balls": evidence, "seed": SEED} if evidence else None,
         "matches_per_part": each,
     }
-    task = Task(session.model, session.predictor.sha256, learnt_from)
+    task = Task(session.model, session.predictor.sha256, tuple(past))
     with writing(folder) as corpus:
         left = corpus.begin(settings, plan)
         progress = Progress(len(plan.parts), len(plan.parts) - len(left))
@@ -152,16 +149,15 @@ def _worked_out(
         yield from in_processes(task, parts, min(workers, len(parts)))
 
 
-def _digest_of(past: Sequence[str], own: Plan | None) -> str | None:
-    """What ratings have learnt from; ``None`` where they are the checkpoint's own.
+def _digest_of(history: Sequence[str]) -> str:
+    """What ratings have learnt from.
 
     Whoever comes later changes nothing, but it cannot be told who is later.
     """
-    plans = [*(plan_of([source]) for source in past), *([] if own is None else [own])]
     digest = hashlib.sha256()
-    for plan in plans:
-        digest.update("\n".join(plan.digests).encode())
-    return digest.hexdigest() if plans else None
+    for source in history:
+        digest.update("\n".join(plan_of([source]).digests).encode())
+    return digest.hexdigest()
 
 
 def _check_apart(folder: Path, sources: Sequence[str]) -> None:

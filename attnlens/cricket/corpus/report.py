@@ -161,8 +161,7 @@ def _attention(connection: DuckDBPyConnection) -> list[Row]:
     heads = rows_of(
         connection,
         "select scale, head, earned, phase, count(entropy) as balls, avg(own) as own, "
-        "avg(entropy) as entropy, avg(ln(visible)) filter (entropy is not null) as "
-        f"uniform_entropy, {means} from heads group by all",
+        f"{means} from heads group by all",
     )
     even = ", ".join(
         f"avg({scale}_{relation}_uniform) as {scale}_{relation}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from attnlens.cricket.explain.types import BallFacts, Caution, MatchFacts, Model
 from attnlens.cricket.match.match import Match, match_particulars
@@ -46,35 +46,12 @@ def match_facts(match: Match, window: BallWindow) -> MatchFacts:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Chase:
-    """What is left of an innings, in balls and in runs; ``None`` where that is not known."""
-
-    target: int | None
-    balls_left: int | None
-    runs_required: int | None
-    required_rate: float | None
-
-
-def chase(window: BallWindow) -> Chase:
-    """What is left of the innings before the ball."""
-    innings, ball = window.innings, window.delivery
-    quota, target = quota_of(window.match, innings), innings.target
-    left = None if quota is None else max(quota - ball.legal_balls_before, 0)
-    required = None if target is None else max(target - ball.score_before, 0)
-    rate = rounded(6 * required / left) if required is not None and left else None
-    return Chase(target, left, required, rate)
-
-
-def free_hit(window: BallWindow) -> bool:
-    """Whether the ball is one on which a batter can only be run out."""
-    return free_hits(window.innings.deliveries)[window.delivery.index - 1]
-
-
 def ball_facts(window: BallWindow, reference: BallReference) -> BallFacts:
     """The ball, and the scoreboard as it stood before it."""
-    innings, ball, left = window.innings, window.delivery, chase(window)
-    bowled = ball.legal_balls_before
+    innings, ball = window.innings, window.delivery
+    bowled, quota, target = ball.legal_balls_before, quota_of(window.match, innings), innings.target
+    left = None if quota is None else max(quota - bowled, 0)
+    required = None if target is None else max(target - ball.score_before, 0)
     return BallFacts(
         innings=innings.number,
         index=ball.index,
@@ -89,12 +66,12 @@ def ball_facts(window: BallWindow, reference: BallReference) -> BallFacts:
         bowler=ball.bowler.name,
         score=ball.score_before,
         wickets=ball.wickets_before,
-        target=left.target,
-        balls_left=left.balls_left,
-        runs_required=left.runs_required,
-        required_rate=left.required_rate,
+        target=target,
+        balls_left=left,
+        runs_required=required,
+        required_rate=rounded(6 * required / left) if required is not None and left else None,
         run_rate=rounded(6 * ball.score_before / bowled) if bowled else None,
-        free_hit=free_hit(window),
+        free_hit=free_hits(innings.deliveries)[ball.index - 1],
         super_over=innings.super_over,
         echo=echo(window.match, reference),
     )

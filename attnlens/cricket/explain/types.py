@@ -105,17 +105,22 @@ class OutcomePoints(Plain):
     points: Finite
 
 
-def _in_order(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+def in_order(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Entries of all outcomes, in their order.
+
+    Raises:
+        ValueError: they are not.
+    """
     if tuple(entry.outcome for entry in entries) != OUTCOMES:
         raise ValueError(f"list all outcomes once, in the order {' '.join(OUTCOMES)}")
     return entries
 
 
 def _in_order_or_empty(entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    return _in_order(entries) if entries else entries
+    return in_order(entries) if entries else entries
 
 
-EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order)]
+EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(in_order)]
 EveryOutcomeOrNone = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order_or_empty)]
 
 
@@ -145,7 +150,7 @@ class Calibration(Plain):
     balls: Count
     first: Text | None
     last: Text | None
-    outcomes: Annotated[tuple[CallsLikeThis, ...], AfterValidator(_in_order)]
+    outcomes: Annotated[tuple[CallsLikeThis, ...], AfterValidator(in_order)]
 
 
 class Prediction(Plain):
@@ -155,7 +160,7 @@ class Prediction(Plain):
     ``calibration`` is null where the checkpoint carries no such table.
     """
 
-    outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(_in_order)]
+    outcomes: Annotated[tuple[OutcomeProbability, ...], AfterValidator(in_order)]
     top: Outcome
     explained: Outcome | None
     actual: Outcome | None

@@ -26,7 +26,7 @@ def owned(array: np.ndarray[Any, Any]) -> Tensor:
     return torch.tensor(array)
 
 
-def _stack(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0) -> Tensor:
+def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0) -> Tensor:
     """Arrays of one kind as ``(batch, length, ...)``, padded at the end."""
     first = arrays[0]
     if len(arrays) == 1 and len(first) == length:
@@ -41,11 +41,11 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     """``graph_data`` for every ball of each innings, ``(innings, length, ...)``."""
     return {
         "nodes": {
-            name: _stack([one.nodes[name] for one in innings], length) for name in innings[0].nodes
+            name: stacked([one.nodes[name] for one in innings], length) for name in innings[0].nodes
         },
-        "base": _stack([one.base for one in innings], length),
+        "base": stacked([one.base for one in innings], length),
         "ratings": {
-            name: _stack([one.ratings[name] for one in innings], length) for name in RATINGS
+            name: stacked([one.ratings[name] for one in innings], length) for name in RATINGS
         },
     }
 
@@ -55,15 +55,15 @@ def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     nodes = {}
     for name in PAST_NODES:
         source = PAST_SOURCES.get(name)
-        nodes[name] = _stack(
+        nodes[name] = stacked(
             [getattr(one, source) if source else one.nodes[name] for one in innings], length
         )
     return {
         "nodes": nodes,
-        "happened": _stack([one.happened for one in innings], length),
-        "prior": _stack([one.prior for one in innings], length),
+        "happened": stacked([one.happened for one in innings], length),
+        "prior": stacked([one.prior for one in innings], length),
         "ratings": {
-            name: _stack([one.ratings[name] for one in innings], length)
+            name: stacked([one.ratings[name] for one in innings], length)
             for name in ("striker", "bowler", "era")
         },
     }
@@ -72,7 +72,7 @@ def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
     """Who and what every ball is, padded with ball 1 of over 0 that nothing can see."""
     kinds: dict[str, Tensor] = {
-        name: _stack([getattr(one, name) for one in innings], length)
+        name: stacked([getattr(one, name) for one in innings], length)
         for name in (
             "index",
             "over",
@@ -84,10 +84,10 @@ def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
             "dot",
         )
     }
-    kinds["over"] = _stack([one.over for one in innings], length, fill=-1)
-    kinds["ball_in_over"] = _stack([one.ball_in_over for one in innings], length, fill=1)
+    kinds["over"] = stacked([one.over for one in innings], length, fill=-1)
+    kinds["ball_in_over"] = stacked([one.ball_in_over for one in innings], length, fill=1)
     ends = [np.append(one.over[1:] != one.over[:-1], False)[: len(one)] for one in innings]
-    kinds["last_in_over"] = _stack(ends, length)
+    kinds["last_in_over"] = stacked(ends, length)
     return Balls(**kinds)
 
 
@@ -100,7 +100,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
     """
     length = max(len(one) for one in innings)
     who = balls(innings, length)
-    real = _stack([np.ones(len(one), bool) for one in innings], length)
+    real = stacked([np.ones(len(one), bool) for one in innings], length)
     order = torch.ones(length, length, dtype=torch.bool).tril(-1)
     visible = order & real[:, None, :]
     # Padding queries stand in over 0, so that over distances stay small.
@@ -115,7 +115,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
             "overs": max(int(who.over.max()) + 1, 1),
         },
     }
-    return batch, _stack([one.outcome for one in innings], length, fill=-1)
+    return batch, stacked([one.outcome for one in innings], length, fill=-1)
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:

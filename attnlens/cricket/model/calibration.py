@@ -42,26 +42,14 @@ class Level:
     happened_ci: tuple[float, float] | None
     balls: int
 
-    @classmethod
-    def of(cls, data: Json) -> Level:
-        """One bin of a file."""
-        interval = None
-        if data["happened_ci"] is not None:
-            low, high = data["happened_ci"]
-            interval = (low, high)
-        return cls(
-            most=data["most"],
-            predicted=data["predicted"],
-            happened=data["happened"],
-            happened_ci=interval,
-            balls=data["balls"],
-        )
-
-    @property
-    def holds(self) -> bool:
-        """Whether its numbers can be."""
+    def __post_init__(self) -> None:
         chances = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
-        return all(0 <= chance <= 1 for chance in chances) and int(self.balls) == self.balls > 0
+        if (
+            not all(0 <= one <= 1 for one in chances)
+            or int(self.balls) != self.balls
+            or (self.balls < 1)
+        ):
+            raise ValueError("a bin's numbers cannot be")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +75,17 @@ class CalibrationTable:
         """The table of a file.
 
         Raises:
-            KeyError, TypeError, AttributeError: something is missing or of another kind.
+            KeyError, TypeError, ValueError, AttributeError: it is none.
         """
+        levels = {
+            name: tuple(
+                Level(**{**one, "happened_ci": one["happened_ci"] and tuple(one["happened_ci"])})
+                for one in bins
+            )
+            for name, bins in data["outcomes"].items()
+        }
+        if tuple(levels) != OUTCOMES or not all(levels.values()):
+            raise ValueError("it does not tell of every outcome")
         return cls(
             checkpoint=data["checkpoint"]["name"],
             sha256=data["checkpoint"]["sha256"],
@@ -96,14 +93,7 @@ class CalibrationTable:
             balls=data["balls"],
             first=data["dates"]["first"],
             last=data["dates"]["last"],
-            levels={name: tuple(map(Level.of, bins)) for name, bins in data["outcomes"].items()},
-        )
-
-    @property
-    def holds(self) -> bool:
-        """Whether it tells of every outcome in order, with numbers that can be."""
-        return tuple(self.levels) == OUTCOMES and all(
-            bins and all(one.holds for one in bins) for bins in self.levels.values()
+            levels=levels,
         )
 
     def like(self, outcome: str, chance: float) -> Level:
@@ -137,19 +127,13 @@ def shipped_calibration(folder: Path, name: str) -> CalibrationTable | None:
 def _read(path: Path) -> CalibrationTable:
     try:
         data = json.loads(path.read_bytes())
-        readable = (data["kind"], data["format"]) == (KIND, FORMAT)
-        table = CalibrationTable.of(data) if readable else None
-        whole = table is not None and table.holds
+        if (data["kind"], data["format"]) != (KIND, FORMAT):
+            raise ValueError("another kind or format")
+        return CalibrationTable.of(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
-            f"is no table of calibration ({' '.join(str(error).split())[:80]})",
+            "is no table of calibration that this attnlens reads "
+            f"({' '.join(str(error).split())[:80]})",
             path=path,
             remedy="measure it again with `attnlens evaluate --calibration-out`",
         ) from error
-    if table is None or not whole:
-        raise CheckpointError(
-            "is a table of calibration that this attnlens does not read",
-            path=path,
-            remedy="measure it again with `attnlens evaluate --calibration-out`",
-        )
-    return table

@@ -38,23 +38,14 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     found = []
     types = card.get("match_types") or []
     other_type = bool(types) and match.match_type not in (None, *types)
-    if other_type:
-        found.append(
-            (
-                "other_format",
-                f"trained on {' and '.join(types)}, this is {match.match_type}: "
-                "take the figures as a sketch",
-            )
-        )
     overs = _overs(predictor)
-    if overs and not other_type and match.overs not in (None, *overs):
-        found.append(
-            (
-                "other_format",
-                f"trained on matches of {_numbers(overs)} overs a side, this is one of "
-                f"{match.overs}: take the figures as a sketch",
-            )
-        )
+    told = None
+    if other_type:
+        told = f"trained on {' and '.join(types)}, this is {match.match_type}"
+    elif overs and match.overs not in (None, *overs):
+        told = f"trained on matches of {_numbers(overs)} overs a side, this is one of {match.overs}"
+    if told:
+        found.append(("other_format", f"{told}: take the figures as a sketch"))
     gender = card.get("gender")
     if gender is not None and match.gender not in (None, gender):
         found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
@@ -64,12 +55,8 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     balls = card.get("balls_per_over") or USUAL_BALLS
     if match.balls_per_over not in balls:
         words = "six" if tuple(balls) == USUAL_BALLS else _numbers(balls)
-        found.append(
-            (
-                "other_balls_per_over",
-                f"overs of {match.balls_per_over} balls, the training data has {words}",
-            )
-        )
+        text = f"overs of {match.balls_per_over} balls, the training data has {words}"
+        found.append(("other_balls_per_over", text))
     return found
 
 

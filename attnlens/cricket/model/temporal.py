@@ -86,29 +86,6 @@ class TemporalEncoder(nn.Module):
         result: tuple[Tensor, Tensor] = self.layers[0](query, key, relations, hidden, distance)
         return result
 
-    def sequence(
-        self, vectors: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """All layers over a whole sequence at once.
-
-        Args:
-            vectors: placed ball vectors ``(batch, ball, hidden_dim)``.
-            relations: ``(batch, ball, ball, relation)``.
-            hidden: ``(batch, ball, ball)`` or broadcastable to ``(batch, head, ball, ball)``;
-                a ball itself and all later ones must be hidden from it.
-            distance: ``(batch, ball, ball)``.
-
-        Returns:
-            ``(batch, ball, hidden_dim)`` and the last layer's weights
-            ``(batch, head, ball, ball + 1)``, the ball itself last.
-        """
-        if hidden.dim() == 3:
-            hidden = hidden[:, None]
-        weights = vectors.new_zeros(0)
-        for layer in self.layers:
-            vectors, weights = layer(vectors, vectors, relations, hidden, distance)
-        return vectors, weights
-
     def forward(
         self,
         ball_sequence: Tensor,
@@ -145,7 +122,7 @@ class TemporalEncoder(nn.Module):
         )
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
-        hidden = causal(length, ball_sequence.device).expand(distance.shape)
+        hidden = causal(length, ball_sequence.device)
         # The window is the last ball's for every query: with several layers, windows of
         # their own would let older balls in through the balls between.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
@@ -156,8 +133,10 @@ class TemporalEncoder(nn.Module):
         relations[..., RELATIONS.index("same_over")] = (overs[:, :, None] == overs[:, None, :]).to(
             relations.dtype
         )
-        placed = self.place(ball_sequence, overs, balls_in_over)
-        vectors, weights = self.sequence(placed, relations * ~hidden[..., None], hidden, distance)
+        relations = relations * ~hidden[..., None]
+        vectors, weights = self.place(ball_sequence, overs, balls_in_over), relations
+        for layer in self.layers:
+            vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
         # As a key among the others the last ball is hidden from itself; its own place is the last.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)

@@ -12,6 +12,7 @@ Two sides are kept strictly apart:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -158,6 +159,16 @@ def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
     return flags
 
 
+def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
+    """Each delivery's number within its over, from 1, whatever counts."""
+    seen: Counter[int] = Counter()
+    numbers = []
+    for ball in deliveries:
+        seen[ball.over] += 1
+        numbers.append(seen[ball.over])
+    return numbers
+
+
 def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
     """The striker's place in the batting order, from 1, in order of appearance."""
     order: dict[str, int] = {}
@@ -173,10 +184,9 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
     second = float(innings.number % 2 == 0)
     target = innings.target
     rows: dict[str, list[list[float]]] = {name: [] for name in SCOREBOARD_NODES}
-    seen_in_over: dict[int, int] = {}
-    for ball, free_hit in zip(innings.deliveries, free_hits(innings.deliveries), strict=True):
+    balls = innings.deliveries
+    for ball, free_hit, place in zip(balls, free_hits(balls), balls_in_over(balls), strict=True):
         legal, score, wickets = ball.legal_balls_before, ball.score_before, ball.wickets_before
-        seen_in_over[ball.over] = seen_in_over.get(ball.over, 0) + 1
         left = max(quota - legal, 1) if quota else 0
         rate = 6 * score / max(legal, 6)
         wickets_left = max(10 - wickets, 0)
@@ -199,7 +209,7 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
                 second,
                 float(innings.super_over),
                 legal / 60 - 1 if quota else 0.0,
-                min(seen_in_over[ball.over], 8) / 6,
+                min(place, 8) / 6,
                 float(ball.over) / 20,
                 float(free_hit),
                 *one_hot(over_class, OVER_CLASSES),
@@ -217,8 +227,7 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
             ]
         )
     return {
-        name: np.array(values, np.float32).reshape(len(innings.deliveries), -1)
-        for name, values in rows.items()
+        name: np.array(values, np.float32).reshape(len(balls), -1) for name, values in rows.items()
     }
 
 
@@ -347,7 +356,7 @@ def encode_innings(
         non_striker=np.array([number_of(ball.non_striker) for ball in deliveries], np.int64),
         bowler=np.array([number_of(ball.bowler) for ball in deliveries], np.int64),
         over=np.array([ball.over for ball in deliveries], np.int64),
-        ball_in_over=_balls_in_over(deliveries),
+        ball_in_over=np.array(balls_in_over(deliveries), np.int64),
         index=np.array([ball.index for ball in deliveries], np.int64),
         outcome=outcome,
         wicket=np.array([ball.outcome == "W" for ball in deliveries], bool),
@@ -369,13 +378,3 @@ def _happened(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
             "penalty" in ball.extras,
         )
     return happened
-
-
-def _balls_in_over(deliveries: Sequence[Delivery]) -> Integers:
-    """Each delivery's number within its over, from 1, whatever counts ``(n,)``."""
-    seen: dict[int, int] = {}
-    numbers = np.zeros(len(deliveries), np.int64)
-    for place, ball in enumerate(deliveries):
-        seen[ball.over] = seen.get(ball.over, 0) + 1
-        numbers[place] = seen[ball.over]
-    return numbers

@@ -35,7 +35,7 @@ from attnlens.cricket.model.shipped import SHIPPED, named_checkpoint
 from attnlens.cricket.model.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel
 from attnlens.errors import CheckpointError
 from attnlens.files import Json
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 KIND: Final = "temporal"
 FORMAT: Final = 1
@@ -132,21 +132,17 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     with damage_told(path):
         sizes = Sizes.from_dict(about["sizes"])
         if {k: dict(v) for k, v in sizes.graph.items()} != NODES:
-            raise CheckpointError(
-                "was trained on other features", path=path, remedy="train it again"
-            )
-        _check_scales(sizes, path)
+            raise other_features(path)
+        if set(sizes.heads) != set(SCALES) or not all(
+            isinstance(heads, int) and heads >= 1 and sizes.hidden_dim % heads == 0
+            for heads in sizes.heads.values()
+        ):
+            raise ValueError("its scales and their heads are others")
         # The order of layers and nodes is ours: a JSON object need not keep it.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(network_of(tensors))
         predictor = TrainedPredictor(
-            name,
-            checkpoint.sha256,
-            network.eval(),
-            base_of(tensors),
-            ratings_of(tensors, about["ratings_until"]),
-            checked_card(about["card"]),
-            seen=seen_of(tensors),
+            name=name, model=network.eval(), **knowledge_of(checkpoint, ALL_KINDS)
         )
     if name in SHIPPED and path == named_checkpoint(name)[1]:
         return replace(predictor, calibration=shipped_calibration(path.parent, name))
@@ -172,7 +168,12 @@ def check_format(about: Json, number: int, names: Mapping[str, list[str]], path:
             remedy="update attnlens" if newer else "train it again",
         )
     if any(about.get(name) != value for name, value in names.items()):
-        raise CheckpointError("was trained on other features", path=path, remedy="train it again")
+        raise other_features(path)
+
+
+def other_features(path: Path) -> CheckpointError:
+    """What is said of a checkpoint that was told other things."""
+    return CheckpointError("was trained on other features", path=path, remedy="train it again")
 
 
 @contextmanager
@@ -199,26 +200,23 @@ def network_of(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _check_scales(sizes: Sizes, path: Path) -> None:
-    """A model has the four scales, whatever their numbers of heads.
+def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]:
+    """The fields of `Trained` that a checkpoint holds beside its network.
+
+    Args:
+        kinds: of ratings that it holds.
 
     Raises:
-        CheckpointError: it has others, or heads that do not divide its width.
+        KeyError, ValueError: they are damaged.
     """
-    if set(sizes.heads) != set(SCALES):
-        raise CheckpointError(
-            f"has the scales {', '.join(sizes.heads) or 'none'}, this attnlens reads "
-            f"{', '.join(SCALES)}",
-            path=path,
-            remedy="train it again",
-        )
-    for scale, heads in sizes.heads.items():
-        if not isinstance(heads, int) or heads < 1 or sizes.hidden_dim % heads:
-            raise CheckpointError(
-                f"is damaged ({heads!r} heads on the {scale} scale)",
-                path=path,
-                remedy="train it again",
-            )
+    tensors, about = checkpoint.tensors, checkpoint.about
+    return {
+        "sha256": checkpoint.sha256,
+        "base": base_of(tensors),
+        "ratings": ratings_of(tensors, about["ratings_until"], kinds),
+        "card": checked_card(about["card"]),
+        "seen": seen_of(tensors),
+    }
 
 
 def checked_card(told: Any) -> Json:
@@ -230,11 +228,10 @@ def checked_card(told: Any) -> Json:
     if not isinstance(told, dict):
         raise ValueError("its card is no table")
     for name in DATES:
-        if told.get(name) is not None:
-            try:
-                datetime.date.fromisoformat(told[name])
-            except (TypeError, ValueError):
-                raise ValueError(f"its {name} is no date") from None
+        try:
+            datetime.date.fromisoformat(told.get(name) or "2000-01-01")
+        except (TypeError, ValueError):
+            raise ValueError(f"its {name} is no date") from None
     for name, kind in LISTS.items():
         if not _is_list(told.get(name, []), kind):
             raise ValueError(f"its {name} are no list of the kind {kind.__name__}")
@@ -323,26 +320,16 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     base = BaseModel(
         tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
     )
-    _check_base(base)
+    if base.prior.shape != (2, OVER_CLASSES, len(OUTCOMES)):
+        raise ValueError("its table of overs has another shape")
+    # A matrix that does not fit the next one is found by asking.
+    told = base.log_probabilities(np.zeros((1, SCOREBOARD_SIZE), np.float32))
+    if base.everything.shape != (len(OUTCOMES),) or told.shape != (1, len(OUTCOMES)):
+        raise ValueError("what the scoreboard expects is told in another shape")
     return base
 
 
-def _check_base(base: BaseModel) -> None:
-    if base.prior.shape != (2, OVER_CLASSES, len(OUTCOMES)):
-        raise ValueError("its table of overs has another shape")
-    if base.everything.shape != (len(OUTCOMES),) or not base.weights:
-        raise ValueError("what the scoreboard expects is told in another shape")
-    # A matrix that does not fit the next one is found by asking.
-    if base.log_probabilities(np.zeros((1, SCOREBOARD_SIZE), np.float32)).shape != (
-        1,
-        len(OUTCOMES),
-    ):
-        raise ValueError("what the scoreboard expects is told in another shape")
-
-
-def ratings_of(
-    tensors: dict[str, Tensor], until: str | None, kinds: Sequence[str] = ALL_KINDS
-) -> Ratings:
+def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[str]) -> Ratings:
     """The ratings of a checkpoint's tensors.
 
     Raises:

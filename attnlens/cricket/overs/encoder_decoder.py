@@ -193,7 +193,8 @@ class OverDecoder(nn.Module):
             keys, values: of the memory, ``(batch, head, balls, d_k)``.
             padded: ``(batch, balls)``.
         """
-        asked = self.cross_attention.attend(y_1, keys, values, hidden=padded[:, None, None, :])
+        queries, hidden = self.cross_attention.queries(y_1), padded[:, None, None, :]
+        asked = self.cross_attention.attend(queries, keys, values, hidden=hidden)
         y_2 = step("Y_2", self.norm_2(y_1 + asked), "after the cross-attention")
         y_3 = step("Y_3", self.norm_3(y_2 + self.feed_forward(y_2)), "the decoder's output")
         return step("L", y_3 @ self.W_out + self.b, "logits of the next token")
@@ -282,7 +283,8 @@ class OverModel(nn.Module):
             values = torch.cat([decoding.values, values], -2)
         decoding.keys, decoding.values = keys, values
         decoding.place += 1
-        y_1 = decoder.after(y_0, decoder.self_attention.attend(y_0, keys, values))
+        queries = decoder.self_attention.queries(y_0)
+        y_1 = decoder.after(y_0, decoder.self_attention.attend(queries, keys, values))
         # Samples of one over ask the same memory: they are its queries, not more of the batch.
         memory = decoding.memory
         shared = y_1.view(batch, decoding.samples, -1)

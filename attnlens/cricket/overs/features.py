@@ -27,7 +27,7 @@ from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.batch import owned
 from attnlens.cricket.model.ratings import Ratings, softmax, team_key, venue_key
-from attnlens.cricket.model.tensors import BaseModel, base_inputs, scoreboard
+from attnlens.cricket.model.tensors import BaseModel, balls_in_over, base_inputs, scoreboard
 from attnlens.cricket.overs.encoder_decoder import END, PAD, START, OverSizes
 from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
 
@@ -201,36 +201,30 @@ def encode_overs(
 def _told(
     deliveries: tuple[Delivery, ...], expected: Floats32, outcome: Integers, quota: int | None
 ) -> Floats32:
-    chances = np.exp(expected)
-    runs = chances @ RUNS
-    seen: dict[int, int] = {}
-    rows = []
-    for number, ball in enumerate(deliveries):
-        seen[ball.over] = seen.get(ball.over, 0) + 1
-        wicket = ball.outcome == "W"
-        happened = int(outcome[number])
-        rows.append(
-            [
-                ball.legal_balls_before / quota if quota else 0.0,
-                min(seen[ball.over], 12) / 6,
-                0.0,
-                min(ball.runs_batter, 8) / 6,
-                min(ball.runs_extras, 8) / 4,
-                ball.runs_total == 0 and not wicket,
-                ball.boundary and ball.runs_batter == 4,
-                ball.boundary and ball.runs_batter == 6,
-                wicket,
-                "wides" in ball.extras,
-                "noballs" in ball.extras,
-                "byes" in ball.extras or "legbyes" in ball.extras,
-                0.0,
-                0.0,
-                0.0,
-                0.0,
-                -float(expected[number, happened]) / 3 if happened >= 0 else 0.0,
-                (min(ball.runs_total, 8) - float(runs[number])) / 4,
-            ]
+    """`PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``."""
+    runs = np.exp(expected) @ RUNS
+    rows = [
+        [
+            ball.legal_balls_before / quota if quota else 0.0,
+            min(place, 12) / 6,
+            0.0,
+            min(ball.runs_batter, 8) / 6,
+            min(ball.runs_extras, 8) / 4,
+            ball.runs_total == 0 and ball.outcome != "W",
+            ball.boundary and ball.runs_batter == 4,
+            ball.boundary and ball.runs_batter == 6,
+            ball.outcome == "W",
+            "wides" in ball.extras,
+            "noballs" in ball.extras,
+            "byes" in ball.extras or "legbyes" in ball.extras,
+            *(0.0, 0.0, 0.0, 0.0),
+            -float(chances[happened]) / 3 if happened >= 0 else 0.0,
+            (min(ball.runs_total, 8) - float(usual)) / 4,
+        ]
+        for ball, place, chances, happened, usual in zip(
+            deliveries, balls_in_over(deliveries), expected, outcome, runs, strict=True
         )
+    ]
     return np.array(rows, np.float32).reshape(len(deliveries), len(PAST_FEATURES))
 
 
@@ -260,49 +254,45 @@ def _context(
         )
         for over, start in first.items()
     )
-    expected = base.log_probabilities(
-        base_inputs(scoreboard(match, replace(innings, deliveries=waiting)))
-    )
+    board = scoreboard(match, replace(innings, deliveries=waiting))
+    expected = base.log_probabilities(base_inputs(board))
     around = expected + _ground_and_sides(match, innings, ratings)
     alone, runs, wickets = _six(expected)[0], *_six(around)
     quota = quota_of(match, innings)
     rows: list[list[float]] = []
     for row, (ball, pair) in enumerate(zip(waiting, pairs, strict=True)):
-        legal, score = ball.legal_balls_before, ball.score_before
-        left = max(quota - legal, 0) if quota else 0
-        needed = max(innings.target - score, 0) if innings.target is not None else 0
-        chasing = innings.target is not None
-        required = min(6 * needed / max(left, 1), 36.0) if chasing and quota else 0.0
-        rate = 6 * score / max(legal, 6)
+        legal = ball.legal_balls_before
+        left = max(quota - legal, 0) if quota else innings.balls_per_over
         phase = phase_of(legal, quota)
         known = [player for player in pair if player is not None]
         records = [_rating(ratings, "striker", ratings.player_key(one)) for one in known]
         added = [float(_six(around[row : row + 1] + one)[0][0] - runs[row]) for one in records]
         rows.append(
             [
-                float(innings.number % 2 == 0),
-                float(innings.super_over),
-                ball.over / 20,
                 legal / quota if quota else 0.0,
                 float(phase == 0),
                 float(phase == 2),
-                left / 120,
-                (min(left, innings.balls_per_over) if quota else innings.balls_per_over) / 6,
-                score / 100 - 0.8,
-                rate / 8 - 1,
-                ball.wickets_before / 10,
-                float(chasing),
-                needed / 100,
-                required / 10,
-                (required - rate) / 10 if chasing else 0.0,
-                float(runs[row]) / 8 - 1,
-                float(wickets[row]),
-                float(runs[row] - alone[row]) / 4,
+                left / 120 if quota else 0.0,
+                min(left, innings.balls_per_over) / 6,
                 sum(added) / (2 * 4),
                 (2 - len(known)) / 2,
             ]
         )
-    return np.array(rows, np.float32).reshape(len(waiting), len(CONTEXT_FEATURES))
+    place, score, chase = board["phase_state"], board["score_state"], board["chase_state"]
+    told = np.array(rows, np.float32).reshape(len(waiting), 7)
+    expectation = np.stack([runs / 8 - 1, wickets, (runs - alone) / 4], 1)
+    return np.concatenate(
+        [
+            place[:, [0, 1, 4]],
+            told[:, :5],
+            score[:, :2],
+            board["wicket_buffer"][:, :1],
+            chase[:, :4],
+            expectation,
+            told[:, 5:],
+        ],
+        axis=1,
+    )
 
 
 def _rating(ratings: Ratings, kind: str, key: str) -> Floats32:

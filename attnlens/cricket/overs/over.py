@@ -20,14 +20,12 @@ from attnlens.cricket.model.kinds import cautions, few_before
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, OverModel, decode
 from attnlens.cricket.overs.features import OverBatch, encode_overs, over_batch
-from attnlens.cricket.overs.question import OverQuestion, Standing, standing_of
+from attnlens.cricket.overs.question import OverQuestion
 from attnlens.cricket.overs.samples import (
     Limits,
     Samples,
-    draw_overs,
-    fewer_balls,
+    brought,
     samples_of,
-    within,
 )
 from attnlens.cricket.overs.tokens import TOKENS, token_of, written
 from attnlens.cricket.overs.trained import OverWriter, TrainedOvers
@@ -134,12 +132,9 @@ class OverMatch(MatchParticulars):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """How the tokens were chosen, see `Choice`, and the seed of what was drawn."""
+class Drawn(Choice):
+    """How the tokens were chosen, and the seed of what was drawn."""
 
-    greedy: bool
-    temperature: float
-    top_k: int | None
     seed: int
 
 
@@ -155,7 +150,6 @@ class NextOver:
     echo: str
     bowled: bool
     finished: bool
-    state: Standing
     choice: Drawn
     tokens: list[WrittenToken]
     actual: list[str]
@@ -208,20 +202,19 @@ def next_over(
         memory = model.remember(batch.history, batch.padded, batch.context)
     generator = torch.Generator().manual_seed(seed)
     numbers = decode(model, memory, choice, generator=generator)[0, 0]
-    words = written(within(numbers.tolist(), fewer_balls(innings)))
+    words = written(numbers.tolist())
     wanted = numbers[: len(words)]
     given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
     both, weights = _read(model, batch, given)
     past = question.past[len(question.past) - weights.shape[-1] :]
     effects = single_effects(model, batch, given) if evidence and past else None
-    state = standing_of(question)
     drawn = None
     if samples:
-        limits = Limits.of(innings, state.score, state.wickets)
-        some = replace(choice, greedy=False)
-        drawn = draw_overs(
-            model, memory, trained.token_runs, limits, samples=samples, seed=seed, choice=some
-        )
+        start, some = question.start, replace(choice, greedy=False)
+        limits = Limits.of(innings, start.score_before, start.wickets_before)
+        generator = torch.Generator().manual_seed(seed)
+        tokens = decode(model, memory, some, samples=samples, generator=generator)[0].numpy()
+        drawn = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
     flags = _flags(question, trained, len(past), evidence=evidence, history=history)
     return NextOver(
         schema_version=SCHEMA_VERSION,
@@ -232,7 +225,6 @@ def next_over(
         echo=question.echo,
         bowled=question.bowled,
         finished=question.finished,
-        state=state,
         choice=Drawn(**asdict(choice), seed=seed),
         tokens=[
             _token(number, chances)

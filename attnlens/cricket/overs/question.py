@@ -10,7 +10,6 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, ordinal, over_ended, unbowled
 from attnlens.cricket.match.next_ball import why_no_more
-from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.overs.tokens import overs_of
 
 GRAMMAR: Final = "12 (as the file labels it, from 0), last, next, or 2:12"
@@ -136,29 +135,3 @@ def _start(innings: Innings, before: int, over: int) -> Delivery:
     """The over's first ball as it would be known before it: where and at what score."""
     so_far = replace(innings, deliveries=innings.deliveries[:before])
     return replace(unbowled(so_far), over=over)
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The scoreboard as an over begins; ``None`` for what is not limited or not chased."""
-
-    score: int
-    wickets: int
-    legal_balls: int
-    balls_left: int | None
-    target: int | None
-    runs_required: int | None
-
-
-def standing_of(question: OverQuestion) -> Standing:
-    """The scoreboard as the over begins."""
-    start, innings = question.start, question.innings
-    quota, target = quota_of(question.match, innings), innings.target
-    return Standing(
-        start.score_before,
-        start.wickets_before,
-        start.legal_balls_before,
-        None if quota is None else max(quota - start.legal_balls_before, 0),
-        target,
-        None if target is None else max(target - start.score_before, 0),
-    )

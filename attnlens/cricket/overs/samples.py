@@ -7,27 +7,20 @@ the tokens alone do not: with the target reached, or with nobody left to bat.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.match.match import Innings
 from attnlens.cricket.match.next_ball import ALL_OUT
-from attnlens.cricket.overs.encoder_decoder import END, Choice, Memory, OverModel, decode
-from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal
+from attnlens.cricket.overs.encoder_decoder import END
+from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX
 from attnlens.show.numbers import rounded
 
 WICKET: Final = TOKEN_INDEX["W"]
-USUAL: Final = 6
-"""Balls of an over that count, where nothing else is played."""
-
-COUNTED: Final = np.array([legal(token) for token in TOKENS], np.int64)
-"""1 for tokens of balls that count towards the over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +30,10 @@ class Limits:
     Attributes:
         runs: needed to reach the target; ``None`` without one.
         wickets: left.
-        balls: that count, of the over, where they are fewer than the model learnt; else ``None``.
     """
 
     runs: int | None
     wickets: int
-    balls: int | None = None
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
@@ -50,23 +41,7 @@ class Limits:
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
-        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
-
-
-def fewer_balls(innings: Innings) -> int | None:
-    """The balls of an over that count, where they are fewer than six; else ``None``."""
-    return innings.balls_per_over if innings.balls_per_over < USUAL else None
-
-
-def within(tokens: Sequence[int], balls: int | None) -> list[int]:
-    """Tokens of an over, as far as an over of so many balls goes."""
-    found: list[int] = []
-    for token in tokens:
-        ended = balls is not None and sum(COUNTED[one] for one in found) >= balls
-        if ended and token != END:
-            break
-        found.append(token)
-    return found
+        return cls(needed, max(out - wickets, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,29 +61,6 @@ class Drawn:
         return len(self.runs)
 
 
-def draw_overs(
-    model: OverModel,
-    memory: Memory,
-    token_runs: Floats,
-    limits: Limits,
-    *,
-    samples: int,
-    seed: int,
-    choice: Choice | None = None,
-) -> Drawn:
-    """Draw overs; the same seed gives the same ones.
-
-    Args:
-        memory: of one over.
-        token_runs: see `TrainedOvers.token_runs`.
-        choice: temperature and top-k; every chance as it is unless given.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    choice = choice or Choice(greedy=False)
-    tokens = decode(model, memory, choice, samples=samples, generator=generator)[0].numpy()
-    return brought(tokens, token_runs, limits, np.random.default_rng(seed))
-
-
 def brought(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> Drawn:
@@ -122,9 +74,6 @@ def brought(
     played = deliveries & (before_wickets < limits.wickets)
     if limits.runs is not None:
         played &= before_runs < limits.runs
-    if limits.balls is not None:
-        counted = COUNTED[tokens]
-        played &= counted.cumsum(1) - counted < limits.balls
     stopped = (deliveries & ~played).any(1)
     finished = (tokens == END).any(1) | stopped
     return Drawn((runs * played).sum(1), (wickets & played).sum(1), finished)
@@ -132,7 +81,7 @@ def brought(
 
 @dataclass(frozen=True, slots=True)
 class RunsDrawn:
-    """How many runs the overs brought."""
+    """How many runs the overs brought, and how often each number."""
 
     mean: float
     median: int
@@ -142,7 +91,7 @@ class RunsDrawn:
 
 @dataclass(frozen=True, slots=True)
 class WicketsDrawn:
-    """How many wickets fell in the overs."""
+    """How many wickets fell in the overs, and how often each number."""
 
     mean: float
     at_least_one: float
@@ -164,11 +113,11 @@ def samples_of(drawn: Drawn, *, seed: int) -> Samples:
     """Overs drawn, described."""
     low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
     runs, fell = drawn.runs, drawn.wickets
-    middle_and_ends = int(middle), [int(low), int(high)]
+    tenths = [int(low), int(high)]
     return Samples(
-        len(drawn),
+        len(runs),
         seed,
-        RunsDrawn(rounded(runs.mean()), *middle_and_ends, _shares(runs, "runs")),
+        RunsDrawn(rounded(runs.mean()), int(middle), tenths, _shares(runs, "runs")),
         WicketsDrawn(rounded(fell.mean()), rounded((fell > 0).mean()), _shares(fell, "wickets")),
         rounded((~drawn.finished).mean()),
     )

@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 from attnlens.cricket.model.shipped import OVERS, named_checkpoint
 from attnlens.cricket.model.trained import (
     Trained,
-    base_of,
     check_format,
-    checked_card,
     damage_told,
+    knowledge_of,
     network_of,
-    ratings_of,
     save_trained,
-    seen_of,
 )
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import CONTEXT_FEATURES, PAST_FEATURES, RATED
@@ -105,15 +102,7 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
             raise ValueError("its sizes are not those of its weights")
         network = OverModel(sizes)
         network.load_state_dict(weights)
-        trained = TrainedOvers(
-            name,
-            checkpoint.sha256,
-            network.eval(),
-            base_of(tensors),
-            ratings_of(tensors, about["ratings_until"], RATED),
-            checked_card(about["card"]),
-            seen=seen_of(tensors),
-        )
+        trained = TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
         runs = trained.token_runs
         if runs.shape != (len(TOKENS), MOST_RUNS + 1) or not np.allclose(runs.sum(1), 1):
             raise ValueError("what its tokens bring is told in another shape")

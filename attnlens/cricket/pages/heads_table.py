@@ -1,4 +1,4 @@
-"""What heads do, for a terminal: per scale a table of heads, then slots and fusion gates."""
+"""What heads do, for a terminal: per scale a table of heads, then slots."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
         Bias,
         Head,
         HeadReport,
-        RelationRow,
         Scale,
         Slot,
-        Source,
     )
     from attnlens.cricket.study.heads import Importance
 
@@ -67,7 +65,6 @@ def render_heads(page: Page, shown: HeadReport) -> None:
     for scale in shown.scales:
         _scale(page, scale)
     _slots(page, shown.slots)
-    _fusion(page, shown.fusion)
     for line in LEGEND:
         page.paragraph(line, "quiet")
 
@@ -148,17 +145,11 @@ def _looks_at(page: Page, head: Head) -> None:
         test = row.hiding
         if test is not None:
             text += f" hidden: {_percent(test.matters.value)}{'' if test.supports else ' no'}"
-        elif not _beyond(row):
+        elif not row.beyond_distance:
             text += " (only as near as it is)"
         mark = ";" if len(items) < len(favoured) - 1 else ""
         items.append([(text + mark, "name" if row.relation == head.earned else "quiet")])
     page.flow(items, indent=6, gap=1)
-
-
-def _beyond(row: RelationRow) -> bool:
-    """Whether a relation is favoured beyond what its distance explains."""
-    ends = row.by_distance.lift.ci
-    return row.relation == "recency" or (ends is not None and ends[0] > 1)
 
 
 def _biases(page: Page, biases: Sequence[Bias]) -> None:
@@ -180,14 +171,4 @@ def _slots(page: Page, slots: Sequence[Slot]) -> None:
         page.paragraph(f"reads {slots[row].reads}", "quiet", indent=6)
 
     add_table(page, [Words("slot", least=17), *MEASURES], rows, below=below)
-    page.blank()
-
-
-def _fusion(page: Page, sources: Sequence[Source]) -> None:
-    page.paragraph("what the prediction is mixed from", "heading", indent=0)
-    rows = [
-        [_words(one.source), _percent(one.weight.value, 1), *_measures(one.importance)]
-        for one in sources
-    ]
-    add_table(page, [Words("source", least=17), Column("weight", least=7), *MEASURES], rows)
     page.blank()

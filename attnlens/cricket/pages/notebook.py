@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attnlens.cricket.pages.documents import render_html
+from attnlens.cricket.pages.terminal import render_terminal
+from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.facts import outcome_words
 from attnlens.show.notebook import WIDTH, framed, preformatted
 from attnlens.show.safe import clean
@@ -26,43 +29,21 @@ def explanation_line(explanation: Explanation) -> str:
     )
 
 
-def explanation_text(explanation: Explanation) -> str:
-    """The page that ``explain`` prints."""
-    from attnlens.cricket.pages.terminal import render_terminal
-
-    return render_terminal(explanation, width=WIDTH, color=False)
-
-
-def explanation_html(explanation: Explanation) -> str:
-    """The page of an explanation, as ``explain --format html`` writes it."""
-    from attnlens.cricket.pages.html import render_html
-
-    return framed(render_html(explanation), "An explanation")
-
-
 def what_if_line(answer: WhatIf) -> str:
     """Which ball, and what was different."""
     changes = "; ".join(change.text for change in answer.changes)
     return clean(f"<WhatIf of {answer.match.match_id}: {answer.before.echo} | {changes}>")
 
 
-def what_if_text(answer: WhatIf) -> str:
-    """The page that ``whatif`` prints."""
-    from attnlens.cricket.pages.what_if import render_what_if
-
-    return render_what_if(answer, width=WIDTH, color=False)
-
-
-def what_if_html(answer: WhatIf) -> str:
-    """The same, in letters of one width."""
-    return preformatted(what_if_text(answer))
-
-
 FORMS: Final = {
     "Explanation": {
         "line": explanation_line,
-        "text": explanation_text,
-        "html": explanation_html,
+        "text": lambda one: render_terminal(one, width=WIDTH, color=False),
+        "html": lambda one: framed(render_html(one), "An explanation"),
     },
-    "WhatIf": {"line": what_if_line, "text": what_if_text, "html": what_if_html},
+    "WhatIf": {
+        "line": what_if_line,
+        "text": lambda one: render_what_if(one, width=WIDTH, color=False),
+        "html": lambda one: preformatted(render_what_if(one, width=WIDTH, color=False)),
+    },
 }

@@ -69,7 +69,6 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
         page.blank()
         for line in moved:
             page.add(*line)
-    _add_when(page, explanation, outcome)
     page.blank()
 
 
@@ -157,29 +156,6 @@ def _contributions(
             ]
         )
     return lines
-
-
-def _add_when(page: Page, explanation: Explanation, outcome: str) -> None:
-    """What was known before the match against what came in it, and the ball that does most."""
-    groups = explanation.contributions
-    if not groups:
-        return
-    items: list[Line] = []
-    for when in ("before the match", "in the match"):
-        total = sum(of(one.points, outcome).points for one in groups if one.when == when)
-        items.append([(f"{when} ", ""), (signed_points(total, page.glyphs.minus), "name")])
-    labels = {past.index: past.label for past in explanation.history}
-    balls = {
-        labels[ball.index]: of(ball.points, outcome).points
-        for group in groups
-        for ball in group.balls
-        if ball.index in labels
-    }
-    if balls:
-        label = max(balls, key=lambda one: abs(balls[one]))
-        told = signed_points(balls[label], page.glyphs.minus)
-        items.append([(f"the most by one ball: {label} ", ""), (told, "name")])
-    page.flow(items, indent=4, gap=3, lead=[("  points known   ", "quiet")])
 
 
 def _add_calls(page: Page, explanation: Explanation, outcome: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.pages.names import short_names
+from attnlens.cricket.pages.parts import short_names
 from attnlens.show.canvas import Line, Page, bar, terminal_page
 from attnlens.show.numbers import percent_seen
 from attnlens.show.shades import add_row, legend, shade
@@ -27,7 +27,9 @@ TOP: Final = 6
 LISTED: Final = 4
 """Balls that are named for a token."""
 
-MOST_RUNS: Final = 20
+BAR: Final = 32
+"""Columns of the longest bar."""
+
 OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
 
@@ -165,7 +167,7 @@ def _add_balls(page: Page, data: NextOver) -> None:
 
 
 def _add_samples(page: Page, samples: Samples) -> None:
-    """Bars of runs, half of them on each side, and how many wickets fell."""
+    """Bars of runs, and how many wickets fell."""
     runs, wickets = samples.runs, samples.wickets
     low, high = runs.from_tenth_to_ninth
     page.paragraph(
@@ -173,23 +175,11 @@ def _add_samples(page: Page, samples: Samples) -> None:
         f"{low} to {high} in eight of ten; a wicket in {percent_seen(wickets.at_least_one)}",
         "heading",
     )
-    rows = _runs_and_shares([entry["share"] for entry in runs.shares])
-    half, most = -(-len(rows) // 2), max(share for _, share in rows)
-    room = page.width // 2 - 18
-    for at in range(half):
-        line: Line = []
-        for name, share in rows[at::half]:
-            line += [(f"  {name:>3} ", ""), *bar(share / most, share / most, room, page.glyphs)]
-            line.append((f"{percent_seen(share):>6}    ", "quiet"))
-        page.add(*line)
+    most = max(entry["share"] for entry in runs.shares)
+    for entry in runs.shares:
+        length = entry["share"] / most
+        label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
+        page.add((label, ""), *bar(length, length, BAR, page.glyphs), (share, "quiet"))
     told = "   ".join(f"{row['wickets']}: {percent_seen(row['share'])}" for row in wickets.shares)
     page.add(("  wickets  ", ""), (told, "name"))
     page.blank()
-
-
-def _runs_and_shares(shares: Sequence[float]) -> list[tuple[str, float]]:
-    """How often each number of runs came; the largest together."""
-    rows = [(str(runs), share) for runs, share in enumerate(shares[:MOST_RUNS])]
-    if len(shares) > MOST_RUNS:
-        rows.append((f"{MOST_RUNS}+", sum(shares[MOST_RUNS:])))
-    return rows

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
 from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.show.canvas import cut
 from attnlens.show.numbers import percent_seen
-from attnlens.show.safe import LONGEST, each_text, seen
+from attnlens.show.safe import each_text, seen, visible_name
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head
@@ -34,19 +35,14 @@ CAVEAT: Final = (
 
 def presentable(explanation: Explanation) -> Explanation:
     """An explanation whose every text can be shown: nothing hidden in it, no name too long."""
-    names = _names(explanation)
-    nameless = [name for name in names if name.strip() and not seen(name).strip()]
+    names = {name: visible_name(name) for name in _names(explanation) if name.strip()}
     # The longest first: one name may be part of another.
-    shown = {seen(name) for name in names}
-    long = sorted((name for name in shown if len(name) > LONGEST), key=len, reverse=True)
+    changed = sorted((name for name in names if names[name] != name), key=len, reverse=True)
 
     def fit(text: str) -> str:
-        for name in nameless:
-            text = text.replace(name, "?")
-        text = seen(text)
-        for name in long:
-            text = text.replace(name, name[: LONGEST - 1].rstrip() + "…")
-        return text
+        for name in changed:
+            text = text.replace(name, names[name])
+        return seen(text)
 
     result: Explanation = each_text(explanation, fit)
     return result
@@ -137,12 +133,6 @@ def sign_of(outcome: str) -> str:
     return OUTCOME_SIGNS.get(outcome, outcome)
 
 
-def over_starts(labels: Sequence[str]) -> list[bool]:
-    """Of each ball whether its over begins with it, by labels such as ``7.4``."""
-    groups = groupby(label.rpartition(".")[0] for label in labels)
-    return [at == 0 for _, group in groups for at, _ in enumerate(group)]
-
-
 def most_attention(explanation: Explanation) -> float:
     """The largest weight of any head of any scale: the darkest shade of a page; 0 without balls."""
     scales = (getattr(explanation.across_balls, name) for name in SCALE_NAMES)
@@ -161,39 +151,32 @@ SCALE_NAMES: Final = ("micro", "short", "medium", "long")
 
 
 def claims_in_order(explanation: Explanation) -> list[Evidence]:
-    """Claims tested on the whole model, and of heads alone the supported ones; those first."""
+    """Claims by verdict, of one verdict those of the whole model first, then by their effect."""
     order = list(VERDICTS)
-    told = [
-        claim
-        for claim in explanation.evidence
-        if claim.removed_from == "model" or claim.verdict == "supported"
-    ]
 
     def rank(claim: Evidence) -> tuple[int, bool, float]:
         return order.index(claim.verdict), claim.removed_from == "head", -abs(claim.effect_nats)
 
-    return sorted(told, key=rank)
+    return sorted(explanation.evidence, key=rank)
 
 
-def other_heads(explanation: Explanation) -> int:
-    """How many claims of single heads alone are not in `claims_in_order`."""
-    return sum(
-        claim.removed_from == "head" and claim.verdict != "supported"
-        for claim in explanation.evidence
-    )
+def _listed(claim: Evidence) -> bool:
+    """Whether a page lists a claim: of heads alone the supported ones only."""
+    return claim.removed_from == "model" or claim.verdict == "supported"
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the templates of an explanation are given, its names fit to be shown."""
     outcome = focus(explanation)
+    claims = list(filter(_listed, claims_in_order(explanation)))
     return {
         "e": explanation,
         "outcome": outcome,
         "focus": of(explanation.prediction.outcomes, outcome),
         "words": OUTCOME_WORDS,
         "moves": moves(explanation, outcome),
-        "claims": claims_in_order(explanation),
-        "other_heads": other_heads(explanation),
+        "claims": claims,
+        "other_heads": len(explanation.evidence) - len(claims),
         "verdicts": VERDICTS,
         "before_after": before_after,
         "most_attention": most_attention(explanation),
@@ -231,3 +214,41 @@ def match_line(explanation: Explanation) -> str:
     teams = " v ".join(match.teams) or f"{match.batting_team} v {match.bowling_team}"
     kind = " ".join(filter(None, (match.match_type, match.event)))
     return " · ".join(filter(None, (teams, kind, place, when)))
+
+
+# ---- names that still tell the players of one innings apart
+
+LONGEST_NAME: Final = 16
+"""Columns a name may take among others on a line."""
+
+
+def surname(name: str) -> str:
+    """The last word with the small words before it: ``AB de Villiers`` is ``de Villiers``."""
+    words = name.split() or ["?"]
+    start = len(words) - 1
+    while start > 1 and words[start - 1].islower():
+        start -= 1
+    return " ".join(words[start:])
+
+
+def short_names(names: Iterable[str], ellipsis: str) -> dict[str, str]:
+    """Each name's shortest form that no other name shares.
+
+    The surname; else the first letter and the surname; else the whole name.
+    """
+    forms = {
+        name: [cut(one, LONGEST_NAME, ellipsis) for one in (surname(name), _initialled(name))]
+        for name in set(names)
+    }
+    chosen = dict.fromkeys(forms, "")
+    for rank in range(2):
+        count = Counter(form[rank] for form in forms.values())
+        for name, form in forms.items():
+            if not chosen[name] and count[form[rank]] == 1:
+                chosen[name] = form[rank]
+    count = Counter(chosen.values())
+    return {name: form if form and count[form] == 1 else name for name, form in chosen.items()}
+
+
+def _initialled(name: str) -> str:
+    return name if len(name.split()) < 2 else f"{name.split()[0][:1]} {surname(name)}"

@@ -2,89 +2,62 @@
 
 Players' names are input. The data is JSON in which no ``<``, ``>`` or ``&`` is left as such, inside
 a tag whose name nobody could know beforehand; the instructions stand outside it, before and after.
+It is small tables, the most telling rows first, with three decimals.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import copy
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.pages.prompt_data import fitted, tables_of
-from attnlens.errors import InputError
-from attnlens.show.prompt_template import Json, render_default, render_file
+from attnlens.cricket.pages.parts import claims_in_order, focus, head_name, moves
+from attnlens.files import Json
+from attnlens.show.numbers import rounded_all
+from attnlens.show.page import inert
+from attnlens.show.prompt_template import (
+    MOST_TOKENS,
+    Prompt,
+    render_default,
+    render_file,
+    token_bound,
+)
+from attnlens.show.safe import visible_all, visible_name
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.explain.types import Evidence, Explanation
 
 DEFAULT: Final = "cricket/prompt.j2"
 """The template that comes along, in `attnlens.templates`."""
 
-MOST_TOKENS: Final = 2000
-CHARACTERS_PER_TOKEN: Final = 2.1
-"""Fewer than compact columnar JSON has with the tokenizers in use: no prompt has more tokens."""
+DECIMALS: Final = 3
 
-Messages: TypeAlias = dict[str, str | list[dict[str, str]]]
-"""The body of a request: each message's role and content, and perhaps a system's text."""
+MOST: Final = {"past_balls": 14, "claims": 12, "attention": 4}
+"""Rows that a table starts with; the others are left out of every prompt."""
 
-KINDS: Final = ("openai", "anthropic")
+CUTS: Final = (
+    ("past_balls", 8),
+    ("claims", 8),
+    ("attention", 2),
+    ("past_balls", 4),
+    ("claims", 5),
+    ("attention", 0),
+    ("contributions", 6),
+    ("flags", 2),
+    ("claims", 1),
+    ("past_balls", 0),
+    ("contributions", 3),
+    ("flags", 0),
+)
+"""The order in which rows are left out where a prompt would be too long, and how many stay."""
 
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """What a model is sent; ``system`` is empty where a template has none.
-
-    ``left_out`` counts rows by table that were cut to keep to the length.
-    """
-
-    system: str
-    user: str
-    left_out: Mapping[str, int]
-
-    @property
-    def text(self) -> str:
-        """All of it, to pipe."""
-        return f"{self.system}\n\n{self.user}" if self.system else self.user
-
-    @property
-    def tokens(self) -> int:
-        """No fewer tokens than it has, with the line end that a printed prompt ends with."""
-        return token_bound(self.text + "\n")
-
-    @property
-    def chat(self) -> list[dict[str, str]]:
-        """Its messages in order, each with its role and content."""
-        first = [{"role": "system", "content": self.system}] if self.system else []
-        return [*first, {"role": "user", "content": self.user}]
-
-    def messages(self, kind: str) -> Messages:
-        """The body of a request to an API of that kind: its messages, without a model's name.
-
-        Raises:
-            InputError: no such kind.
-        """
-        if kind == "openai":
-            return {"messages": self.chat}
-        if kind == "anthropic":
-            system: Messages = {"system": self.system} if self.system else {}
-            return system | {"messages": self.chat[-1:]}
-        raise InputError(f"no messages of kind {kind!r}", remedy=f"choose {' or '.join(KINDS)}")
-
-
-def token_bound(text: str) -> int:
-    """At most so many tokens: ceil(characters / 2.1)."""
-    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+_SHORTEST_NAME: Final = 12
 
 
 def prompt_of(
-    explanation: Explanation,
-    *,
-    template: str | Path | None = None,
-    nonce: str | None = None,
+    explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
     """The prompt for an explanation; at most `MOST_TOKENS` with the template that comes along.
 
@@ -96,40 +69,189 @@ def prompt_of(
         InputError: the template cannot be read or rendered; one line says where.
     """
     tag = f"data-{nonce or secrets.token_hex(8)}"
-    room = math.floor(MOST_TOKENS * CHARACTERS_PER_TOKEN)
     tables = tables_of(explanation)
 
     def made(chosen: Json) -> Prompt:
-        context = _context(explanation, chosen, tag)
-        rendered = (
-            render_default(DEFAULT, context) if template is None else render_file(template, context)
-        )
-        return Prompt(rendered.system, rendered.user, chosen["left_out"])
+        context = {
+            "data": _fenced(chosen, tag),
+            "tag": tag,
+            "tables": chosen,
+            "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
+            "tested": bool(explanation.evidence),
+            "happened": explanation.prediction.actual is not None,
+            "asked": explanation.prediction.explained,
+        }
+        if template is None:
+            return render_default(DEFAULT, context)
+        return render_file(template, context)
 
     whole = made(tables)
-    excess = len(whole.text) + 1 - room
-    if excess <= 0:
+    if whole.tokens <= MOST_TOKENS:
         return whole
     # The words do not change with the data, so its length alone decides.
-    most = len(_fenced(tables, tag)) - excess
-    return made(fitted(tables, lambda chosen: len(_fenced(chosen, tag)) <= most))
+    words = len(whole.text) + 1 - len(_fenced(tables, tag))
+    return made(
+        fitted(tables, lambda cut: token_bound(words + len(_fenced(cut, tag))) <= MOST_TOKENS)
+    )
 
 
 def _fenced(tables: Json, tag: str) -> str:
-    text = json.dumps(tables, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return f"<{tag}>\n{text}\n</{tag}>"
+    return f"<{tag}>\n{inert(tables, ascii_only=False)}\n</{tag}>"
 
 
-def _context(explanation: Explanation, tables: Json, tag: str) -> Json:
-    ball, prediction = explanation.ball, explanation.prediction
-    return {
-        "data": _fenced(tables, tag),
-        "tag": tag,
-        "tables": tables,
-        "ball": f"innings {ball.innings}, delivery {ball.index}",
-        "tested": bool(explanation.evidence),
-        "happened": prediction.actual is not None,
-        "asked": prediction.explained,
+def tables_of(explanation: Explanation) -> Json:
+    """An explanation as columnar tables with three decimals, names fit to be shown.
+
+    Returns:
+        ``ball``, ``match``, ``prediction``, ``contributions``, ``claims``, ``past_balls``,
+        ``attention``, ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
+    """
+    ranked = claims_in_order(explanation)
+    moved = focus(explanation)
+    groups = [[group, points] for group, _, points in moves(explanation, moved)]
+    tables = {
+        "ball": _ball(explanation),
+        "match": _match(explanation),
+        "prediction": _prediction(explanation),
+        "contributions": {"to_outcome": moved, "cols": ["group", "points"], "rows": groups},
+        "claims": _claims(explanation, ranked),
+        "past_balls": _past_balls(explanation, ranked),
+        "attention": _attention(explanation),
+        "weights": dict(explanation.fusion_weights),
+        "flags": [flag.text for flag in explanation.flags],
+        "left_out": {},
     }
+    shown: Json = rounded_all(visible_all(tables), DECIMALS)
+    for name, most in MOST.items():
+        _keep(shown, name, most)
+    return shown
+
+
+def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
+    """The tables with as few rows left out as it takes to fit, in the order of `CUTS`.
+
+    What is left out is counted in ``left_out``. Names are cut short only where that is not enough.
+    """
+    kept: Json = copy.deepcopy(tables)
+    for name, least in CUTS:
+        while len(_rows(kept, name)) > least and not fits(kept):
+            _keep(kept, name, len(_rows(kept, name)) - 1)
+    if not fits(kept):
+        for name in ("ball", "match", "past_balls"):
+            kept[name] = visible_all(kept[name], _SHORTEST_NAME)
+    return kept
+
+
+def _rows(tables: Json, name: str) -> list[Any]:
+    table = tables[name]
+    rows: list[Any] = table if isinstance(table, list) else table["rows"]
+    return rows
+
+
+def _keep(tables: Json, name: str, count: int) -> None:
+    rows = _rows(tables, name)
+    lost = len(rows) - count
+    if lost > 0:
+        del rows[count:]
+        tables["left_out"][name] = tables["left_out"].get(name, 0) + lost
+
+
+def _known(**facts: object) -> Json:
+    """What there is to tell."""
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _ball(explanation: Explanation) -> Json:
+    ball = explanation.ball
+    return _known(
+        innings=ball.innings,
+        delivery=ball.index,
+        label=ball.label,
+        bowler=visible_name(ball.bowler),
+        batter=visible_name(ball.batter),
+        non_striker=visible_name(ball.non_striker),
+        score=f"{ball.score}/{ball.wickets}",
+        target=ball.target,
+        runs_required=ball.runs_required,
+        balls_left=ball.balls_left,
+        run_rate=ball.run_rate,
+        required_rate=ball.required_rate,
+        super_over=ball.super_over or None,
+        free_hit=ball.free_hit or None,
+    )
+
+
+def _match(explanation: Explanation) -> Json:
+    match = explanation.match
+    return _known(
+        batting=visible_name(match.batting_team),
+        bowling=visible_name(match.bowling_team),
+        venue=None if match.venue is None else visible_name(match.venue),
+        date=match.dates[0] if match.dates else None,
+    )
+
+
+def _prediction(explanation: Explanation) -> Json:
+    prediction = explanation.prediction
+    told = _known(
+        likeliest=prediction.top,
+        asked_about=prediction.explained,
+        happened=prediction.actual,
+        surprise_bits=prediction.surprise_bits,
+    )
+    rows = [[one.outcome, one.probability, one.baseline] for one in prediction.outcomes]
+    return {**told, "cols": ["outcome", "probability", "baseline"], "rows": rows}
+
+
+def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
+    history = {past.index: past for past in explanation.history}
+    rows = []
+    for claim in ranked:
+        change = claim.top_change
+        balls = [history[ball] for ball in claim.removed]
+        rows.append(
+            [
+                _what(explanation, claim),
+                [ball.label for ball in balls],
+                sum(ball.boundary for ball in balls),
+                sum(ball.wicket for ball in balls),
+                claim.removed_from,
+                change.outcome,
+                change.before,
+                change.after,
+                claim.q,
+                claim.verdict,
+                claim.reason,
+            ]
+        )
+    balls_cols = ["looked at", "balls", "boundaries", "wickets", "hidden from"]
+    cols = [*balls_cols, "outcome", "before", "after", "q", "verdict", "reason"]
+    return {"cols": cols, "rows": rows}
+
+
+def _what(explanation: Explanation, claim: Evidence) -> str:
+    """``medium scale, same bowler``, or the kind of a claim that no head made."""
+    if claim.kind != "head" or claim.scale is None or claim.head is None:
+        return claim.kind
+    heads = getattr(explanation.across_balls, claim.scale).attention_by_head
+    return f"{claim.scale} scale, {head_name(claim.head, heads[claim.head])}"
+
+
+def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
+    """Balls of the claims in their order, then the others by attention."""
+    history = {past.index: past for past in explanation.history}
+    order = [ball for claim in ranked for ball in claim.removed]
+    order += sorted(history, key=lambda index: (-history[index].attention, -index))
+    rows = [
+        [past.label, visible_name(past.bowler), visible_name(past.batter), past.outcome,
+         past.attention]
+        for past in map(history.get, dict.fromkeys(order))
+        if past is not None
+    ]  # fmt: skip
+    return {"cols": ["ball", "bowler", "batter", "outcome", "attention"], "rows": rows}
+
+
+def _attention(explanation: Explanation) -> Json:
+    shares = sorted(explanation.across_balls.medium.shares, key=lambda share: -share.share)
+    rows = [[one.relation.replace("_", " "), one.share, one.uniform] for one in shares]
+    return {"scale": "medium", "cols": ["past balls", "share", "even attention"], "rows": rows}

@@ -1,4 +1,4 @@
-"""An explanation for a terminal: one page that a person reads from top to bottom."""
+"""An explanation for a terminal and for pipes: a page, the summary, one scale's heat map."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from attnlens.cricket.pages.heads import Balls, add_heads, add_other_scales, add
 from attnlens.cricket.pages.outcomes import NAMES, add_prediction
 from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, most_moved
 from attnlens.errors import InputError
+from attnlens.files import render_json
 from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.numbers import percent_seen
+from attnlens.show.safe import clean
+from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
@@ -66,3 +69,26 @@ def _add_close(page: Page, explanation: Explanation) -> None:
     page.paragraph(
         f"{CAVEAT} Small q: chance seldom does as much. base: with nothing known.{about}", "quiet"
     )
+
+
+def render_summary(explanation: Explanation) -> str:
+    """The summary line, or a sentence that says why there is none."""
+    if explanation.summary:
+        return clean(explanation.summary)
+    balls = explanation.across_balls.medium.balls
+    if not balls:
+        return "Nothing to summarise: no ball of this innings came before this one."
+    past = count(len(balls), "past ball")
+    return f"Nothing to summarise: among {past} no pattern of attention stands out."
+
+
+def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:
+    """One scale's heat map as a JSON document.
+
+    Raises:
+        InputError: a scale that does not exist.
+    """
+    if scale not in SCALE_NAMES:
+        raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}")
+    inner = getattr(explanation.across_balls, scale)
+    return render_json({"temporal_attention": inner.model_dump(mode="json")})

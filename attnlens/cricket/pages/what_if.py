@@ -1,23 +1,20 @@
-"""A "what if" for a terminal: what is different, before and after, and by which way."""
+"""A "what if" for a terminal: what is different, before and after."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.outcomes import FELT, LABEL, NAMES, WORTH_A_BAR, add_the_rest
-from attnlens.show.canvas import Line, Page, bar, pad, terminal_page, tone
+from attnlens.show.canvas import Page, bar, pad, terminal_page, tone
 from attnlens.show.numbers import percent_seen, signed_points
-from attnlens.show.table import Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.whatif.types import Parts, State, WhatIf
+    from attnlens.cricket.explain.types import BallFacts
+    from attnlens.cricket.whatif.types import WhatIf
 
 FIGURES: Final = 24
 """Columns of before, after and difference."""
-
-COLUMN: Final = 9
-"""Columns of the points by one way."""
 
 
 @terminal_page()
@@ -26,8 +23,6 @@ def render_what_if(page: Page, shown: WhatIf) -> None:
     page.parts(shown.before.echo)
     _add_question(page, shown)
     _add_bars(page, shown)
-    if shown.parts is not None:
-        _add_parts(page, shown, shown.parts)
     for sentence in shown.narrative:
         page.paragraph(sentence.text)
     page.blank()
@@ -47,9 +42,10 @@ def _add_question(page: Page, answer: WhatIf) -> None:
     page.blank()
 
 
-def _board(state: State) -> str:
+def _board(state: BallFacts) -> str:
     """``54/2 after 45 legal balls, 80 needed off 75``."""
-    text = f"{state.score}/{state.wickets} after {count(state.legal_balls, 'legal ball')}"
+    bowled = (state.legal_number or 1) - 1
+    text = f"{state.score}/{state.wickets} after {count(bowled, 'legal ball')}"
     if state.runs_required is not None and state.balls_left is not None:
         text += f", {state.runs_required} needed off {state.balls_left}"
     return text
@@ -80,34 +76,3 @@ def _add_bars(page: Page, answer: WhatIf) -> None:
         )
     add_the_rest(page, {one.outcome: one.after for one in answer.outcomes if one not in shown})
     page.blank()
-
-
-def _add_parts(page: Page, answer: WhatIf, parts: Parts) -> None:
-    """The points of each outcome by the ways that the change took."""
-    ways = {
-        "attention": parts.attention,
-        "scoreboard": parts.scoreboard,
-        "together": parts.together,
-        _others(answer): parts.others,
-    }
-    taken = {name: way for name, way in ways.items() if way is not None}
-    rows: list[list[Line]] = []
-    for at, entry in enumerate(answer.outcomes):
-        points = [entry.points, *(way.points[at].points for way in taken.values())]
-        if max(map(abs, points)) < FELT:
-            continue
-        cells: list[Line] = [
-            [(signed_points(one, page.glyphs.minus), tone(one, FELT) if column else "title")]
-            for column, one in enumerate(points)
-        ]
-        rows.append([[(f"  {NAMES[entry.outcome]}", "")], *cells])
-    columns = [Words("  came", least=LABEL), Column("points", gap=1)]
-    columns += [Column(name, least=COLUMN, spare=at + 1) for at, name in enumerate(taken)]
-    add_table(page, columns, rows, indent=0)
-    page.blank()
-
-
-def _others(answer: WhatIf) -> str:
-    """What to call the way of all that was changed beside past balls."""
-    chased = {change.kind == "target" for change in answer.changes if change.kind != "ball"}
-    return "others" if len(chased) > 1 else "target" if True in chased else "players"

@@ -174,25 +174,20 @@ class Followed:
         news = growing.poll()
         if news is not None:
             self._refused = _refusal(self.match, news.match)
-        wrong = self._refused if growing.trouble is None else _said(growing.trouble)
+        wrong, name = None, os.path.basename(self.source)
         if growing.settled and not growing.is_there:
-            wrong = "is not there any more"
+            wrong = f"{name}: is not there any more"
+        elif growing.trouble is not None:
+            wrong = growing.trouble.without_folder()
+        elif self._refused is not None:
+            wrong = f"{name}: {self._refused}"
         # Said once it has been so for a while, and until it is not so any more.
         if wrong is None or growing.settled:
-            name = os.path.basename(self.source)
-            self.trouble = None if wrong is None else f"{name}: {wrong}"
+            self.trouble = wrong
         if news is None or self._refused is not None or news.match == self.match:
             return None
         self.match, self.as_of = news.match, time.time()
         return self.match
-
-
-def _said(error: MatchFileError) -> str:
-    """An error without its file's folder: who looks may be on another machine."""
-    folder = os.path.dirname(error.path or "") + os.sep
-    line = "" if error.line is None else f"line {error.line}: "
-    remedy = "" if error.remedy is None else f"; {error.remedy}"
-    return f"{line}{error.problem}{remedy}".replace(folder, "")
 
 
 def _refusal(before: Match, after: Match) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.pages.prompt_data import tables_of
+from attnlens.cricket.pages.prompt import tables_of
 from attnlens.cricket.readers import member_names, read_matches
 from attnlens.cricket.server.folders import MEMBER, Folders
 from attnlens.cricket.session import Session

@@ -66,7 +66,7 @@ class Passed:
         probabilities: ``(row, outcome)``.
         looks: by scale.
         gates: fusion weights ``(row, source)``.
-        means: mean over rows of what some modules were given or gave, by module path.
+        means: mean over rows of what some modules were given, by module path.
         key_shares: how much of each key of a scale has each relation, by batch and scale,
             ``(innings, query, key, relation)``; for hiding keys from one head.
         key_visible: likewise which keys the scale's heads could see, ``(innings, query, key)``.
@@ -80,23 +80,20 @@ class Passed:
     key_visible: list[dict[str, Flags]]
 
 
-def pass_over(
-    model: FullModel, sample: HeadSample, inputs: Sequence[str], outputs: Sequence[str]
-) -> Passed:
+def pass_over(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> Passed:
     """One recorded pass.
 
     Args:
-        inputs, outputs: paths of modules whose mean input or output is wanted.
+        inputs: paths of modules whose mean input is wanted.
     """
     found, gates = [], []
     parts: dict[str, list[Looks]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
     key_shares, key_visible = [], []
     given = {path: model.get_submodule(path) for path in inputs}
-    gave = {path: model.get_submodule(path) for path in outputs}
     longest = max(batch["sequence"]["visible"].shape[-1] for batch in sample.batches)
     for batch, asked in zip(sample.batches, sample.asked, strict=True):
-        with torch.no_grad(), record(model) as recording, tensors_seen(given, gave) as seen:
+        with torch.no_grad(), record(model) as recording, tensors_seen(given) as seen:
             prediction: Prediction = model.predict(batch)
         found.append(prediction.logits[asked].double().softmax(-1).numpy())
         gates.append(prediction.gates[asked].double().numpy())

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from attnlens.analysis.heads import Estimates
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
 from attnlens.cricket.model.heads import (
     QUESTIONS,
@@ -32,11 +31,10 @@ from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.study.figures import Figure, told
 from attnlens.cricket.study.head_looks import NEAR
 from attnlens.cricket.study.heads import (
-    Focus,
     HeadStudy,
-    Hiding,
     Importance,
     Named,
+    RelationRow,
     name_heads,
 )
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
@@ -52,37 +50,6 @@ class Bias:
     relation: str
     value: float
     start: float
-
-
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """A share of past attention, and how many times what even attention would pay."""
-
-    share: Figure
-    lift: Figure
-
-
-@dataclass(frozen=True, slots=True)
-class ByDistance:
-    """What a head's profile over distance alone would pay, and the head over that."""
-
-    share: float | None
-    lift: Figure
-
-
-@dataclass(frozen=True, slots=True)
-class RelationRow:
-    """What a head pays to the balls of a relation; see `attnlens.cricket.study.heads.Focus`."""
-
-    relation: str
-    uniform: float | None
-    share: Figure
-    lift: Figure
-    bias_only: Paid
-    content_only: Paid
-    by_distance: ByDistance
-    departure_nats: float | None
-    hiding: Hiding | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +97,8 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One of the vectors that the prediction is mixed from."""
-
-    source: str
-    weight: Figure
-    importance: Importance
-
-
-@dataclass(frozen=True, slots=True)
 class HeadReport:
-    """The document of ``attnlens heads``: every head, slot and fusion gate of a predictor."""
+    """The document of ``attnlens heads``: every head and slot of a predictor."""
 
     model: Checkpoint
     dates: tuple[str | None, str | None]
@@ -152,14 +110,13 @@ class HeadReport:
     nearest: dict[str, int]
     scales: list[Scale]
     slots: list[Slot]
-    fusion: list[Source]
 
 
 @one_thread()
 def head_report(
     held: HeldOut, *, balls: int, seed: int = 5, report: Callable[[str], None] = lambda _: None
 ) -> HeadReport:
-    """Every head, slot and fusion gate, measured on a sample of balls.
+    """Every head and slot, measured on a sample of balls.
 
     Raises:
         InputError: no ball has 36 before it.
@@ -169,7 +126,7 @@ def head_report(
         raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
     names = name_heads(study, report=report)
     scales = _scales(study, names, report)
-    report("importance of slots and gates")
+    report("importance of slots")
     return HeadReport(
         model=held.checkpoint,
         dates=held.dates,
@@ -181,11 +138,10 @@ def head_report(
         nearest=dict(NEAR),
         scales=scales,
         slots=_ranked(_slots(study)),
-        fusion=_ranked(_fusion(study)),
     )
 
 
-R = TypeVar("R", Head, Slot, Source)
+R = TypeVar("R", Head, Slot)
 
 
 def _ranked(rows: Sequence[R]) -> list[R]:
@@ -240,27 +196,10 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[Named]) -> 
         bias_share=Figure.of(study.bootstrap.mean(looks.bias_share[:, number])),
         self_attention=Figure.of(study.bootstrap.mean(looks.own[:, number])),
         relations=[
-            _relation(study.focus[scale], (number, column), named.tests.get(column))
-            for column in range(len(RELATIONS))
+            replace(row, hiding=named.tests.get(column))
+            for column, row in enumerate(study.rows[scale][number])
         ],
         importance=study.importance(SITES[scale], number, len(names)),
-    )
-
-
-def _relation(focus: Focus, at: tuple[int, int], test: Hiding | None) -> RelationRow:
-    def paid(share: Estimates, lift: Estimates) -> Paid:
-        return Paid(Figure.of(share, at), Figure.of(lift, at))
-
-    return RelationRow(
-        relation=RELATIONS[at[1]],
-        uniform=told(focus.uniform[at]),
-        share=Figure.of(focus.full, at),
-        lift=Figure.of(focus.lift, at),
-        bias_only=paid(focus.bias_only, focus.bias_lift),
-        content_only=paid(focus.content_only, focus.content_lift),
-        by_distance=ByDistance(told(focus.by_distance[at]), Figure.of(focus.beyond, at)),
-        departure_nats=told(focus.departure[at]),
-        hiding=test,
     )
 
 
@@ -268,12 +207,4 @@ def _slots(study: HeadStudy) -> list[Slot]:
     return [
         Slot(slot, reads, study.importance(SLOT_SITE, number, len(SLOTS)))
         for number, (slot, reads) in enumerate(SLOTS.items())
-    ]
-
-
-def _fusion(study: HeadStudy) -> list[Source]:
-    weights = study.bootstrap.mean(study.passed.gates)
-    return [
-        Source(source, Figure.of(weights, (number,)), study.source_importance(source))
-        for number, source in enumerate(FUSED)
     ]

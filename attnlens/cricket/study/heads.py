@@ -23,20 +23,17 @@ sample, and the model goes on from there. Zhang & Nanda 2023 on why the mean and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from attnlens.analysis.heads import (
-    Bootstrap,
-    Estimates,
     columns_replaced,
     departure,
     keys_hidden,
@@ -44,15 +41,15 @@ from attnlens.analysis.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.analysis.scores import divergence
+from attnlens.analysis.scores import Bootstrap, divergence, group_numbers
 from attnlens.arrays import Flags, Floats
 from attnlens.claims.verdicts import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
 from attnlens.cricket.model.heads import UNSPECIALISED
-from attnlens.cricket.model.predictor import FUSED, FullModel
+from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.relations import RECENCY, RELATIONS
 from attnlens.cricket.model.tensors import Encoded
-from attnlens.cricket.study.figures import Figure
+from attnlens.cricket.study.figures import Figure, told
 from attnlens.cricket.study.head_looks import Looks, Passed, pass_over
 from attnlens.cricket.study.sampling import batches_of, past_told, probabilities, sample_balls
 from attnlens.show.numbers import DIGITS
@@ -64,39 +61,6 @@ LEAST_OFTEN: Final = 0.05
 NATS_DIGITS: Final = 9
 DRAWS: Final = 2
 """Random sets per ball that hiding a relation's balls is compared with."""
-
-SOURCES: Final[dict[str, str]] = {
-    source: "ball_norm" if source == "within_ball" else f"temporal.output_norms.{source}"
-    for source in FUSED
-}
-"""The module that gives each of the vectors that the fusion gates weigh."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Focus:
-    """Where the heads of one site look, each figure ``(head, relation)``.
-
-    Attributes:
-        uniform: what attention spread evenly would pay.
-        full, bias_only, content_only: share of past attention.
-        lift, bias_lift, content_lift: those over uniform.
-        by_distance: what the head's profile over distance alone would pay.
-        beyond: share over ``by_distance``.
-        balls: rows that had a ball to look at.
-        departure: nats; see `attnlens.analysis.heads.departure`.
-    """
-
-    uniform: Floats
-    full: Estimates
-    bias_only: Estimates
-    content_only: Estimates
-    lift: Estimates
-    bias_lift: Estimates
-    content_lift: Estimates
-    by_distance: Floats
-    beyond: Estimates
-    balls: NDArray[np.int64]
-    departure: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,28 +99,79 @@ class Importance:
     rank: int = 0
 
 
-def focus_of(looks: Looks, bootstrap: Bootstrap) -> Focus:
-    """Shares and lifts of the heads of one site."""
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A share of past attention, and how many times what even attention would pay."""
+
+    share: Figure
+    lift: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class ByDistance:
+    """What a head's profile over distance alone would pay, and the head over that."""
+
+    share: float | None
+    lift: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRow:
+    """What a head pays to the balls of a relation.
+
+    Attributes:
+        uniform: what attention spread evenly would pay.
+        share, lift: the share of past attention, and that over ``uniform``.
+        bias_only, content_only: the same of either part of the logits alone.
+        departure_nats: see `attnlens.analysis.heads.departure`.
+        hiding: what hiding those balls did, where it was tested.
+    """
+
+    relation: str
+    uniform: float | None
+    share: Figure
+    lift: Figure
+    bias_only: Paid
+    content_only: Paid
+    by_distance: ByDistance
+    departure_nats: float | None
+    hiding: Hiding | None = None
+
+    @property
+    def beyond_distance(self) -> bool:
+        """Whether it is paid more than its distances explain, which recency need not be."""
+        ends = self.by_distance.lift.ci
+        return self.relation == RELATIONS[RECENCY] or (ends is not None and ends[0] > 1)
+
+
+def relation_rows(looks: Looks, bootstrap: Bootstrap) -> list[list[RelationRow]]:
+    """Shares and lifts of each head of a scale for each relation."""
     full = relation_shares(looks.full, looks.held)
-    by_distance = shares_by_distance(looks.full, looks.held, looks.visible, looks.distance)
+    near = shares_by_distance(looks.full, looks.held, looks.visible, looks.distance)
     even = np.broadcast_to(uniform_shares(looks.held, looks.visible)[:, None], full.shape)
     uniform = bootstrap.mean(np.where(np.isnan(full), np.nan, even)).value
-    bias = relation_shares(looks.bias_only, looks.held)
-    content = relation_shares(looks.content_only, looks.held)
-    share = bootstrap.mean(full)
-    return Focus(
-        uniform=uniform,
-        full=share,
-        bias_only=bootstrap.mean(bias),
-        content_only=bootstrap.mean(content),
-        lift=bootstrap.ratio(full, even),
-        bias_lift=bootstrap.ratio(bias, even),
-        content_lift=bootstrap.ratio(content, even),
-        by_distance=bootstrap.mean(by_distance).value,
-        beyond=bootstrap.ratio(full, by_distance),
-        balls=(~np.isnan(full[..., 0])).sum(0),
-        departure=departure(share.value, uniform),
-    )
+    parts = [full, *(relation_shares(x, looks.held) for x in (looks.bias_only, looks.content_only))]
+    estimates = [(bootstrap.mean(part), bootstrap.ratio(part, even)) for part in parts]
+    by_distance, beyond = bootstrap.mean(near).value, bootstrap.ratio(full, near)
+    departures = departure(estimates[0][0].value, uniform)
+
+    def row(at: tuple[int, int]) -> RelationRow:
+        own, bias, content = (
+            Paid(Figure.of(share, at), Figure.of(lift, at)) for share, lift in estimates
+        )
+        return RelationRow(
+            RELATIONS[at[1]],
+            told(uniform[at]),
+            own.share,
+            own.lift,
+            bias,
+            content,
+            ByDistance(told(by_distance[at]), Figure.of(beyond, at)),
+            told(departures[at]),
+        )
+
+    heads, relations = uniform.shape
+    return [[row((head, relation)) for relation in range(relations)] for head in range(heads)]
 
 
 class HeadStudy:
@@ -179,24 +194,19 @@ class HeadStudy:
     @cached_property
     def bootstrap(self) -> Bootstrap:
         """The intervals' resamples of matches."""
-        return Bootstrap(self.sample.matches, seed=self.seed)
+        return Bootstrap(group_numbers(self.sample.matches), seed=self.seed)
 
     @cached_property
     def passed(self) -> Passed:
-        """The pass over the sample.
-
-        Raises:
-            ValueError: no ball was sampled.
-        """
-        if not len(self.sample):
-            raise ValueError("no ball was sampled")
+        """The pass over the sample, which must not be empty."""
         outputs = [f"{site}.to_output" for site in (*SITES.values(), SLOT_SITE)]
-        return pass_over(self.model, self.sample, outputs, list(SOURCES.values()))
+        return pass_over(self.model, self.sample, outputs)
 
     @cached_property
-    def focus(self) -> dict[str, Focus]:
-        """Where heads look, by scale, and slots under ``slots.<name>``."""
-        return {name: focus_of(looks, self.bootstrap) for name, looks in self.passed.looks.items()}
+    def rows(self) -> dict[str, list[list[RelationRow]]]:
+        """Where heads look: by scale, head and relation."""
+        looks = self.passed.looks
+        return {scale: relation_rows(one, self.bootstrap) for scale, one in looks.items()}
 
     def mean(self, values: Floats, digits: int = NATS_DIGITS) -> Figure:
         """Over balls ``(row,)``; those that are NaN do not count."""
@@ -249,16 +259,16 @@ class HeadStudy:
 
     def candidates(self, scale: str, head: int) -> list[int]:
         """Relations that meet conditions 1 and 2, the most telling first."""
-        focus = self.focus[scale]
-        if focus.balls[head] < LEAST_BALLS:
+        seeing = np.isfinite(self.passed.looks[scale].full[:, head]).all(-1).sum()
+        if seeing < LEAST_BALLS:
             return []
+        rows = self.rows[scale][head]
         found = [
             relation
-            for relation in range(len(RELATIONS))
-            if focus.lift.low[head, relation] >= LEAST_LIFT
-            and (relation == RECENCY or focus.beyond.low[head, relation] > 1)
+            for relation, row in enumerate(rows)
+            if row.lift.ci is not None and row.lift.ci[0] >= LEAST_LIFT and row.beyond_distance
         ]
-        return sorted(found, key=lambda relation: -focus.departure[head, relation])
+        return sorted(found, key=lambda relation: -(rows[relation].departure_nats or 0.0))
 
     def importance(self, path: str, part: int, parts: int) -> Importance:
         """Replace a head's output by its mean over the sample.
@@ -271,20 +281,8 @@ class HeadStudy:
         width = len(mean) // parts
         columns = slice(part * width, (part + 1) * width)
         module = self.model.get_submodule(f"{path}.to_output")
-        return self._importance(lambda _: columns_replaced(module, columns, mean[columns]))
-
-    def source_importance(self, source: str) -> Importance:
-        """Replace one of the vectors that the gates weigh by its mean, where they meet.
-
-        What else reads that vector (the gates, and the questions to the past read the
-        ball's) still has it.
-        """
-        mean = self.passed.means[SOURCES[source]]
-        return self._importance(lambda _: source_averaged(self.model, source, mean))
-
-    def _importance(self, hook: Callable[[int], AbstractContextManager[None]]) -> Importance:
         full = self.passed.probabilities
-        ablated = self._probabilities(hook)
+        ablated = self._probabilities(lambda _: columns_replaced(module, columns, mean[columns]))
         nats = divergence(full, ablated)
         rows = np.arange(len(full)), self.sample.outcomes
         return Importance(
@@ -312,34 +310,6 @@ def dealt(shares: Floats, visible: NDArray[np.bool_], generator: np.random.Gener
     return result
 
 
-@contextmanager
-def source_averaged(model: FullModel, source: str, mean: Tensor) -> Iterator[None]:
-    """While the block runs, the fused vector is made with ``mean`` for one of its sources."""
-    number = FUSED.index(source)
-    seen: dict[str, Tensor] = {}
-
-    def keep(name: str) -> Any:
-        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> None:
-            seen[name] = value
-
-        return hook
-
-    def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        gate = seen["gates"][..., number, None]
-        return (inputs[0] + gate * (mean - seen["part"]), *inputs[1:])
-
-    handles = [
-        model.get_submodule(SOURCES[source]).register_forward_hook(keep("part")),
-        model.fusion_probe.register_forward_hook(keep("gates")),
-        model.to_outcome.register_forward_pre_hook(change),
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
     """A head's name, and the tests of the relations that it looks at."""
@@ -354,10 +324,9 @@ def name_heads(
     """The name of every head by scale; ``thorough`` as in `name_head`."""
     named: dict[str, list[Named]] = {}
     for scale in SITES:
-        named[scale] = []
-        for head in range(study.model.sizes.heads[scale]):
-            report(f"names of heads: {scale}, head {head}")
-            named[scale].append(name_head(study, scale, head, thorough=thorough))
+        report(f"names of heads: {scale}")
+        heads = range(study.model.sizes.heads[scale])
+        named[scale] = [name_head(study, scale, head, thorough=thorough) for head in heads]
     return named
 
 

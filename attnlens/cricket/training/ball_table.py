@@ -6,7 +6,7 @@ The baselines' columns are made from these.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.arrays import Flags, Floats32, Integers
-from attnlens.cricket.match.match import Delivery, Innings
+from attnlens.cricket.match.match import Delivery
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS, OUTCOME_INDEX
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.model.ratings import team_key, venue_key
@@ -93,6 +93,22 @@ class BallTable:
         return flags
 
 
+RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
+ROLES: Final = ("batter", "non_striker", "bowler")
+OF_A_BALL: Final[dict[str, Callable[[Delivery], int]]] = {
+    "runs_batter": lambda ball: ball.runs_batter,
+    "runs_total": lambda ball: ball.runs_total,
+    "bowlers_runs": lambda ball: (
+        ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0)
+    ),
+    "bowlers_wicket": lambda ball: any(w.kind not in NOT_THE_BOWLERS for w in ball.wickets),
+    "legal": lambda ball: ball.is_legal,
+    "score": lambda ball: ball.score_before,
+    "wickets": lambda ball: ball.wickets_before,
+    "legal_before": lambda ball: ball.legal_balls_before,
+}
+
+
 def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
     """Innings as one table.
 
@@ -106,15 +122,11 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
     for place, one in enumerate(encoded):
         match, innings = one.match, one.side
         balls = innings.deliveries
-        for ball in balls:
-            for player in (ball.batter, ball.non_striker, ball.bowler):
+        players = {role: [getattr(ball, role) for ball in balls] for role in ROLES}
+        for role in ROLES:
+            for player in players[role]:
                 if player.id:
                     ids.setdefault(player.name, player.id)
-
-        def who(role: str, balls: tuple[Delivery, ...] = balls) -> Integers:
-            players = [getattr(ball, role) for ball in balls]
-            return np.array([people[p.id or ids.get(p.name, p.name)] for p in players], np.int64)
-
         same = {
             "match": matches[match.match_id],
             "innings": place,
@@ -126,14 +138,17 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
             "bowling_team": sides[team_key(match, innings.bowling_team)],
             "quota": quota_of(match, innings) or 0,
             "target": innings.target or 0,
+            "won_toss": match.toss.get("winner") == innings.batting_team,
         }
-        won = match.toss.get("winner") == innings.batting_team
         parts.append(
             {
-                **{name: np.full(len(balls), value, np.int64) for name, value in same.items()},
-                "won_toss": np.full(len(balls), won),
-                **{role: who(role) for role in ("batter", "non_striker", "bowler")},
-                **_deliveries(innings),
+                **{name: np.full(len(balls), value) for name, value in same.items()},
+                **{
+                    role: np.array([people[p.id or ids.get(p.name, p.name)] for p in some])
+                    for role, some in players.items()
+                },
+                **{name: np.array([*map(read, balls)]) for name, read in OF_A_BALL.items()},
+                "free_hit": np.array(free_hits(balls)),
                 **_encoded(one.arrays),
             }
         )
@@ -145,9 +160,6 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
     return BallTable(**flat, ratings=ratings, met=met)
 
 
-RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
-
-
 class _Numbers(dict[str, int]):
     """A number for every name, in order of first asking."""
 
@@ -155,53 +167,25 @@ class _Numbers(dict[str, int]):
         return self.setdefault(name, len(self))
 
 
-def _deliveries(innings: Innings) -> dict[str, NDArray[Any]]:
-    balls = innings.deliveries
-    extras = [ball.extras for ball in balls]
-    against = [
-        ball.runs_batter + extra.get("wides", 0) + extra.get("noballs", 0)
-        for ball, extra in zip(balls, extras, strict=True)
-    ]
-    took = [any(w.kind not in NOT_THE_BOWLERS for w in ball.wickets) for ball in balls]
-    whole = {
-        "runs_batter": "runs_batter",
-        "runs_total": "runs_total",
-        "score": "score_before",
-        "wickets": "wickets_before",
-        "legal_before": "legal_balls_before",
-    }
-    return {
-        **{
-            name: np.array([getattr(ball, field) for ball in balls], np.int64)
-            for name, field in whole.items()
-        },
-        "bowlers_runs": np.array(against, np.int64),
-        "bowlers_wicket": np.array(took, bool),
-        "legal": np.array([ball.is_legal for ball in balls], bool),
-        "free_hit": np.array(free_hits(balls), bool),
-    }
-
-
 def _encoded(arrays: InningsArrays) -> dict[str, NDArray[Any]]:
+    """Columns that an innings' arrays have already."""
     nodes = arrays.nodes
     batting, bowling = nodes["team_context"][:, :12], nodes["team_context"][:, 12:]
-    counted = {
-        "striker": nodes["batsman_identity"][:, 11],
-        "bowler": nodes["bowler_identity"][:, 11],
-        "venue": nodes["venue"][:, 11],
-        "batting_team": batting[:, 11],
-        "bowling_team": bowling[:, 11],
+    told = {
+        "striker": (arrays.ratings["striker"], nodes["batsman_identity"]),
+        "bowler": (arrays.ratings["bowler"], nodes["bowler_identity"]),
+        "venue": (arrays.ratings["venue"], nodes["venue"]),
+        "batting_team": (batting[:, :11] / RATING_SCALE, batting),
+        "bowling_team": (bowling[:, :11] / RATING_SCALE, bowling),
     }
     return {
         **{
             name: getattr(arrays, name)
             for name in ("over", "ball_in_over", "boundary", "dot", "outcome", "base")
         },
-        **{f"rating {name}": arrays.ratings[name] for name in ("striker", "bowler", "venue")},
-        "rating batting_team": batting[:, :11] / RATING_SCALE,
-        "rating bowling_team": bowling[:, :11] / RATING_SCALE,
+        **{f"rating {name}": rating for name, (rating, _) in told.items()},
+        **{f"met {name}": node[:, 11] for name, (_, node) in told.items()},
         "rating era": arrays.ratings["era"],
-        **{f"met {name}": value for name, value in counted.items()},
         "importance": nodes["match_importance"],
         "position": nodes["batsman_identity"][:, 12] * 11,
     }

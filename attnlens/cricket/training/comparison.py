@@ -11,7 +11,7 @@ import numpy as np
 from attnlens.cricket.model.kinds import like_training
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.study.evaluate import JudgedBalls, aligned
-from attnlens.cricket.study.held_out import HeldOut, last_day
+from attnlens.cricket.study.held_out import EncodedInnings, HeldOut, last_day
 from attnlens.cricket.training.ball_table import Doubles
 from attnlens.cricket.training.baselines import (
     BaselineError,
@@ -83,12 +83,20 @@ def compare(
         return Compared(chances, left, own_prior=True, fitted_on=0)
 
     checked = _ids(held, weights_until, until)
-    train, check, asked, order = _tables(held, learnt, checked, report)
+    innings = _innings(held, report)
+    report("adding up what happened before every ball")
+    table = feature_table(innings)
+    judged = {match.match_id for match in held.matches}
+    ids = np.repeat([one.match_id for one in innings], [len(one.arrays) for one in innings])
+    train, check, asked = (table.rows(np.isin(ids, [*some])) for some in (learnt, checked, judged))
+    order = [
+        (one.match_id, one.innings, len(one.arrays)) for one in innings if one.match_id in judged
+    ]
     chances, left = {}, {}
     for name in names:
         report(f"fitting {name.replace('_', ' ')} on {len(train)} balls")
         try:
-            fitted = _fitted(name, train, check, seed, report)
+            fitted = _fitted(name, train, check if len(check) else None, seed, report)
         except BaselineError as error:
             left[name] = str(error)
             continue
@@ -122,26 +130,8 @@ def _ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None
     }
 
 
-def _tables(
-    held: HeldOut, learnt: set[str], checked: set[str], report: Report
-) -> tuple[FeatureTable, FeatureTable | None, FeatureTable, list[tuple[str, int, int]]]:
-    """Features of the balls to fit on, to stop by and to ask about, and the order of the last."""
+def _innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
+    """Every innings up to the last one judged, with ratings made date by date."""
     last = max(day for match in held.matches if (day := last_day(match)) is not None)
     matches = [m for m in held.given.values() if (day := last_day(m)) is not None and day <= last]
-    innings = rate_and_encode(matches, held.predictor.base, Ratings(), progress=report)
-    report("adding up what happened before every ball")
-    table = feature_table(innings)
-    counts = [len(one.arrays) for one in innings]
-
-    def rows(chosen: set[str]) -> FeatureTable:
-        return table.rows(np.repeat([one.match_id in chosen for one in innings], counts))
-
-    judged = {match.match_id for match in held.matches}
-    order = [(one.match_id, one.innings, len(one.arrays)) for one in innings]
-    check = rows(checked)
-    return (
-        rows(learnt),
-        check if len(check) else None,
-        rows(judged),
-        [one for one in order if one[0] in judged],
-    )
+    return rate_and_encode(matches, held.predictor.base, Ratings(), progress=report)

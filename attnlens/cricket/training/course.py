@@ -66,6 +66,23 @@ class Pace:
     seed: int = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a run has beside its recipe and what it learns from.
+
+    Attributes:
+        state: where to keep what it needs to go on after it was stopped.
+        mark: what tells its matches, sizes and teacher from others.
+        report: told how it goes; of several processes only the first one reports.
+        among: its processes; only the first one writes.
+    """
+
+    state: Path | None = None
+    mark: str = ""
+    report: Report = lambda _: None
+    among: Processes = ALONE
+
+
 class Lessons(ABC, Generic[M, T]):
     """What a model is to learn from: rows of one kind, and the loss of some of them.
 
@@ -87,9 +104,9 @@ class Lessons(ABC, Generic[M, T]):
     def length(self, row: T) -> int:
         """How long a row is: those of similar length are worked on together."""
 
-    @abstractmethod
     def weight(self, row: T) -> int:
         """Over how many units the loss of a row is summed."""
+        return self.length(row)
 
     @abstractmethod
     def loss(
@@ -132,12 +149,10 @@ class Fitted(Generic[M]):
 
     Attributes:
         history: an entry per epoch; losses in nats per unit.
-        seconds: of training, all starts of the run together.
     """
 
     model: M
     history: list[Epoch]
-    seconds: float
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
@@ -218,7 +233,7 @@ class Running(Generic[M]):
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
     def save(self, path: Path, recipe: Pace, mark: str) -> None:
-        """Write the run, whole or not at all; the arguments are those of `go_on`."""
+        """Write the run, whole or not at all."""
         with written_beside(path) as part:
             torch.save(
                 {
@@ -238,9 +253,6 @@ class Running(Generic[M]):
 
     def go_on(self, path: Path, recipe: Pace, mark: str) -> None:
         """Go on from what an earlier run wrote.
-
-        Args:
-            mark: what tells this run's matches, sizes and teacher from others.
 
         Raises:
             CheckpointError: the file is not a run's state, or that of another run.
@@ -273,57 +285,49 @@ class Running(Generic[M]):
             raise no_state from None
 
 
-def check_state(path: Path | None, make: Callable[[], nn.Module], recipe: Pace, mark: str) -> None:
-    """Whether a run could begin, or go on, with its state in ``path``.
+def check_state(make: Callable[[], nn.Module], recipe: Pace, course: Course) -> None:
+    """Whether a run could begin, or go on, with its state.
 
     Args:
-        make: a model such as the run trains; the others as in `Running.go_on`.
+        make: a model such as the run trains.
 
     Raises:
         CheckpointError: there is a file, and it is no state of such a run.
     """
-    if path is not None and path.exists():
-        Running.new(make(), recipe, steps=1).go_on(path, recipe, mark)
+    if course.state is not None and course.state.exists():
+        Running.new(make(), recipe, steps=1).go_on(course.state, recipe, course.mark)
 
 
 def follow(
-    make: Callable[[], M],
-    lessons: Lessons[M, T],
-    recipe: Pace,
-    *,
-    state: Path | None = None,
-    mark: str = "",
-    report: Report = lambda _: None,
-    among: Processes = ALONE,
+    make: Callable[[], M], lessons: Lessons[M, T], recipe: Pace, course: Course
 ) -> Fitted[M]:
     """Train a model.
 
     With validation the epoch with the lowest validation loss is kept, and the run stops when
-    `Pace.patience` epochs brought none lower; without it the last one is kept. With ``state``
+    `Pace.patience` epochs brought none lower; without it the last one is kept. With a state
     the run is written there after every epoch and goes on from there when started again; on the
     same machine and threads the same seed gives the same weights either way.
 
     Args:
         make: the model before training; its weights are drawn with the recipe's seed.
-        mark: of the run, kept in ``state``; see `Running.go_on`.
-        among: the processes of the run; each gives its rows' gradients.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe and mark.
+        CheckpointError: the state is no run of this recipe and mark.
         InputError: the loss became infinite or no number.
     """
+    state, report, among = course.state, course.report, course.among
     torch.manual_seed(recipe.seed)
     model = make().to(among.device)
     steps = -(-len(lessons.train) // lessons.at_once)
     run = Running.new(model, recipe, recipe.epochs * steps)
     if state is not None and state.exists():
-        run.go_on(state, recipe, mark)
+        run.go_on(state, recipe, course.mark)
     for epoch in range(len(run.history), recipe.epochs):
         if lessons.check and run.since_better >= recipe.patience:
             report(f"no better for {recipe.patience} epochs: stopped")
             break
         started = time.perf_counter()
-        trained = _epoch(run, lessons, recipe, epoch, steps, report, among)
+        trained = _epoch(run, lessons, recipe, course, epoch)
         averaged = copy.deepcopy(run.model)
         run.average.copy_to(averaged)
         measured = lessons.measure(averaged, among) if lessons.check else trained
@@ -341,8 +345,8 @@ def follow(
         name = "validation" if lessons.check else "training"
         report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
         if state is not None and among.first:
-            run.save(state, recipe, mark)
-    return Fitted(run.kept.cpu().eval(), run.history, run.seconds)
+            run.save(state, recipe, course.mark)
+    return Fitted(run.kept.cpu().eval(), run.history)
 
 
 def _steps(
@@ -359,15 +363,10 @@ def _steps(
 
 
 def _epoch(
-    run: Running[M],
-    lessons: Lessons[M, T],
-    recipe: Pace,
-    epoch: int,
-    steps: int,
-    report: Report,
-    among: Processes,
+    run: Running[M], lessons: Lessons[M, T], recipe: Pace, course: Course, epoch: int
 ) -> float:
     """Take every step of one epoch; the mean loss of what was trained on."""
+    among, steps = course.among, -(-len(lessons.train) // lessons.at_once)
     torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
     started, total = time.perf_counter(), recipe.epochs * steps
     model = run.model
@@ -389,7 +388,7 @@ def _epoch(
         if number % 50 == 49:
             spent = time.perf_counter() - started
             left = spent / (number + 1) * (total - epoch * steps - number - 1)
-            report(
+            course.report(
                 f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{steps}  "
                 f"loss {float(running) * among.count / seen:.4f}  "
                 f"{seen / spent:,.0f} {lessons.unit}/s  {left / 60:.0f} min left"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from attnlens.cricket.model.tensors import (
     encode_innings,
     scoreboard,
 )
+from attnlens.cricket.overs.features import OverArrays
 from attnlens.cricket.study.held_out import EncodedInnings, sides
 
 BASE_WIDTH = 64
@@ -91,21 +92,7 @@ def outcome_tables(
     return everything, prior
 
 
-class Encoded(Protocol):
-    """What ratings learn from an innings, however it was encoded.
-
-    Attributes:
-        base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        outcome: what happened ``(n,)``.
-    """
-
-    @property
-    def base(self) -> Floats32: ...
-    @property
-    def outcome(self) -> np.ndarray[Any, np.dtype[np.int64]]: ...
-
-
-E = TypeVar("E", bound=Encoded)
+E = TypeVar("E", InningsArrays, OverArrays)
 
 
 def rated(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import moved, training_batch
+from attnlens.cricket.model.batch import moved, stacked, training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel, Sizes
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import (
@@ -23,8 +22,7 @@ from attnlens.cricket.model.tensors import (
     SCOREBOARD_NODES,
     InningsArrays,
 )
-from attnlens.cricket.training.course import Fitted, Lessons, Pace, follow
-from attnlens.cricket.training.processes import ALONE, Processes
+from attnlens.cricket.training.course import Course, Fitted, Lessons, Pace, follow
 
 Probabilities = NDArray[np.float32]
 
@@ -112,14 +110,6 @@ def loss_of(
     return (1 - weight) * loss - weight * soft
 
 
-def taught_by(teacher: Sequence[Probabilities], length: int) -> Tensor:
-    """What the teacher says of some innings, ``(innings, length, outcome)``, padded with zeros."""
-    said = torch.zeros(len(teacher), length, teacher[0].shape[-1])
-    for place, probabilities in enumerate(teacher):
-        said[place, : len(probabilities)] = torch.from_numpy(probabilities)
-    return said
-
-
 TaughtInnings = tuple[InningsArrays, Probabilities | None]
 """An innings, and where there is a teacher what it says of every ball ``(ball, outcome)``."""
 
@@ -138,9 +128,6 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
     def length(self, row: TaughtInnings) -> int:
         return len(row[0])
 
-    def weight(self, row: TaughtInnings) -> int:
-        return len(row[0])
-
     def loss(
         self,
         model: FullModel,
@@ -152,7 +139,7 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
         if generator is not None:
             hide_and_forget(batch, self.recipe, generator)
         said = [probabilities for _, probabilities in rows if probabilities is not None]
-        taught = taught_by(said, outcome.shape[1]) if said else None
+        taught = stacked(said, outcome.shape[1]) if said else None
         batch, outcome, taught = moved((batch, outcome, taught), device)
         return loss_of(model, batch, outcome, taught, self.recipe.teacher)
 
@@ -170,10 +157,7 @@ def fit(
     recipe: Recipe,
     *,
     teacher: Sequence[Probabilities] | None = None,
-    state: Path | None = None,
-    mark: str = "",
-    report: Callable[[str], None] = lambda _: None,
-    among: Processes = ALONE,
+    course: Course | None = None,
 ) -> Fitted[FullModel]:
     """Train a predictor as `attnlens.cricket.training.course.follow` says.
 
@@ -182,22 +166,13 @@ def fit(
         teacher: per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
 
     Raises:
-        CheckpointError: ``state`` is no run of this recipe and mark.
+        CheckpointError: the course's state is no run of this recipe and mark.
         InputError: the loss became infinite or no number.
     """
-    return follow(
-        lambda: FullModel(sizes, torch.from_numpy(prior)),
-        InningsLessons(
-            [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)],
-            [(one, None) for one in validation],
-            recipe,
-        ),
-        recipe,
-        state=state,
-        mark=mark,
-        report=report,
-        among=among,
-    )
+    learn = [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)]
+    lessons = InningsLessons(learn, [(one, None) for one in validation], recipe)
+    start = torch.from_numpy(prior)
+    return follow(lambda: FullModel(sizes, start), lessons, recipe, course or Course())
 
 
 def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:

@@ -14,7 +14,7 @@ from attnlens.cricket.simulator.rules import rules_times
 from attnlens.cricket.simulator.simulate import Simulated, simulate
 from attnlens.cricket.study.false_alarms import Verdicts, all_sentences, verdict_shares
 from attnlens.cricket.study.planted import Learnt, Pointing, learnt, pointing, ruled_innings
-from attnlens.cricket.training.course import Epoch
+from attnlens.cricket.training.course import Course, Epoch
 from attnlens.cricket.training.dataset import fit_base
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
 from attnlens.errors import CheckpointError, InputError
@@ -179,8 +179,7 @@ def _trained(
             warm_up=50,
             seed=plan.seed,
         ),
-        state=None if keep is None else keep / "training.state",
-        report=report,
+        course=Course(None if keep is None else keep / "training.state", report=report),
     )
     card = {"epochs": fitted.history, "matches": plan.matches}
     predictor = TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)

@@ -105,14 +105,11 @@ def processes(device: str = "cpu") -> Processes:
     """The processes of this run, from the environment that ``torchrun`` sets.
 
     Args:
-        device: ``cpu``, ``cuda`` (each process its own GPU), or ``auto``: a GPU where there
-            is one.
+        device: ``cpu``, or ``cuda`` (each process its own GPU).
 
     Raises:
         InputError: ``cuda`` where there is none, or processes that cannot find each other.
     """
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
     rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))

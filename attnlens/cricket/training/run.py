@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,13 +26,13 @@ from attnlens.cricket.overs.trained import TrainedOvers, save_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import sides
-from attnlens.cricket.training.course import Fitted, Pace, check_state, follow
+from attnlens.cricket.training.baselines import TREES, check_teacher, teach
+from attnlens.cricket.training.course import Course, Fitted, Pace, check_state, follow
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
 from attnlens.cricket.training.overs import SMALL, OverRecipe, lessons_of, token_runs
-from attnlens.cricket.training.processes import ALONE, Processes
+from attnlens.cricket.training.processes import Processes
 from attnlens.cricket.training.settings import OVERS, PREDICTOR, Kind, Setting
-from attnlens.cricket.training.teachers import TREES, check_teacher, teach
 from attnlens.errors import InputError
 
 Report = Callable[[str], None]
@@ -67,38 +67,32 @@ def train(
     out: str | os.PathLike[str],
     plan: Plan,
     recipe: Recipe,
-    *,
-    state: Path | None = None,
-    report: Report = lambda _: None,
-    among: Processes = ALONE,
+    course: Course,
 ) -> TrainedPredictor:
     """Read, rate, train and write a predictor of balls to ``out``.
 
-    Args:
-        state: where to keep what a run needs to go on after it was stopped.
-        among: the processes of the run; only the first one writes and reports.
-
     Raises:
         InputError: no matches, or none on one side of the split.
-        CheckpointError: ``state`` belongs to another run.
+        CheckpointError: the course's state belongs to another run.
     """
     if plan.teacher:
         check_teacher()
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
     begun = _begun(
-        sources, plan, recipe, lambda: FullModel(sizes, torch.zeros(sizes.outcomes)), state, report
+        sources, plan, recipe, lambda: FullModel(sizes, torch.zeros(sizes.outcomes)), course
     )
-    split, base, ratings = begun.split, begun.base, Ratings()
+    split, base, ratings, course = begun.split, begun.base, Ratings(), begun.course
     innings = rate_and_encode(split.used, base, ratings)
     learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
     validation = innings[len(learnt) :]
     balls = sum(len(one.arrays) for one in learnt)
-    report(f"{balls} balls to train on, {sum(len(one.arrays) for one in validation)} to check")
+    checked = sum(len(one.arrays) for one in validation)
+    course.report(f"{balls} balls to train on, {checked} to check")
     teacher = None
     if plan.teacher:
-        threads = _threads(among)
-        teacher = teach(learnt, seed=recipe.seed, threads=threads, report=report, among=among)
+        threads = _threads(course.among)
+        teacher = teach(learnt, seed=recipe.seed, threads=threads, course=course)
     fitted = fit(
         sizes,
         base.everything,
@@ -106,23 +100,20 @@ def train(
         [one.arrays for one in validation],
         recipe,
         teacher=teacher,
-        state=state,
-        mark=begun.mark,
-        report=report,
-        among=among,
+        course=course,
     )
     card = begun.card(fitted) | {"balls": balls, "teachers": [TREES] if plan.teacher else []}
     predictor = TrainedPredictor(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
-    if among.first:
+    if course.among.first:
         sample = validation or learnt
         card["earned"] = earned_names(
-            predictor, sample, balls=plan.head_balls, seed=recipe.seed, report=report
+            predictor, sample, balls=plan.head_balls, seed=recipe.seed, report=course.report
         )
         card["earned_from"] = "validation" if validation else "training"
         save_predictor(out, predictor)
-        _report_written(out, report)
+        _report_written(out, course.report)
     return predictor
 
 
@@ -131,20 +122,17 @@ def train_overs(
     out: str | os.PathLike[str],
     plan: Plan,
     recipe: OverRecipe,
-    *,
-    state: Path | None = None,
-    report: Report = lambda _: None,
-    among: Processes = ALONE,
+    course: Course,
 ) -> TrainedOvers:
     """As `train`, of an encoder-decoder of overs.
 
     Raises:
         InputError: no matches, or none on one side of the split.
-        CheckpointError: ``state`` belongs to another run.
+        CheckpointError: the course's state belongs to another run.
     """
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
-    begun = _begun(sources, plan, recipe, lambda: OverModel(sizes), state, report)
+    begun = _begun(sources, plan, recipe, lambda: OverModel(sizes), course)
     split, base, ratings = begun.split, begun.base, Ratings(kinds=RATED)
     lessons = lessons_of(
         split.used,
@@ -154,16 +142,8 @@ def train_overs(
         sizes,
         recipe,
     )
-    report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
-    fitted = follow(
-        lambda: OverModel(sizes),
-        lessons,
-        recipe,
-        state=state,
-        mark=begun.mark,
-        report=report,
-        among=among,
-    )
+    course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
+    fitted = follow(lambda: OverModel(sizes), lessons, recipe, begun.course)
     card = begun.card(fitted) | {
         "overs_trained_on": len(lessons.train),
         "token_runs": token_runs(split.training).round(9).tolist(),
@@ -171,9 +151,9 @@ def train_overs(
     trained = TrainedOvers(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
-    if among.first:
+    if course.among.first:
         save_overs(out, trained)
-        _report_written(out, report)
+        _report_written(out, course.report)
     return trained
 
 
@@ -224,13 +204,12 @@ class Begun:
 
     Attributes:
         base: what the scoreboard alone expects in the matches to train on.
-        mark: what tells the run's matches, sizes and teacher from others.
     """
 
     split: Split
     recipe: Pace
+    course: Course
     base: BaseModel
-    mark: str
 
     def card(self, fitted: Fitted[Any]) -> dict[str, Any]:
         """What a checkpoint says of its training."""
@@ -250,11 +229,10 @@ def _begun(
     plan: Plan,
     recipe: Pace,
     make: Callable[[], nn.Module],
-    state: Path | None,
-    report: Report,
+    course: Course,
 ) -> Begun:
     """Read and split the matches, and see that the run can begin, or go on, with its state."""
-    split = split_matches(read_dated(sources, report), plan, sources[0])
+    split = split_matches(read_dated(sources, course.report), plan, sources[0])
     played = [
         (
             match.match_id,
@@ -264,67 +242,46 @@ def _begun(
         for match in split.used
     ]
     told = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
-    mark = hashlib.sha256(told.encode()).hexdigest()
-    check_state(state, make, recipe, mark)
+    course = replace(course, mark=hashlib.sha256(told.encode()).hexdigest())
+    check_state(make, recipe, course)
     count = len(split.training)
-    report(f"{count} matches to train on; fitting what the scoreboard alone expects")
-    return Begun(split, recipe, fit_base(split.training, seed=recipe.seed), mark)
+    course.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
+    return Begun(split, recipe, course, fit_base(split.training, seed=recipe.seed))
 
 
 def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
     """Which matches to train on, and which to validate on.
 
-    Raises:
-        InputError: none to train on, or what `split_days` raises.
-    """
-    train_until, validate_until = split_days(matches, plan)
-    training = [match for match in matches if max(match.dates) <= train_until]
-    if not training:
-        raise InputError(
-            f"no match up to {train_until} to train on",
-            path=source,
-            remedy="give earlier matches or a later day",
-        )
-    used = [match for match in matches if max(match.dates) <= validate_until]
-    return Split(train_until, validate_until, training, used)
-
-
-def split_days(matches: Sequence[Match], plan: Plan) -> tuple[datetime.date, datetime.date]:
-    """The last day of training and that of validation; neither is later than the matches.
+    Neither last day is later than the matches: the card says what was seen.
 
     Raises:
-        InputError: the days are in the wrong order, or leave nothing to validate on.
+        InputError: the days are in the wrong order, or leave nothing to train or validate on.
     """
     days = sorted({max(match.dates) for match in matches})
     first, last = plan.train_until, plan.validate_until or days[-1]
+    seen = [day for day in days if day <= last]
+    if first is None and len(seen) == 1:
+        raise InputError("one day of matches cannot be split for validation", remedy=WHOLE)
     if first is None:
-        return _last_tenth([day for day in days if day <= last], last)
+        place = min(int(len(seen) * (1 - VALIDATION_SHARE)), len(seen) - 2)
+        first = seen[place] if seen else last
     if plan.validate_until is not None and first > last:
         raise InputError(
             f"training until {first} runs past validation until {last}",
             remedy="give a later --validate-until",
         )
-    if first != last and not any(first < day <= last for day in days):
+    training = [match for match in matches if max(match.dates) <= first]
+    if not training:
+        raise InputError(
+            f"no match up to {first} to train on",
+            path=source,
+            remedy="give earlier matches or a later day",
+        )
+    if first != last and not any(first < day for day in seen):
         until = "" if plan.validate_until is None else f" and until {last}"
         raise InputError(f"no match after {first}{until} to validate on", remedy=WHOLE)
-    # The card says what was seen: days after the last match were not.
-    return min(first, days[-1]), min(last, days[-1])
-
-
-def _last_tenth(
-    days: Sequence[datetime.date], last: datetime.date
-) -> tuple[datetime.date, datetime.date]:
-    """Days of which the last tenth is for validation."""
-    if not days:
-        raise InputError(
-            f"no match up to {last} to train on", remedy="give a later --validate-until"
-        )
-    if len(days) < 2:
-        raise InputError(
-            "one day of matches cannot be split for validation",
-            remedy="give more matches, or the same day to --train-until and --validate-until",
-        )
-    return days[min(int(len(days) * (1 - VALIDATION_SHARE)), len(days) - 2)], days[-1]
+    used = [match for match in matches if max(match.dates) <= last]
+    return Split(min(first, days[-1]), min(last, days[-1]), training, used)
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:

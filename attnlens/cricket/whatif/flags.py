@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attnlens.cricket.explain.particulars import flags_of
@@ -12,6 +12,7 @@ from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.model.people import sides_of
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow
+from attnlens.cricket.whatif.retelling import Retold, disturbs
 from attnlens.cricket.whatif.types import WhatIfCaution
 from attnlens.errors import InputError
 
@@ -49,9 +50,9 @@ def refuse_target(match: Match, innings: Innings, target: int) -> None:
 
 
 def what_if_flags(
-    recorded: Match,
     before: BallWindow,
     after: BallWindow,
+    balls: Sequence[Retold],
     predictor: TrainedPredictor,
     *,
     history: bool,
@@ -59,18 +60,25 @@ def what_if_flags(
     """Cautions, each a name and a sentence: those of the answer, then the usual ones.
 
     Args:
-        recorded: the match as its file tells it.
         before, after: the ball as it was and as it is told now.
+        balls: the past balls that are told otherwise.
         history: whether the ratings were brought to the match's date by its own history.
     """
-    found = list(_new_flags(recorded, before, after))
+    found = list(_new_flags(before, after))
+    for ball in balls:
+        if disturbs(ball, before.delivery):
+            text = (
+                f"what followed ball {ball.before.index} ({ball.before.label}) stays as recorded, "
+                "though others would have faced it, or an over had other balls"
+            )
+            found.append(("as_recorded", text))
     for window in (after, before):
         usual = flags_of(window, predictor, evidence=True, history=history)
         found += [_unnamed(caution.flag, caution.text) for caution in usual]
     return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(found))
 
 
-def _new_flags(recorded: Match, before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
+def _new_flags(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
     """Cautions about who plays instead."""
     was, now, innings = before.delivery, after.delivery, after.innings
     past = innings.deliveries[: now.index - 1]
@@ -92,7 +100,7 @@ def _new_flags(recorded: Match, before: BallWindow, after: BallWindow) -> Iterat
             yield "already_out", f"{now.batter} is out already"
     for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
         away = player.key != old.key and player.name not in UNNAMED
-        if away and not sides_of(recorded, player):
+        if away and not sides_of(before.match, player):
             yield "not_in_match", f"{player} is not known to be in this match"
 
 

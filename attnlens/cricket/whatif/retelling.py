@@ -1,10 +1,7 @@
-"""A past ball told with another outcome: when that is possible, and what follows from it.
+"""A past ball told with another outcome, and what follows from it.
 
-What was recorded after the ball has to stay possible: the same batters face the same later
-balls, and every over that is finished keeps its legal balls. So, for a ball before the last
-one, the outcome may change between those for which the batters end at the same ends, and a
-wicket may neither fall nor be taken back. After the last ball only the ball asked about
-follows, and who faces that one follows from the change.
+The score, wickets and legal balls before every later ball follow, and who faces the ball after it.
+All else that was recorded since stays: `disturbs` says where that could not have been.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.naming import find_ball, innings_numbered
 from attnlens.cricket.match.next_ball import changed_ends, why_over
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS, OUTCOMES, classify
+from attnlens.cricket.match.outcomes import OUTCOMES, classify
 from attnlens.cricket.model.tensors import free_hits
 from attnlens.cricket.whatif.question import LAST
 from attnlens.errors import InputError
@@ -53,8 +50,8 @@ def retold_balls(
             before the one asked about) and an outcome.
 
     Raises:
-        InputError: no such ball or outcome, a ball that was not bowled before the one asked
-            about, or a change after which later balls could not have been as recorded.
+        InputError: no such ball or outcome, or a ball that was not bowled before the one asked
+            about.
     """
     innings = innings_numbered(match, number)
     current = innings.deliveries[index - 1]
@@ -68,25 +65,11 @@ def retold_balls(
                 remedy="change a ball once",
             )
     free = free_hits(innings.deliveries)
-    told = []
-    for place in sorted(chosen):
-        ball = innings.deliveries[place - 1]
-        reason = why_not(innings, current, ball, chosen[place])
-        if reason is not None:
-            raise InputError(
-                f"{_named(ball)} cannot be changed from {ball.outcome} to {chosen[place]}: "
-                f"{reason}",
-                remedy=_remedy(innings, current, ball),
-            )
-        told.append(Retold(ball, retold(ball, chosen[place], free_hit=free[place - 1])))
-    reason = _why_not_together(innings, current, told)
-    if reason is not None:
-        raise InputError(reason, remedy="leave one of the changes out")
-    return told
-
-
-def _named(ball: Delivery) -> str:
-    return f"ball {ball.index} ({ball.label})"
+    balls = [innings.deliveries[place - 1] for place in sorted(chosen)]
+    return [
+        Retold(ball, retold(ball, chosen[ball.index], free_hit=free[ball.index - 1]))
+        for ball in balls
+    ]
 
 
 def _place(match: Match, innings: Innings, current: Delivery, name: str) -> int:
@@ -160,87 +143,23 @@ def retold(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
     )
 
 
-def possible(innings: Innings, current: Delivery, ball: Delivery) -> list[str]:
-    """The outcomes that a past ball may be changed to, by itself."""
-    return [
-        outcome
-        for outcome in OUTCOMES
-        if outcome != ball.outcome
-        and why_not(innings, current, ball, outcome) is None
-        and _why_not_together(innings, current, [Retold(ball, retold(ball, outcome))]) is None
-    ]
+def disturbs(ball: Retold, current: Delivery) -> bool:
+    """Whether what was recorded after a ball could not have been, had it gone as it is told now.
 
-
-def _remedy(innings: Innings, current: Delivery, ball: Delivery) -> str:
-    found = possible(innings, current, ball)
-    return f"it may become {' '.join(found)}" if found else "no other outcome fits what followed it"
-
-
-def why_not(innings: Innings, current: Delivery, ball: Delivery, outcome: str) -> str | None:
-    """Why a past ball cannot have had an outcome, given what was recorded after it.
-
-    ``None`` where it can. Checked here: the over, wickets, and the batters' ends.
+    Other batters would have faced the balls since, or an over would have had another number of
+    balls. Of the last ball only the ball asked about follows, and who faces that is worked out.
     """
-    after = retold(ball, outcome)
-    if after is ball:
-        return None
-    if after.is_legal != ball.is_legal and ball.over != current.over:
-        now = "a legal ball" if after.is_legal else "no legal ball"
-        return f"it would be {now}, and over {ball.over} is finished: its balls were counted"
-    if ball.index < current.index - 1:
-        follower = innings.deliveries[ball.index]
-        if outcome == "W":
-            return f"{ball.batter} would be out, and who came in then has no ball in the file"
-        if ball.outcome == "W":
-            out = next(wicket.player_out for wicket in ball.wickets if wicket.counts)
-            return f"{out} would not be out, and the batter who came in has batted since"
-        if changed_ends(after) != changed_ends(ball):
-            return (
-                f"the batters would be at each other's ends, and {follower.batter} faced ball "
-                f"{follower.index} ({follower.label})"
-            )
-        return None
-    moves = changed_ends(after) != changed_ends(ball) or "W" in (outcome, ball.outcome)
-    retired = any(not wicket.counts for wicket in ball.wickets)
-    if moves and retired:
-        return "somebody retired on it, and who would be where is not known"
-    return None
-
-
-def _why_not_together(innings: Innings, current: Delivery, told: Sequence[Retold]) -> str | None:
-    """Why changes that are possible one by one are not possible as they are."""
-    before = innings.deliveries[: current.index - 1]
-    after = balls_with(before, told)
-    legal, was = (
-        sum(ball.is_legal for ball in balls if ball.over == current.over)
-        for balls in (after, before)
-    )
-    if legal > was and legal >= innings.balls_per_over:
-        return f"over {current.over} would have ended before ball {current.index} was bowled"
-    for ball, now, then in zip(after, free_hits(after), free_hits(before), strict=True):
-        out = [w for w in ball.wickets if w.counts and w.kind not in NOT_THE_BOWLERS]
-        if now and not then and out:
-            return (
-                f"{_named(ball)} would be a free hit, and {out[0].player_out} was out "
-                f"{out[0].kind} on it"
-            )
-    return None
-
-
-def balls_with(deliveries: Sequence[Delivery], told: Sequence[Retold]) -> tuple[Delivery, ...]:
-    """Deliveries with some told otherwise, and every score as it was."""
-    new = {one.before.index: one.after for one in told}
-    return tuple(new.get(ball.index, ball) for ball in deliveries)
+    was, now = ball.before, ball.after
+    if was.is_legal != now.is_legal and was.over != current.over:
+        return True
+    moved = changed_ends(was) != changed_ends(now) or (was.outcome == "W") != (now.outcome == "W")
+    return moved and was.index < current.index - 1
 
 
 def scored_again(
-    deliveries: Sequence[Delivery], told: Mapping[int, Delivery], *, retold: bool = False
+    deliveries: Sequence[Delivery], told: Mapping[int, Delivery]
 ) -> tuple[Delivery, ...]:
-    """The deliveries with the scoreboard before each as it follows from the balls in ``told``.
-
-    Score, wickets and legal balls follow; what every ball tells of itself stays, or is what
-    ``told`` says where it is ``retold``.
-    """
+    """The deliveries as ``told`` has them, each with the scoreboard before it as it follows."""
     runs, wickets, legal, in_over = 0, 0, 0, 0
     over, found = -1, []
     for ball in deliveries:
@@ -249,7 +168,7 @@ def scored_again(
         new = told.get(ball.index, ball)
         found.append(
             replace(
-                new if retold else ball,
+                new,
                 score_before=ball.score_before + runs,
                 wickets_before=ball.wickets_before + wickets,
                 legal_balls_before=ball.legal_balls_before + legal,
@@ -284,26 +203,23 @@ class Crease:
 
 def crease_after(current: Delivery, told: Sequence[Retold]) -> Crease:
     """Who is in for the ball asked about, as it follows from a change of the ball before it."""
-    recorded = Crease(current.batter, current.non_striker)
     last = next((one for one in told if one.before.index == current.index - 1), None)
     if last is None or last.before is last.after:
-        return recorded
+        return Crease(current.batter, current.non_striker)
     ball, over_ended = last.after, current.over != last.after.over
     if ball.outcome == "W":
         # No run was made: the new batter is where the other one was.
-        return (
-            Crease(ball.non_striker, None, ball.batter)
-            if over_ended
-            else Crease(None, ball.non_striker, ball.batter)
-        )
+        stays, newcomer = ball.non_striker, None
+        ends = (stays, newcomer) if over_ended else (newcomer, stays)
+        return Crease(striker=ends[0], other=ends[1], out=ball.batter)
     if last.before.outcome == "W":
         swapped = changed_ends(ball) != over_ended
-        ends = (ball.non_striker, ball.batter) if swapped else (ball.batter, ball.non_striker)
-        return Crease(*ends)
+        pair = (ball.non_striker, ball.batter) if swapped else (ball.batter, ball.non_striker)
+        return Crease(*pair)
     if changed_ends(ball) != changed_ends(last.before):
         # Against the file, not the rules: a run that was short has been counted already.
         return Crease(current.non_striker, current.batter)
-    return recorded
+    return Crease(current.batter, current.non_striker)
 
 
 def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -> None:

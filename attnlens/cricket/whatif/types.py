@@ -11,45 +11,27 @@ from pydantic import AfterValidator, Field
 
 from attnlens.cricket.explain.attention_types import (
     Ball,
-    Count,
     Finite,
     Flag,
-    Integer,
     Plain,
     Positive,
     Share,
     Text,
 )
 from attnlens.cricket.explain.document import Document
-from attnlens.cricket.explain.types import EveryOutcome, Model, Sentence, TopChange
-from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
+from attnlens.cricket.explain.types import (
+    BallFacts,
+    MatchFacts,
+    Model,
+    Sentence,
+    TopChange,
+    in_order,
+)
+from attnlens.cricket.match.outcomes import Outcome
 
 SCHEMA_VERSION: Final = "1.0"
 
 ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]
-
-
-class WhatIfMatch(Plain):
-    """The match, as the file tells it."""
-
-    match_id: Text
-    match_type: Text | None
-    gender: Text | None
-    dates: tuple[Text, ...]
-    venue: Text | None
-    teams: tuple[Text, ...]
-    batting_team: Text
-    bowling_team: Text
-
-
-class WhatIfBall(Plain):
-    """The ball asked about; ``actual`` is null for one not yet bowled."""
-
-    innings: Ball
-    index: Ball
-    label: Text
-    super_over: Flag
-    actual: Outcome | None
 
 
 class Change(Plain):
@@ -73,23 +55,6 @@ class Change(Plain):
         return self.before != self.after
 
 
-class State(Plain):
-    """Who plays the ball, and the scoreboard before it."""
-
-    batter: Text
-    non_striker: Text
-    bowler: Text
-    score: Integer
-    wickets: Count
-    legal_balls: Count
-    target: Integer | None
-    balls_left: Count | None
-    runs_required: Count | None
-    required_rate: Finite | None
-    free_hit: Flag
-    echo: Text
-
-
 class OutcomeChange(Plain):
     """One outcome's probability before and after, and the difference in points."""
 
@@ -97,43 +62,6 @@ class OutcomeChange(Plain):
     before: Share
     after: Share
     points: Finite
-
-
-def _in_order(entries: tuple[OutcomeChange, ...]) -> tuple[OutcomeChange, ...]:
-    if tuple(entry.outcome for entry in entries) != OUTCOMES:
-        raise ValueError(f"list all outcomes once, in the order {' '.join(OUTCOMES)}")
-    return entries
-
-
-class Part(Plain):
-    """What one path does when all else is held, in points and in nats."""
-
-    points: EveryOutcome
-    effect_nats: Positive
-
-
-class Remainder(Plain):
-    """What two paths do beyond what each does alone, in points."""
-
-    points: EveryOutcome
-
-
-class Parts(Plain):
-    """How the change of past balls reached the prediction.
-
-    Attributes:
-        balls: the past balls that changed.
-        others: who plays and the target; null where nothing of that was asked.
-        attention: the balls tell their new outcomes, every scoreboard held as it was.
-        scoreboard: score, wickets and legal balls follow, the balls tell what they told.
-        together: what is left of the difference, so that the four sum to it.
-    """
-
-    balls: Annotated[tuple[Ball, ...], Field(min_length=1)]
-    others: Part | None
-    attention: Part
-    scoreboard: Part
-    together: Remainder
 
 
 class WhatIfCaution(Plain):
@@ -146,7 +74,9 @@ class WhatIfCaution(Plain):
 class WhatIf(Document):
     """What the model would have expected of one ball, had something been different.
 
-    Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+    ``before`` and ``after`` are who plays the ball, and the scoreboard before it; ``actual`` is
+    what happened, null for a ball not yet bowled. Plain JSON types all through; `to_json` and
+    `from_json` are exact inverses.
     """
 
     noun: ClassVar[str] = "an answer to a what-if"
@@ -154,14 +84,13 @@ class WhatIf(Document):
 
     schema_version: Literal["1.0"]
     model: Model
-    match: WhatIfMatch
-    ball: WhatIfBall
+    match: MatchFacts
     changes: Annotated[tuple[Change, ...], Field(min_length=1)]
-    before: State
-    after: State
-    outcomes: Annotated[tuple[OutcomeChange, ...], AfterValidator(_in_order)]
+    before: BallFacts
+    after: BallFacts
+    actual: Outcome | None
+    outcomes: Annotated[tuple[OutcomeChange, ...], AfterValidator(in_order)]
     top_change: TopChange
     effect_nats: Positive
-    parts: Parts | None
     flags: tuple[WhatIfCaution, ...]
     narrative: tuple[Sentence, ...]

@@ -1,26 +1,18 @@
-"""What the model would have expected of a ball, had something been different.
-
-Five worlds are asked about. In the *recorded* one everything is as the file says. In the
-*base* one others play or another target is chased. On top of that, past balls may be told
-otherwise: in the *told* world they tell their new outcomes and every scoreboard is held, so
-only attention can notice; in the *scored* world they tell what they told and the scoreboard
-follows; in the *changed* world both.
-"""
+"""What the model would have expected of a ball, had something been different."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.ablation import ask
-from attnlens.cricket.explain.explain_ball import outcome_points, top_change
+from attnlens.cricket.explain.explain_ball import top_change
 from attnlens.cricket.explain.heatmap import NATS_DIGITS
-from attnlens.cricket.explain.particulars import chase, free_hit, model_particulars
-from attnlens.cricket.explain.types import OutcomePoints
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player, match_particulars
-from attnlens.cricket.match.naming import BallReference, echo, innings_numbered, over_ended
+from attnlens.cricket.explain.particulars import ball_facts, match_facts, model_particulars
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.people import person_called, refuse_wrong_side
@@ -31,7 +23,6 @@ from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.retelling import (
     Crease,
     Retold,
-    balls_with,
     crease_after,
     refuse_finished,
     retold_balls,
@@ -42,31 +33,12 @@ from attnlens.cricket.whatif.types import (
     Change,
     ChangeKind,
     OutcomeChange,
-    Part,
-    Parts,
-    Remainder,
-    State,
     WhatIf,
-    WhatIfBall,
-    WhatIfMatch,
 )
 from attnlens.cricket.whatif.words import narrate_what_if
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.errors import InputError
 from attnlens.show.numbers import rounded
-
-
-@dataclass(frozen=True, slots=True)
-class _Worlds:
-    """The match in each world (see the module), what changed, and the balls told otherwise."""
-
-    recorded: Match
-    base: Match
-    told: Match
-    scored: Match
-    changed: Match
-    changes: list[Change]
-    balls: tuple[Retold, ...]
 
 
 @one_thread()
@@ -87,40 +59,21 @@ def what_if(
     Raises:
         InputError: a name, an outcome or a change that is not possible; one line says why.
     """
-    worlds = _worlds(with_unbowled(match, reference), reference, predictor, question)
-    recorded = window_for(worlds.recorded, reference, predictor)
-    before = _probabilities(predictor, recorded)
-    base = changed = recorded
-    at_base = after = before
-    if worlds.base is not worlds.recorded:
-        base = changed = window_for(worlds.base, reference, predictor)
-        at_base = after = _probabilities(predictor, base)
-    parts = None
-    moved = tuple(ball.before.index for ball in worlds.balls if ball.before is not ball.after)
-    if moved:
-        changed = window_for(worlds.changed, reference, predictor)
-        after = _probabilities(predictor, changed)
-        told = window_for(worlds.told, reference, predictor)
-        scored = window_for(worlds.scored, reference, predictor)
-        attention = _probabilities(predictor, base, past=told)
-        scoreboard = _probabilities(predictor, changed, past=scored)
-        parts = Parts(
-            balls=moved,
-            others=None if base is recorded else _part(before, at_base),
-            attention=_part(at_base, attention),
-            scoreboard=_part(at_base, scoreboard),
-            together=Remainder(points=_points(attention - at_base, after - scoreboard)),
-        )
+    match = with_unbowled(match, reference)
+    balls = retold_balls(match, reference.innings, reference.index, question.balls)
+    changed, changes = _otherwise(match, reference, balls, predictor, question)
+    recorded = window_for(match, reference, predictor)
+    told = window_for(changed, reference, predictor)
+    before, after = _probabilities(predictor, recorded), _probabilities(predictor, told)
+    actual = recorded.delivery.outcome
     answer = WhatIf(
         schema_version=SCHEMA_VERSION,
         model=model_particulars(predictor),
-        match=WhatIfMatch.model_validate(
-            asdict(match_particulars(worlds.recorded, recorded.innings))
-        ),
-        ball=_ball(recorded),
-        changes=tuple(worlds.changes),
-        before=_state(recorded, reference),
-        after=_state(changed, reference),
+        match=match_facts(match, recorded),
+        changes=tuple(changes),
+        before=ball_facts(recorded, reference),
+        after=ball_facts(told, reference),
+        actual=OUTCOMES[OUTCOME_INDEX[actual]] if actual else None,
         outcomes=tuple(
             OutcomeChange(
                 outcome=outcome,
@@ -131,9 +84,8 @@ def what_if(
             for outcome, then, now in zip(OUTCOMES, before, after, strict=True)
         ),
         top_change=top_change(before, after),
-        effect_nats=_nats(before, after),
-        parts=parts,
-        flags=what_if_flags(worlds.recorded, recorded, changed, predictor, history=history),
+        effect_nats=rounded(divergence(before, after), NATS_DIGITS),
+        flags=what_if_flags(recorded, told, balls, predictor, history=history),
         narrative=(),
     )
     return answer.model_copy(update={"narrative": narrate_what_if(answer)})
@@ -159,12 +111,16 @@ def with_unbowled(match: Match, reference: BallReference) -> Match:
     )
 
 
-def _worlds(
-    match: Match, reference: BallReference, predictor: TrainedPredictor, question: Question
-) -> _Worlds:
+def _otherwise(
+    match: Match,
+    reference: BallReference,
+    balls: Sequence[Retold],
+    predictor: TrainedPredictor,
+    question: Question,
+) -> tuple[Match, list[Change]]:
+    """The match as it is told now, and what is different in it."""
     innings = innings_numbered(match, reference.innings)
     current = innings.deliveries[reference.index - 1]
-    balls = tuple(retold_balls(match, innings.number, current.index, question.balls))
     changes = [_ball_change(ball) for ball in balls]
     played, players = _players(match, innings, current, balls, predictor, question)
     changes += players
@@ -174,29 +130,11 @@ def _worlds(
         was, target = None if target is None else str(target), question.target
         text = f"the target was {target}" + ("" if was is None else f", not {was}")
         changes.append(_change("target", was, str(target), text))
-
-    base = innings
-    if played != current or target != innings.target:
-        deliveries = tuple(played if ball is current else ball for ball in innings.deliveries)
-        base = replace(innings, deliveries=deliveries, target=target)
-    new = {ball.before.index: ball.after for ball in balls}
-    changed = replace(base, deliveries=scored_again(base.deliveries, new, retold=True))
+    told = {ball.before.index: ball.after for ball in balls} | {current.index: played}
+    changed = replace(innings, deliveries=scored_again(innings.deliveries, told), target=target)
     refuse_finished(match, innings, changed, current.index)
-    return _Worlds(
-        recorded=match,
-        base=_with(match, innings, base),
-        told=_with(match, innings, replace(base, deliveries=balls_with(base.deliveries, balls))),
-        scored=_with(match, innings, replace(base, deliveries=scored_again(base.deliveries, new))),
-        changed=_with(match, innings, changed),
-        changes=changes,
-        balls=balls,
-    )
-
-
-def _with(match: Match, old: Innings, new: Innings) -> Match:
-    if new is old:
-        return match
-    return replace(match, innings=tuple(new if side is old else side for side in match.innings))
+    sides = tuple(changed if side is innings else side for side in match.innings)
+    return replace(match, innings=sides), changes
 
 
 def _players(
@@ -315,56 +253,8 @@ def _ball_change(one: Retold) -> Change:
     return _change("ball", was, now, text, ball=one.before)
 
 
-def _probabilities(
-    predictor: TrainedPredictor, window: BallWindow, *, past: BallWindow | None = None
-) -> Floats:
-    """Outcome probabilities ``(11,)`` of a ball, with the past as another window tells it."""
+def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
+    """Outcome probabilities of a ball ``(11,)``."""
     batch = window.batch
-    if past is not None:
-        batch = {**batch, "sequence": {**past.batch["sequence"], "now": batch["sequence"]["now"]}}
     result: Floats = ask(predictor.model, batch["graph_data"], batch["sequence"])[0]
     return result
-
-
-def _nats(before: Floats, after: Floats) -> float:
-    return rounded(divergence(before, after), NATS_DIGITS)
-
-
-def _points(first: Floats, second: Floats) -> tuple[OutcomePoints, ...]:
-    """From one change of the probabilities to another, in points."""
-    return outcome_points(100 * (second - first))
-
-
-def _part(before: Floats, after: Floats) -> Part:
-    return Part(points=_points(before, after), effect_nats=_nats(before, after))
-
-
-def _ball(window: BallWindow) -> WhatIfBall:
-    """The ball asked about, as it was bowled."""
-    ball = window.delivery
-    return WhatIfBall(
-        innings=window.innings.number,
-        index=ball.index,
-        label=ball.label,
-        super_over=window.innings.super_over,
-        actual=OUTCOMES[OUTCOME_INDEX[ball.outcome]] if ball.outcome else None,
-    )
-
-
-def _state(window: BallWindow, reference: BallReference) -> State:
-    """Who plays the ball, and the scoreboard before it."""
-    ball, left = window.delivery, chase(window)
-    return State(
-        batter=ball.batter.name,
-        non_striker=ball.non_striker.name,
-        bowler=ball.bowler.name,
-        score=ball.score_before,
-        wickets=ball.wickets_before,
-        legal_balls=ball.legal_balls_before,
-        target=left.target,
-        balls_left=left.balls_left,
-        runs_required=left.runs_required,
-        required_rate=left.required_rate,
-        free_hit=free_hit(window),
-        echo=echo(window.match, reference),
-    )

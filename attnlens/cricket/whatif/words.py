@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
 from attnlens.cricket.explain.types import Sentence
-from attnlens.cricket.whatif import types
 from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import (
     Part,
@@ -20,20 +16,9 @@ from attnlens.cricket.words.facts import (
 from attnlens.cricket.words.narrative import FELT
 from attnlens.show.numbers import percent, signed_points
 
-PATHS: Final[Mapping[str, str]] = {
-    "attention": "through attention (the past balls tell their new outcomes, every scoreboard "
-    "held)",
-    "scoreboard": "through the scoreboard (the past balls tell what they told)",
-    "together": "from the two together",
-    "others": "from who plays and what is chased",
-}
-
-ALWAYS: Final = ("attention", "scoreboard")
-"""The ways that are told where they gave nothing, too."""
-
 
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
-    """Two to four sentences about an answer (its own ``narrative`` is not read).
+    """Two or three sentences about an answer (its own ``narrative`` is not read).
 
     Every number and name in a sentence is inside a fact, in the order of reading.
     """
@@ -48,8 +33,6 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
     sentences = [sentence(["Suppose ", *changes, ": ", *_moved(answer, source, first), "."])]
     if abs(answer.outcomes[second].points) >= FELT:
         sentences.append(sentence(["Next, ", *_moved(answer, source, second), "."]))
-    if answer.parts is not None:
-        sentences.append(_paths(answer.parts, source, first))
     sentences.append(
         sentence(
             [
@@ -95,29 +78,3 @@ def _moved(answer: WhatIf, source: Source[WhatIf], place: int) -> list[Part]:
         *("the chance of ", outcome, f" {verb} from ", before),
         *(" to ", after, " (", points, " points)"),
     ]
-
-
-def _paths(parts: types.Parts, source: Source[WhatIf], place: int) -> Sentence:
-    """By which ways the change of an outcome's chance came."""
-    ways: Mapping[str, types.Part | types.Remainder | None] = {
-        "attention": parts.attention,
-        "scoreboard": parts.scoreboard,
-        "together": parts.together,
-        "others": parts.others,
-    }
-    told = [
-        name
-        for name, part in ways.items()
-        if part is not None and (name in ALWAYS or abs(part.points[place].points) >= FELT)
-    ]
-    pieces: list[Part] = [
-        "Of these ",
-        source.quote(f"/outcomes/{place}/points", signed_points),
-        " points, ",
-    ]
-    for number, name in enumerate(told):
-        if number:
-            pieces.append(" and " if number == len(told) - 1 else ", ")
-        points = source.quote(f"/parts/{name}/points/{place}/points", signed_points)
-        pieces += [points, " " if number else " came ", PATHS[name]]
-    return sentence([*pieces, "."])

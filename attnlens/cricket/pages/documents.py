@@ -1,4 +1,4 @@
-"""An explanation as one HTML page; every figure of the narrative links to where it comes from."""
+"""An explanation as one HTML page, and as Markdown (GitHub's, CommonMark with tables)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnlens.cricket.pages import parts
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.heat_map import Cell, Column, HeatMap, Row
 from attnlens.show.numbers import percent_seen
-from attnlens.show.page import render_page
+from attnlens.show.page import render_page, render_plain
 from attnlens.words import count
 
 if TYPE_CHECKING:
@@ -40,31 +40,15 @@ def render_html(explanation: Explanation) -> str:
         **parts.context(shown),
         highest_chance=max(max(entry.probability, entry.baseline) for entry in entries),
         bare=BARE,
-        narrative=_narrative(shown),
+        narrative=[list(parts.pieces(sentence)) for sentence in shown.narrative],
         maps=_maps(shown),
-        sources=_sources(shown),
     )
 
 
-def _anchor(pointer: str) -> str:
-    return "at" + "".join(c if c.isascii() and c.isalnum() else "-" for c in pointer)
-
-
-def _narrative(explanation: Explanation) -> list[list[tuple[str, str | None, str]]]:
-    """Sentences as words, each with its pointer and its anchor where it is a fact."""
-    return [
-        [(words, pointer, _anchor(pointer or "")) for words, pointer in parts.pieces(sentence)]
-        for sentence in explanation.narrative
-    ]
-
-
-def _sources(explanation: Explanation) -> dict[str, tuple[str, str]]:
-    """Where each figure and name of the narrative comes from, by its anchor."""
-    rows: dict[str, tuple[str, str]] = {}
-    for sentence in explanation.narrative:
-        for fact in sentence.facts:
-            rows.setdefault(_anchor(fact.pointer), (fact.text, fact.pointer))
-    return rows
+def render_markdown(explanation: Explanation) -> str:
+    """The explanation as a Markdown document, without a final line break."""
+    shown = parts.presentable(explanation)
+    return render_plain("cricket/explanation.md", **parts.context(shown))
 
 
 def _maps(
@@ -88,13 +72,18 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
     """A row for each head, a column for each past ball, overs a little apart."""
     balls = len(scale.balls)
     sparse = balls > WIDE_AT_MOST
+    overs = [label.rpartition(".")[0] for label in scale.ball_labels]
     columns = [
-        Column(label, parts.sign_of(outcome), MARKS.get(outcome, "mark"), first)
-        for label, outcome, first in zip(
-            scale.ball_labels, scale.ball_outcomes, parts.over_starts(scale.ball_labels),
-            strict=True,
+        Column(
+            label,
+            parts.sign_of(outcome),
+            MARKS.get(outcome, "mark"),
+            first=at == 0 or overs[at] != overs[at - 1],
         )
-    ]  # fmt: skip
+        for at, (label, outcome) in enumerate(
+            zip(scale.ball_labels, scale.ball_outcomes, strict=True)
+        )
+    ]
     rows, told = [], []
     for key, head in scale.attention_by_head.items():
         name = parts.head_name(key, head)
