@@ -324,31 +324,6 @@ def test_flex_attention_is_seen_with_its_functions() -> None:
     )
 
 
-def test_calls_outside_the_model_are_not_its_own() -> None:
-    model = Two()
-    q, k, v = tensors(1, 2, 3, 4, many=3)
-    with pytest.raises(NothingRecordedError), record(model):
-        Calls()(F.scaled_dot_product_attention(q, k, v), k, v)
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-@pytest.mark.parametrize("kept", [False, True])
-def test_the_fused_encoder_keeps_its_path_where_torch_is_held_in_hidden_places(kept: bool) -> None:
-    model = encoder()
-    (x,) = tensors(3, 6, 12)
-    hidden = torch.zeros(3, 6, dtype=torch.bool)
-    hidden[:, 5:] = hidden[0, 3:] = True
-    holder = [F.scaled_dot_product_attention] if kept else []
-    with torch.no_grad():
-        plain = model(x, src_key_padding_mask=hidden)
-        assert not plain[0, 3:].any()
-        with record(model, expected=2) as recording:
-            output = model(x, src_key_padding_mask=hidden)
-    torch.testing.assert_close(output, plain, atol=1e-6, rtol=0)
-    assert recording["layers.0.self_attn"].shape == (3, 2, 6, 6)
-    assert len(holder) == kept
-
-
 class Probed(nn.Module):
     """Attention by hand, told through a probe; and again, for an adapter."""
 
@@ -385,17 +360,3 @@ def test_a_copy_made_in_the_block_tells_it_nothing(
     assert torch.equal(inside, plain) == (block == "record")
     assert len(found) == 1
     assert torch.equal(model(q), plain)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_scripts_are_made_in_the_block_as_outside() -> None:
-    class Plain(nn.Module):
-        def forward(self, q: Tensor) -> Tensor:
-            return F.scaled_dot_product_attention(q, q, q) + torch.softmax(q, -1) + q.softmax(-1)
-
-    (q,) = tensors(2, 3, 5, 4)
-    model = Calls()
-    with record(model):
-        model(q, q, q)
-        script = torch.jit.script(Plain())
-    torch.testing.assert_close(script(q), Plain()(q))
