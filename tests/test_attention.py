@@ -86,21 +86,9 @@ def test_rows_sum_to_one_or_to_nothing(
     assert not query.grad[~(~hidden).any(-1)].any()
 
 
-def test_a_row_with_no_key_at_all_is_empty() -> None:
-    assert attention_weights(random(2, 3), random(0, 3)).shape == (2, 0)
-
-
 def test_a_wholly_hidden_row_is_zero_and_not_nan() -> None:
     hidden = torch.tensor([[True, True], [False, True]])
     assert hidden_softmax(torch.zeros(2, 2), hidden).tolist() == [[0, 0], [1, 0]]
-
-
-def test_heads_split_and_join_again() -> None:
-    vectors = random(2, 5, 6)
-    heads = split_heads(vectors, 3)
-    assert heads.shape == (2, 3, 5, 2)
-    assert heads[1, 2, 4].tolist() == vectors[1, 4, 4:].tolist()
-    assert torch.equal(join_heads(heads), vectors)
 
 
 def torchs(attention: RelationAttention, width: int) -> nn.MultiheadAttention:
@@ -114,35 +102,11 @@ def torchs(attention: RelationAttention, width: int) -> nn.MultiheadAttention:
     return module
 
 
-def without_biases(own: bool) -> RelationAttention:
+def test_with_its_own_key_and_no_biases_it_is_causal_self_attention() -> None:
     torch.manual_seed(1)
-    attention = RelationAttention(12, 3, reach=5, own=own)
+    attention = RelationAttention(12, 3, reach=5, own=True)
     nn.init.zeros_(attention.bias)
     assert not attention.position.any()
-    return attention
-
-
-def test_without_biases_it_is_multi_head_attention() -> None:
-    attention = without_biases(own=False)
-    query, key = random(2, 5, 12), random(2, 7, 12, seed=1)
-    hidden = random(2, 5, 7, seed=2) > 0.8
-    hidden[..., 3] = False
-    relations = random(2, 5, 7, len(RELATIONS), seed=3)
-    distance = torch.arange(35).reshape(1, 5, 7).expand(2, 5, 7) % 9 + 1
-    expected, weights = torchs(attention, 12)(
-        query,
-        key,
-        key,
-        attn_mask=hidden.repeat_interleave(3, 0),
-        average_attn_weights=False,
-    )
-    found = attention(query, key, relations, hidden[:, None], distance)
-    torch.testing.assert_close(found[0], expected, atol=EXACT, rtol=0)
-    torch.testing.assert_close(found[1], weights, atol=EXACT, rtol=0)
-
-
-def test_with_its_own_key_it_is_causal_self_attention() -> None:
-    attention = without_biases(own=True)
     balls = random(2, 5, 12)
     expected, weights = torchs(attention, 12)(
         balls,
@@ -185,21 +149,16 @@ def test_logits_are_content_and_position_and_the_table_of_biases() -> None:
             np.testing.assert_allclose(weights[0, head, row], softmax(np.array(logits)), atol=EXACT)
 
 
-def same_weights(heads: int, width: int) -> tuple[MultiHeadAttention, nn.MultiheadAttention]:
+@given(heads=st.integers(1, 4), queries=st.integers(1, 6), keys=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_multi_head_attention_equals_torchs(heads: int, queries: int, keys: int) -> None:
     torch.manual_seed(heads)
-    ours = MultiHeadAttention(width, heads)
-    theirs = nn.MultiheadAttention(width, heads, bias=False, batch_first=True)
+    ours = MultiHeadAttention(12, heads)
+    theirs = nn.MultiheadAttention(12, heads, bias=False, batch_first=True)
     assert ours.W_O is not None
     with torch.no_grad():
         theirs.in_proj_weight.copy_(torch.cat([ours.W_Q, ours.W_K, ours.W_V], 1).T)
         theirs.out_proj.weight.copy_(ours.W_O.T)
-    return ours, theirs
-
-
-@given(heads=st.integers(1, 4), queries=st.integers(1, 6), keys=st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
-def test_multi_head_attention_equals_torchs(heads: int, queries: int, keys: int) -> None:
-    ours, theirs = same_weights(heads, 12)
     x, context = random(2, queries, 12), random(2, keys, 12, seed=1)
     bias = random(queries, keys, seed=2)
     expected, weights = theirs(x, context, context, attn_mask=bias, average_attn_weights=False)

@@ -109,8 +109,6 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     for name in ("content only", "weights"):
         page.click(f"#heads-controls button:text-is('{name}')")
         expect(page.locator("#heads-maps")).to_contain_text("strongest")
-    page.click("#heads-controls button:text-is('effect of hiding')")
-    expect(page.locator(".head .foot").first).to_contain_text("nats")
     page.click("#heads-controls button:text-is('weights')")
     page.locator(".head").nth(2).click()
     assert "head=2" in page.url

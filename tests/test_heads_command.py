@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
-from attnlens.analysis.heads import Bootstrap, departure, softmax_shares
+from attnlens.analysis.heads import departure, softmax_shares
+from attnlens.analysis.scores import Bootstrap
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.model.trained import save_predictor
 from attnlens.cricket.model.within_ball import SLOTS
@@ -72,7 +73,7 @@ def test_softmax_over_visible_keys(
 
 def test_intervals_resample_whole_matches() -> None:
     generator = np.random.default_rng(0)
-    groups = [f"match {number % 10}" for number in range(90)]
+    groups = np.arange(90) % 10
     # Every ball of a match says the same: ninety balls are no more than ten matches.
     values = np.array([float(number % 10) for number in range(90)])
     found = Bootstrap(groups, seed=1).mean(values)

@@ -70,7 +70,7 @@ def test_flags_figures_and_new_ratings_agree(
     assert kinds_unlike([match], model) == kinds
     assert brought_up_to_date(model, [match])[1].other_kinds == kinds
     held = HeldOut(model, (match,), None, 0, {match.match_id: match})
-    figures = evaluation(held, judge(held), {}, draws=10)
+    figures = evaluation(held, judge(held), {})
     assert figures.outside_training.kinds == kinds
     assert figures.outside_training.matches == len(kinds)
 

@@ -93,7 +93,6 @@ def test_what_stays_wrong_is_one_line() -> None:
     assert tries == 1
     assert said.startswith("refuses the key; set ATTNLENS_API_KEY (HTTP 401): Incorrect API key")
     assert "[key]" in said
-    assert failure(refuses(404))[0] == "has no such model or path (HTTP 404)"
     assert failure(refuses(400, "a\nb\tc"))[0] == "cannot answer (HTTP 400): a b c"
     said, tries = failure(hangs_up)
     assert (said, tries) == ("cut the connection before it answered (3 tries)", 3)
@@ -141,23 +140,13 @@ def test_a_web_page_is_told_from_an_answer_that_was_cut() -> None:
     assert tries == 1
 
 
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
+def test_whole_answers_that_are_none() -> None:
+    for raw, said in (
         ("no", "answers what is not JSON: 'no'"),
         ('{"choices": [{"message": {"content": null}}]}', "answered nothing"),
         ('{"choices": [{"message": {"refusal": "I will not"}}]}', "refuses: I will not"),
-    ],
-)
-def test_whole_answers_that_are_none(raw: str, said: str) -> None:
-    assert failure(sends(raw, kind="application/json"))[0].startswith(said)
-
-
-def test_a_port_where_nobody_is() -> None:
-    with serving(streams("x")) as server:
-        url = server.url
-    with pytest.raises(EndpointError, match="connection refused"):
-        list(stream(endpoint(url, retries=0), MESSAGES))
+    ):
+        assert failure(sends(raw, kind="application/json"))[0].startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +170,8 @@ def test_a_name_or_a_key_where_they_may_not_be() -> None:
     ("url", "sent"),
     [
         ("https://host/v1", True),
-        ("http://localhost:1/v1", True),
         ("http://127.0.0.1:1/v1", True),
-        ("http://[::1]:1/v1", True),
         ("http://host/v1", False),
-        ("http://10.0.0.1/v1", False),
     ],
 )
 def test_a_key_is_sent_in_the_open_to_this_machine_only(url: str, sent: bool) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-from command_line import clean_environment
 from torch import Tensor, nn
 
 import attnlens
@@ -113,24 +111,6 @@ def test_several_heads_carry_an_index() -> None:
     assert any(line.startswith("i: a head, 1 to 2") for line in told.notation)
 
 
-def test_a_bias_appears_where_it_is_added() -> None:
-    class Biased(TinyTransformer):
-        def __init__(self) -> None:
-            super().__init__()
-            self.b_out = nn.Parameter(torch.zeros(10))
-            self.register_forward_hook(lambda *_: None)
-
-        def forward(self, x: Tensor) -> Tensor:
-            h_0 = step("h_0", self.E[x])
-            return step("logits", h_0 @ self.W_out + self.b_out)
-
-    told = of_tiny(Biased())
-    assert texts(told) == ["h_0 = E[x]", "logits = h_0 W_out + b_out"]
-    unused = [one.name for one in told.parameters if one.description == "not used in this pass"]
-    assert "W_1" in unused
-    assert "b_out" not in unused
-
-
 def test_causal_attention_hides_what_comes_later() -> None:
     told = describe(MultiHeadAttention(4, 2, causal=True), torch.randn(1, 3, 4), batched=True)
     assert "A_i = softmax(S_i; later hidden)" in texts(told)
@@ -168,10 +148,6 @@ def test_torchs_own_encoder_layer_is_written_out() -> None:
         "h_linear2 = ReLU(h_linear1) W_linear2ᵀ + b_linear2",
         "Y = LN_norm2(h_norm1 + h_linear2)",
     ]
-    first = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True).eval()
-    told = describe(first, torch.randn(1, 3, 8), batched=True)
-    assert "Q_i = h_norm1 W_Q,iᵀ + b_Q,i" in texts(told)
-    assert texts(told)[-1] == "Y = x + h_self_attn + h_linear2"
 
 
 def test_a_plain_network_is_named_by_its_modules() -> None:
@@ -184,27 +160,35 @@ def test_a_plain_network_is_named_by_its_modules() -> None:
 
 
 class Attending(nn.Module):
-    """Attention by torch's one call, as many write it."""
+    """Attention by torch's one call, of one matrix that is parted, as many write it."""
 
-    def __init__(self, causal: bool) -> None:
+    def __init__(self, how: str) -> None:
         super().__init__()
         self.qkv = nn.Linear(6, 18, bias=False)
-        self.causal = causal
+        self.how = how
 
     def forward(self, x: Tensor) -> Tensor:
-        batch, length, _ = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, 2, 3).permute(2, 0, 3, 1, 4)
-        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return mixed.transpose(1, 2).reshape(batch, length, 6)
+        whole = self.qkv(x)
+        if self.how == "heads":
+            batch, length, _ = x.shape
+            q, k, v = whole.view(batch, length, 3, 2, 3).permute(2, 0, 3, 1, 4)
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return mixed.transpose(1, 2).reshape(batch, length, 6)
+        if self.how == "unbind":
+            q, k, v = whole.unflatten(-1, (3, 6)).unbind(-2)
+        else:
+            q, k, v = whole.chunk(3, -1) if self.how == "chunk" else whole.split(6, dim=2)
+        return nn.functional.scaled_dot_product_attention(q, k, v)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_attention_in_one_call_is_written_out(causal: bool) -> None:
-    told = describe(Attending(causal), torch.randn(1, 4, 6), batched=True)
-    symbols = [one.symbol for one in told.equations]
-    assert symbols[1:3] == ["S", "A"]
-    assert told.equations[1].text.endswith("/ √3")
-    assert ("later hidden" in told.equations[2].text) is causal
+@pytest.mark.parametrize("how", ["heads", "chunk", "split", "unbind"])
+def test_attention_in_one_call_is_written_out(how: str) -> None:
+    steps = attnlens.trace(Attending(how), torch.randn(1, 4, 6), batched=True).steps
+    assert [one.symbol for one in steps[1:3]] == ["S", "A"]
+    assert steps[1].text.endswith("/ √3" if how == "heads" else "/ √6")
+    assert ("later hidden" in steps[2].text) is (how == "heads")
+    assert ("h_qkv[…, 0:6] h_qkv[…, 6:12]ᵀ" in steps[1].text) is (how in ("chunk", "split"))
+    assert all(one.difference is not None and one.difference < 1e-5 for one in steps)
 
 
 def test_what_has_no_formula_is_told_by_its_name() -> None:
@@ -223,9 +207,6 @@ def test_the_module_is_left_as_it_was_and_gives_what_it_gave() -> None:
     assert torch.equal(layer(x), before)
     torch.testing.assert_close(trace.output, before)
     assert torch.is_grad_enabled()
-
-
-def test_a_module_that_fails_is_left_as_it_was() -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 6))
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         describe(net, torch.randn(2, 3))
@@ -271,14 +252,10 @@ def test_steps_of_one_name_are_told_apart_by_where_they_are() -> None:
 
 
 def test_latex_is_a_whole_document(tmp_path: Path) -> None:
-    stack = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 3, enable_nested_tensor=False
-    )
     latex = shutil.which("pdflatex")
     for told in (
         of_tiny(TinyTransformer()),
         of_tiny(TinyTransformer(width=6, heads=3)),
-        describe(stack, torch.randn(1, 3, 8), batched=True),
         describe(MultiHeadAttention(4, 2, causal=True), torch.randn(1, 3, 4), batched=True),
     ):
         text = render_description_latex(told)
@@ -301,19 +278,6 @@ def test_markdown_holds_every_equation() -> None:
     assert "| attention.W\\_Q | W\\_Q | (5, 5) | float32 |" in text
 
 
-def test_no_compiler_is_loaded() -> None:
-    code = (
-        "import sys, torch, attnlens\n"
-        "attnlens.trace(torch.nn.TransformerEncoderLayer(4, 2, 8), torch.ones(2, 1, 4))\n"
-        "print([n for n in sys.modules if n.startswith(('torch._dynamo', 'torch._inductor'))])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env=clean_environment(),
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
-
-
 class _Changed(nn.Module):
     """Changes in place a view of what it has named."""
 
@@ -324,70 +288,16 @@ class _Changed(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         h = step("h", x @ self.W, "first")
-        if self.how == "view":
-            h[:, 0].add_(1.0)
-        elif self.how == "out":
+        if self.how == "out":
             torch.mul(x, 3, out=h.view(3, 4))
         else:
             h.view(-1)[2:] = 5.0
         return step("y", 2 * h, "out")
 
 
-@pytest.mark.parametrize("how", ["view", "out", "filled"])
+@pytest.mark.parametrize("how", ["out", "filled"])
 def test_what_is_changed_through_a_view_is_no_longer_told_as_it_was(how: str) -> None:
     told = attnlens.trace(_Changed(how), torch.randn(3, 4))
     assert told.steps[1].text != "y = 2 h", "that would be another number"
     assert "filled" in told.steps[1].text
     assert told.steps[1].difference is None, "what cannot be worked out is not said to hold"
-
-
-def test_what_a_call_hands_back_unchanged_is_not_changed() -> None:
-    class Same(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            h = step("h", 2 * x, "twice")
-            part = h[:, 0]
-            again = nn.functional.dropout(h.contiguous().float(), 0.5, training=False)
-            return part + again.sum(-1)
-
-    told = attnlens.trace(Same(), torch.randn(3, 4))
-    assert told.steps[-1].text == "Y = h[:, 0] + sum(h)"
-    assert told.steps[-1].difference is not None
-    assert told.steps[-1].difference < 1e-5
-
-
-def test_a_factor_belongs_to_what_is_added_or_taken_away() -> None:
-    class Scaled(nn.Module):
-        def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-            return torch.rsub(x, 3.0, alpha=2), torch.add(x, 3, alpha=2), torch.sub(x, y, alpha=4)
-
-    told = attnlens.trace(Scaled(), torch.randn(3), torch.randn(3), names=("x", "y"))
-    assert [one.text for one in told.steps] == [
-        "Y_1 = 3 − 2 x",
-        "Y_2 = x + 6",
-        "Y_3 = x − 4 y",
-    ]
-    assert all(one.difference is not None and one.difference < 1e-6 for one in told.steps)
-
-
-def test_one_matrix_for_queries_keys_and_values_is_parted() -> None:
-    class Fused(nn.Module):
-        def __init__(self, how: str) -> None:
-            super().__init__()
-            self.how = how
-            self.qkv = nn.Linear(8, 24)
-
-        def forward(self, x: Tensor) -> Tensor:
-            whole = self.qkv(x)
-            if self.how == "unbind":
-                q, k, v = whole.unflatten(-1, (3, 8)).unbind(-2)
-            else:
-                q, k, v = whole.chunk(3, -1) if self.how == "chunk" else whole.split(8, dim=2)
-            return nn.functional.scaled_dot_product_attention(q, k, v)
-
-    for how in ("chunk", "split", "unbind"):
-        told = attnlens.trace(Fused(how), torch.randn(1, 3, 8), batched=True)
-        assert all(one.difference is not None and one.difference < 1e-5 for one in told.steps), how
-    assert (
-        "h_qkv[…, 0:8] h_qkv[…, 8:16]ᵀ"
-        in attnlens.trace(Fused("chunk"), torch.randn(1, 3, 8), batched=True).steps[1].text
-    )

@@ -36,13 +36,9 @@ BOTH = {
 CAUSAL: dict[str, dict[str, Any]] = {
     "GPT2": {"n_layer": 1, "n_embd": 32, "n_head": 4, "n_positions": 20, **WORDS},
     "Llama": SHARED,
-    "Mistral": {"sliding_window": 3, **SHARED},
-    "Qwen2": SHARED,
     "GPTNeoX": SMALL,
     "OPT": {"ffn_dim": 40, "word_embed_proj_dim": 32, **LAYER, **PLACES},
     "Bloom": {"n_layer": 1, "hidden_size": 32, "n_head": 4, **WORDS},
-    "Falcon": {**LAYER, **WORDS},
-    "Phi": SMALL,
     "Gemma": {"head_dim": 8, **SHARED},
 }
 

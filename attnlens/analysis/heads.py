@@ -6,10 +6,9 @@ takes off again. Nothing here knows what a row, a key or a relation stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,66 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnlens.arrays import Flags, Floats
-
-RESAMPLES: Final = 1000
-LEVEL: Final = 95.0
-"""Per cent of resamples that an interval holds."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """Figures with their intervals, all of one shape; NaN where there was nothing to measure."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
-class Bootstrap:
-    """Means and ratios over rows, with intervals from resampling whole groups of rows.
-
-    Rows of one group are not independent, so groups are drawn, not rows. The same
-    draws serve every figure, so figures can be compared.
-
-    Args:
-        groups: the group of each row.
-        seed: of the draws.
-    """
-
-    def __init__(self, groups: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
-        names, number = np.unique(np.array(groups, dtype=str), return_inverse=True)
-        self.groups = len(names)
-        self._member = np.zeros((self.groups, len(groups)))
-        self._member[number, np.arange(len(groups))] = 1
-        generator = np.random.default_rng(seed)
-        share = np.full(self.groups, 1 / self.groups) if self.groups else np.zeros(0)
-        self._times = generator.multinomial(self.groups, share, size=resamples).astype(float)
-
-    def mean(self, values: Floats) -> Estimates:
-        """The mean over rows, ``(row, ...)``; rows that are NaN do not count."""
-        return self.ratio(values, np.ones_like(values))
-
-    def ratio(self, above: Floats, below: Floats) -> Estimates:
-        """``Σ above / Σ below`` over rows, both ``(row, ...)``.
-
-        A row that is NaN in either counts in neither.
-        """
-        counted = ~(np.isnan(above) | np.isnan(below))
-        sums = [
-            np.tensordot(self._member, np.where(counted, part, 0.0), axes=(1, 0))
-            for part in (above, below)
-        ]
-        drawn = [np.tensordot(self._times, part, axes=(1, 0)) for part in sums]
-        margin = (100 - LEVEL) / 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = sums[0].sum(0) / sums[1].sum(0)
-            many = drawn[0] / drawn[1]
-        many = np.where(np.isfinite(many), many, np.nan)
-        ends = np.full((2, *value.shape), np.nan)
-        some = np.isfinite(many).any(0)
-        if some.any():
-            ends[:, some] = np.nanpercentile(many[:, some], (margin, 100 - margin), axis=0)
-        return Estimates(np.where(np.isfinite(value), value, np.nan), ends[0], ends[1])
 
 
 def past_shares(weights: Floats) -> Floats:

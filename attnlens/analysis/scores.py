@@ -84,8 +84,19 @@ def calibration_error(chances: Floats, actual: Integers, bins: int = BINS) -> fl
     return float(np.abs(distance).sum() / len(actual))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Figures with their intervals, all of one shape; NaN where there was nothing to measure."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
 class Bootstrap:
-    """Intervals from resampling whole groups; all of one bootstrap share their resamples.
+    """Means and ratios over rows, with intervals from resampling whole groups of rows.
+
+    All figures of one bootstrap share their resamples, so they can be compared.
 
     Args:
         group: the group of each row, numbers from 0, ``(rows,)``.
@@ -113,17 +124,36 @@ class Bootstrap:
         Returns:
             ``None`` where the rows come from fewer than two groups.
         """
-        group = self._group
-        if rows is not None:
-            group, values = group[rows], values[rows]
-        if len(np.unique(group)) < FEWEST_GROUPS or not len(self._times):
+        some = np.ones(len(values), bool) if rows is None else rows
+        if len(np.unique(self._group[some])) < FEWEST_GROUPS or not len(self._times):
             return None
-        sums = np.bincount(group, values, self._count)
-        number = self._times @ np.bincount(group, minlength=self._count).astype(np.float64)
-        drawn = number > 0  # a small part of the rows can be missing from a resample
-        means = (self._times @ sums)[drawn] / number[drawn]
-        low, high = np.quantile(means, [(1 - COVERED) / 2, (1 + COVERED) / 2])
-        return float(low), float(high)
+        found = self.mean(np.where(some, values, np.nan))
+        return float(found.low), float(found.high)
+
+    def mean(self, values: Floats) -> Estimates:
+        """The mean over rows, ``(row, ...)``; rows that are NaN do not count."""
+        return self.ratio(values, np.ones_like(values, float))
+
+    def ratio(self, above: Floats, below: Floats) -> Estimates:
+        """``Σ above / Σ below`` over rows, both ``(row, ...)``.
+
+        A row that is NaN in either counts in neither.
+        """
+        counted = ~(np.isnan(above) | np.isnan(below))
+        sums = np.zeros((2, self._count, *above.shape[1:]))
+        for total, part in zip(sums, (above, below), strict=True):
+            np.add.at(total, self._group, np.where(counted, part, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = sums[0].sum(0) / sums[1].sum(0)
+            many = np.tensordot(self._times, sums[0], 1) / np.tensordot(self._times, sums[1], 1)
+        # A small part of the rows can be missing from a resample.
+        many = np.where(np.isfinite(many), many, np.nan)
+        ends = np.full((2, *value.shape), np.nan)
+        some = np.isfinite(many).any(0)
+        if some.any():
+            margin = (1 - COVERED) / 2
+            ends[:, some] = np.nanquantile(many[:, some], [margin, 1 - margin], axis=0)
+        return Estimates(np.where(np.isfinite(value), value, np.nan), ends[0], ends[1])
 
 
 @dataclass(frozen=True, slots=True)

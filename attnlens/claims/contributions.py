@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -76,24 +77,15 @@ def check_groups(groups: Mapping[str, Sequence[int]], items: Sequence[int]) -> d
         InputError: see `contributions`.
     """
     columns = {item: number for number, item in enumerate(items)}
-    home: dict[int, str] = {}
-    for name, members in groups.items():
-        for item in members:
-            if item not in columns:
-                raise InputError(
-                    f"group {name!r} has the item {item}, which does not exist",
-                    remedy="put every item in one group",
-                )
-            if item in home:
-                where = f"groups {home[item]!r} and {name!r}"
-                raise InputError(
-                    f"item {item} is in {where if home[item] != name else f'group {name!r} twice'}",
-                    remedy="put every item in one group",
-                )
-            home[item] = name
-    left = next((item for item in items if item not in home), None)
-    if left is not None:
-        raise InputError(f"item {left} is in no group", remedy="put every item in one group")
+    grouped = [item for members in groups.values() for item in members]
+    wrongs = {
+        "does not exist": set(grouped) - set(columns),
+        "is in groups twice": {item for item, times in Counter(grouped).items() if times > 1},
+        "is in no group": set(columns) - set(grouped),
+    }
+    for what, wrong in wrongs.items():
+        if wrong:
+            raise InputError(f"item {min(wrong)} {what}", remedy="put every item in one group")
     played = sum(bool(len(members)) for members in groups.values())
     if played > GROUPS:
         raise InputError(

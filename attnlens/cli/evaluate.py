@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from attnlens.cli.documents import check_files, give, judged
-from attnlens.cli.options import add_days, add_formats, add_out, whole
+from attnlens.cli.options import add_days, add_formats, add_out
 from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
-    from attnlens.cricket.study.evaluate import Evaluation, JudgedBalls
+    from attnlens.cricket.study.evaluate import Evaluation
     from attnlens.cricket.study.held_out import HeldOut
 
 KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
@@ -58,20 +58,6 @@ def add_to(commands: Commands) -> None:
         help="write how often calls came true, per outcome and level; as NAME.calibration.json "
         "beside NAME.safetensors, explanations quote it",
     )
-    parser.add_argument(
-        "--bootstrap",
-        type=whole(10, 100_000),
-        default=1000,
-        metavar="N",
-        help="resamples of the intervals (default 1000)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=whole(0, 999_999_999),
-        default=5,
-        metavar="N",
-        help="of resamples and trees (default 5)",
-    )
     parser.set_defaults(run=run)
 
 
@@ -89,60 +75,24 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 def run(options: argparse.Namespace) -> int:
     check_files(options, "calibration_out")
-    from attnlens.cricket.pages.evaluation import render_evaluation
-    from attnlens.cricket.session import Session
-    from attnlens.cricket.study.evaluate import evaluation, judge
-    from attnlens.cricket.training.comparison import compare
-
-    own_prior = False
-
-    def measured(held: HeldOut) -> Evaluation:
-        nonlocal own_prior
-        balls = judge(held, progress)
-        compared = compare(held, balls, options.baselines, seed=options.seed, report=progress)
-        own_prior = compared.own_prior and "prior" in compared.chances
-        if options.calibration_out is not None:
-            _write_calibration(held, balls, options)
-        return evaluation(
-            held,
-            balls,
-            compared.chances,
-            left_out=compared.left_out,
-            fitted_on=compared.fitted_on,
-            draws=options.bootstrap,
-            seed=options.seed,
-        )
-
-    document = judged(options, Session(options.model).predictor, measured)
-    _remarks(document, own_prior=own_prior)
-    return give(document, options, render_evaluation, digits=6)
-
-
-def _write_calibration(held: HeldOut, balls: JudgedBalls, options: argparse.Namespace) -> None:
     import json
 
-    from attnlens.cricket.study.evaluate import calibration_table
+    from attnlens.cricket.pages.evaluation import render_evaluation
+    from attnlens.cricket.session import Session
+    from attnlens.cricket.study.evaluate import calibration_table, evaluation, judge
+    from attnlens.cricket.training.comparison import compare
     from attnlens.files import write_text
 
-    table = calibration_table(held, balls, draws=options.bootstrap, seed=options.seed)
-    write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
+    def work(held: HeldOut) -> Evaluation:
+        balls = judge(held, progress)
+        compared = compare(held, balls, options.baselines, report=progress)
+        if options.calibration_out is not None:
+            table = calibration_table(held, balls)
+            write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
+        left_out, fitted_on = compared.left_out, compared.fitted_on
+        return evaluation(held, balls, compared.chances, left_out=left_out, fitted_on=fitted_on)
 
-
-def _remarks(document: Evaluation, *, own_prior: bool) -> None:
-    """What a reader of the figures should know first, on stderr."""
-    remarks = list(document.notes)
-    outside = document.outside_training
-    if outside.matches:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in outside.kinds.items())
-        remarks.append(
-            f"{outside.matches} of {document.matches} matches are unlike those the model was "
-            f"trained on ({kinds})"
-        )
-    reasons: dict[str, list[str]] = {}
-    for name, reason in document.left_out.items():
-        reasons.setdefault(reason, []).append(name)
-    remarks += [f"left out {', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    if own_prior:
-        remarks.append("the prior is the checkpoint's own")
-    for line in remarks:
+    document = judged(options, Session(options.model).predictor, work)
+    for line in document.remarks():
         say(line)
+    return give(document, options, render_evaluation, digits=6)

@@ -1,8 +1,8 @@
 """One attention call, and the seam where something watches it or takes its place.
 
 Everything that computes attention in a model comes through `attend`, whoever called it:
-``F.scaled_dot_product_attention``, torch's fused encoder layers, flex attention, a softmax
-in hand-written attention. `intercepting` puts a `Listener` on that way for one model, one
+``F.scaled_dot_product_attention``, torch's fused encoder layers, a softmax in hand-written
+attention. `intercepting` puts a `Listener` on that way for one model, one
 thread and one block::
 
     class Halve(Listener):
@@ -18,6 +18,7 @@ thread and one block::
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,11 +28,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.sites import ByName, Sites
-
-Modify = Callable[[Tensor, int, Tensor], Tensor]
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class AttentionCall:
     Tensors are the model's own, gradients and all: detach what is kept, change nothing in place.
 
     Attributes:
-        kind: what made it: ``"sdpa"``, ``"encoder"`` (torch's fused kernels), ``"flex"``, or
+        kind: what made it: ``"sdpa"``, ``"encoder"`` (torch's fused kernels), or
             ``"softmax"`` where the model forms the weights itself.
         q: queries, ``(batch, head, query, d)``, in the precision the kernel gets them in;
             None where only weights are known.
@@ -82,8 +82,6 @@ class AttentionCall:
         weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``;
             of kind ``"encoder"`` what the kernel formed, where it was asked for it; else None, or
             what a listener puts in the place of softmax.
-        modify: of kind ``"flex"``, what is done to scaled logits:
-            ``modify(logits, first row of the batch, queries) -> logits``.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
         own: whether ``q``, ``k`` or ``weights`` were made for the listener, which may keep them.
         notes: what must be known of how the call was seen.
@@ -101,7 +99,6 @@ class AttentionCall:
     dropout: float = 0.0
     gqa: bool = False
     weights: Tensor | None = None
-    modify: Modify | None = None
     lse: Tensor | None = None
     own: bool = False
     notes: tuple[str, ...] = ()
@@ -290,3 +287,46 @@ def attend(
         return compute(changed) if output is None else output
     finally:
         here.busy = False
+
+
+class WatchingMode(TorchFunctionMode):
+    """A mode that computes everything as it would have been.
+
+    Torch's encoder layers and multi-head attention leave their fused path, and encoders their
+    nested tensors, when any mode is on: padded positions of an output would then hold other
+    numbers. They ask ``torch.overrides.has_torch_function``, where `fused_path_asked` stands.
+
+    Args:
+        meant_by: what does a call of a function that is to be seen; None for any other function.
+    """
+
+    def __init__(self, meant_by: Callable[[Any], Meant | None]) -> None:
+        super().__init__()
+        self._meant_by = meant_by
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: ByName | None = None,
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        if here.listeners and not here.busy:
+            meant = self._meant_by(func)
+            if meant is not None:
+                return meant(TorchCall(func, sys._getframe(1), args, named))
+        return func(*args, **named)
+
+
+def fused_path_asked(call: TorchCall) -> Any:
+    """``torch.overrides.has_torch_function``, as if no mode of ours were on."""
+    lifted = []
+    try:
+        while isinstance(torch.overrides._get_current_function_mode(), WatchingMode):  # type: ignore[no-untyped-call]
+            lifted.append(torch.overrides._pop_mode())  # type: ignore[no-untyped-call]
+        return call.run()
+    finally:
+        for mode in reversed(lifted):
+            torch.overrides._push_mode(mode)  # type: ignore[no-untyped-call]

@@ -7,8 +7,6 @@ listener of the process comes and taken away when the last one goes.
 
 from __future__ import annotations
 
-import copy
-import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -26,11 +24,12 @@ from attnlens.recorder.interception import (
     Listener,
     Meant,
     TorchCall,
+    WatchingMode,
     everywhere,
+    fused_path_asked,
     here,
     note_elsewhere,
 )
-from attnlens.recorder.modes import WatchingMode, fused_path_asked
 from attnlens.recorder.torch_calls import flex, scaled_dot_product
 from attnlens.recorder.written import softmax
 
@@ -75,19 +74,8 @@ class StandIn:
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
-    # A copy made in the block outlives it, and must not be one of us.
-    def __copy__(self) -> Any:
-        return self.__wrapped__
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return copy.deepcopy(self.__wrapped__, memo)
-
-    def __reduce__(self) -> Any:
-        home = getattr(self.__wrapped__, "__objclass__", None)
-        if home is not None:  # a method
-            return getattr, (home, self.__name__)
-        module = self.__wrapped__.__module__ or "torch"
-        return pkgutil.resolve_name, (f"{module}:{self.__name__}",)
+    def __deepcopy__(self, _: Any) -> Any:
+        return self.__wrapped__  # a copy made in the block outlives it
 
 
 def _places() -> list[tuple[Any, str, StandIn]]:

@@ -10,26 +10,33 @@ from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.study.evaluate import Evaluation, Level, OutcomePart, Part
+    from attnlens.cricket.study.evaluate import Evaluation, Level, Part
 
 BAR: Final = 24
-NARROWEST: Final = 64
-TABLE: Final = 96
-"""Columns that the model and the baselines need side by side."""
-
-PAIRS: Final = ("0", "1", "4", "6", "W")
-"""Outcomes whose said and came are told for each part."""
-
 NAME: Final = Words(least=14)
 LOSS: Final = (NAME, Column("balls", gap=1), Column("log-loss", gap=1), Column(spare=1, gap=1))
+COMPARED: Final = (
+    NAME,
+    Column("log-loss", gap=1),
+    Column(gap=1),
+    Column("Brier", gap=1),
+    Column("ECE", gap=1),
+    Column("top-1", gap=1),
+)
+APART: Final = (NAME, Column("model minus it", gap=1), Column(gap=1))
+OUTCOMES: Final = (*LOSS, Column("said", gap=1), Column("came", gap=1), Column(gap=1))
+CALIBRATION: Final = (
+    Column("said"),
+    Column("came", gap=1),
+    Column(gap=1),
+    Column("balls", gap=1),
+    Words(gap=1),
+)
 
 
-@terminal_page(least=NARROWEST)
+@terminal_page(least=64)
 def render_evaluation(page: Page, shown: Evaluation) -> None:
-    """The figures of `attnlens.cricket.study.evaluate.evaluation`.
-
-    Where the page is narrow, intervals that do not fit are left to ``--json``, rather than cut.
-    """
+    """The figures of `attnlens.cricket.study.evaluate.evaluation`."""
     _head(page, shown)
     _compared(page, shown)
     _calibration(page, shown)
@@ -63,65 +70,40 @@ def _head(page: Page, data: Evaluation) -> None:
             "quiet",
             indent=0,
         )
-    if data.in_sample:
-        page.paragraph(
-            f"{data.in_sample} of the matches were trained on: flattering figures",
-            "flag",
-            indent=0,
-        )
+    for note in data.notes:
+        page.flag(note)
     page.blank()
 
 
 def _compared(page: Page, data: Evaluation) -> None:
-    """The model and the baselines, the best log-loss on top."""
+    """The model and the baselines, the best log-loss on top; then what lies between them."""
     everyone = [("model", data.model), *data.baselines.items()]
     everyone.sort(key=lambda one: one[1].log_loss.known_value)
-    losses: list[list[Cell]] = []
-    gaps: list[list[Cell]] = []
-    rest: list[list[Cell]] = []
+    rows: list[list[Cell]] = []
+    apart: list[list[Cell]] = []
     for name, figures in everyone:
-        style = "name" if name == "model" else ""
-        loss = number(figures.log_loss.value, 4)
-        losses.append([(name.replace("_", " "), style), loss, interval(figures.log_loss.ci, 4)])
-        gap = data.paired_difference.get(name)
-        less = None if gap is None else gap["log_loss"]
-        gaps.append(
-            ["", ""]
-            if less is None
-            else [f"{less.known_value:+.4f}", interval(less.ci, 4, sign="+")]
+        title = name.replace("_", " ")
+        rows.append(
+            [
+                (title, "name" if name == "model" else ""),
+                number(figures.log_loss.value, 4),
+                interval(figures.log_loss.ci, 4),
+                f"{figures.brier:.4f}",
+                f"{figures.ece:.4f}",
+                percent(figures.accuracy, 1),
+            ]
         )
-        rest.append([f"{figures.brier:.4f}", f"{figures.ece:.4f}", percent(figures.accuracy, 1)])
-    beside = Column("model minus it", gap=1)
-    loss_columns = [NAME, Column("log-loss", gap=1), Column(gap=1)]
-    others = [Column(head, gap=1) for head in ("Brier", "ECE", "top-1")]
-    if page.width >= TABLE:
-        rows = [[*one, *gap, *more] for one, gap, more in zip(losses, gaps, rest, strict=True)]
-        add_table(page, [*loss_columns, beside, Column(gap=1), *others], rows)
-    else:
-        # Two narrow tables in place of a wide one.
-        add_table(
-            page,
-            [*loss_columns, *others],
-            [[*one, *more] for one, more in zip(losses, rest, strict=True)],
-        )
-        page.blank()
-        add_table(
-            page,
-            [NAME, beside, Column(gap=1)],
-            [[one[0], *gap] for one, gap in zip(losses, gaps, strict=True) if gap[0]],
-        )
+        if name in data.paired_difference:
+            gap = data.paired_difference[name]["log_loss"]
+            apart.append([title, f"{gap.known_value:+.4f}", interval(gap.ci, 4, sign="+")])
+    add_table(page, COMPARED, rows)
+    page.blank()
+    add_table(page, APART, apart)
     page.blank()
 
 
 def _calibration(page: Page, data: Evaluation) -> None:
     """What was predicted beside what came, per bin."""
-    columns = [
-        Column("said"),
-        Column("came", gap=1),
-        Column(gap=1),
-        Column("balls", gap=1),
-        Words(gap=1),
-    ]
     for name, bins in data.reliability.items():
         what = "the likeliest outcome" if name == "likeliest" else f"P({name})"
         page.paragraph(f"calibration of {what}", "heading", indent=0)
@@ -136,7 +118,7 @@ def _calibration(page: Page, data: Evaluation) -> None:
             ]
             for one in bins
         ]
-        add_table(page, columns, rows)
+        add_table(page, CALIBRATION, rows)
         page.blank()
 
 
@@ -150,19 +132,9 @@ def _bar(one: Level, top: float, glyphs: Glyphs) -> str:
 
 
 def _breakdowns(page: Page, data: Evaluation) -> None:
-    for title, parts in (
-        ("by phase", data.by.phase),
-        ("by innings", data.by.innings),
-        ("by whether the ratings had met them", data.by.players),
-    ):
+    for title, parts in (("by phase", data.by.phase), ("by innings", data.by.innings)):
         page.paragraph(title, "heading", indent=0)
-        rows = []
-        for name, part in parts.items():
-            by_outcome = {one.outcome: one for one in part.outcomes}
-            pairs = (by_outcome[outcome] for outcome in PAIRS)
-            told = (f"{100 * one.predicted:.0f}/{100 * one.observed:.0f}" for one in pairs)
-            rows.append([name, *_losses(part), *told])
-        add_table(page, [*LOSS, *(Column(f"{outcome} %", gap=1) for outcome in PAIRS)], rows)
+        add_table(page, LOSS, [[name, *_losses(part)] for name, part in parts.items()])
         page.blank()
     page.paragraph("by outcome", "heading", indent=0)
     rows = [
@@ -175,11 +147,10 @@ def _breakdowns(page: Page, data: Evaluation) -> None:
         ]
         for name, part in data.by.outcome.items()
     ]
-    add_table(page, [*LOSS, *(Column(head, gap=1) for head in ("said", "came", ""))], rows)
+    add_table(page, OUTCOMES, rows)
     page.blank()
-    page.paragraph("Pairs such as 31/33 are said/came, in per cent.", "quiet", indent=0)
 
 
-def _losses(part: Part | OutcomePart) -> tuple[str, str, str]:
+def _losses(part: Part) -> tuple[str, str, str]:
     loss = number(part.log_loss.value, 4, missing="-")
     return f"{part.balls:,}", loss, interval(part.log_loss.ci, 4)

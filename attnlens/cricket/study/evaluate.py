@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from attnlens.analysis.scores import (
-    Bin,
     Bootstrap,
     brier_scores,
     calibration_error,
@@ -40,6 +39,9 @@ Innings = tuple[str, int, int]
 AT_ONCE: Final = 16
 """Innings in one pass of the network."""
 
+DRAWS, SEED = 1000, 5
+"""Resamples of the intervals, and what they are drawn with."""
+
 WATCHED: Final[tuple[str, ...]] = ("4", "6", "W")
 """Outcomes whose own calibration is told: those that turn a match."""
 
@@ -59,7 +61,6 @@ class JudgedBalls:
         match: number of the match ``(balls,)``.
         phase: 0 powerplay, 1 middle, 2 death ``(balls,)``.
         number: of the innings in its match ``(balls,)``.
-        met: whether the ratings had seen the ``striker`` and the ``bowler`` ``(balls,)``.
     """
 
     innings: tuple[Innings, ...]
@@ -68,7 +69,6 @@ class JudgedBalls:
     match: Integers
     phase: Integers
     number: Integers
-    met: dict[str, Flags]
 
     def __len__(self) -> int:
         return len(self.actual)
@@ -97,10 +97,6 @@ def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
         np.repeat(group_numbers([match_id for match_id, _, _ in innings]), counts),
         np.array(phases),
         np.repeat([number for _, number, _ in innings], counts),
-        {
-            name: np.concatenate([one.arrays.met[name] for one in judged])
-            for name in ("striker", "bowler")
-        },
     )
 
 
@@ -134,29 +130,17 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeShares:
-    """How often an outcome was said to come, and came."""
-
-    outcome: str
-    predicted: float
-    observed: float
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """Some of the balls, such as those of a phase."""
 
     balls: int
     log_loss: Figure
-    outcomes: list[OutcomeShares]
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomePart:
+class OutcomePart(Part):
     """The balls on which an outcome came; ``predicted`` and ``observed`` are over all balls."""
 
-    balls: int
-    log_loss: Figure
     predicted: float
     observed: Figure
 
@@ -169,18 +153,13 @@ class Level:
     observed: Figure
     balls: int
 
-    @classmethod
-    def of(cls, one: Bin) -> Level:
-        return cls(one.predicted, Figure(one.observed, one.interval), one.rows)
-
 
 @dataclass(frozen=True, slots=True)
 class Breakdowns:
-    """The balls by phase, innings, whether the ratings had met their players, and outcome."""
+    """The balls by phase, innings and outcome."""
 
     phase: dict[str, Part]
     innings: dict[str, Part]
-    players: dict[str, Part]
     outcome: dict[str, OutcomePart]
 
 
@@ -222,6 +201,23 @@ class Evaluation:
     reliability: dict[str, list[Level]]
     bootstrap: dict[str, int | str]
 
+    def remarks(self) -> list[str]:
+        """What a reader of the figures should know first."""
+        remarks = list(self.notes)
+        outside = self.outside_training
+        if outside.matches:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in outside.kinds.items())
+            remarks.append(
+                f"{outside.matches} of {self.matches} matches are unlike those the model was "
+                f"trained on ({kinds})"
+            )
+        for reason in dict.fromkeys(self.left_out.values()):
+            names = [name for name, why in self.left_out.items() if why == reason]
+            remarks.append(f"left out {', '.join(names)}: {reason}")
+        if "prior" in self.baselines and not self.baselines_fitted_on["matches"]:
+            remarks.append("the prior is the checkpoint's own")
+        return remarks
+
 
 def evaluation(
     held: HeldOut,
@@ -230,16 +226,15 @@ def evaluation(
     *,
     left_out: Mapping[str, str] | None = None,
     fitted_on: int = 0,
-    draws: int = 1000,
-    seed: int = 5,
 ) -> Evaluation:
     """The figures of a predictor and of baselines on the same balls.
 
     Args:
         baselines: the probabilities of each, ``(balls, 11)``.
-        draws: resamples of the intervals.
+        left_out: baselines that could not be fitted, and why.
+        fitted_on: how many matches the baselines were fitted on.
     """
-    bootstrap = Bootstrap(balls.match, draws=draws, seed=seed)
+    bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.chances, balls.actual)
     gaps = {name: losses - log_losses(chances, balls.actual) for name, chances in baselines.items()}
     return Evaluation(
@@ -260,8 +255,8 @@ def evaluation(
             name: {"log_loss": Figure.resampled(gap, bootstrap)} for name, gap in gaps.items()
         },
         by=_breakdowns(balls, losses, bootstrap),
-        reliability=dict(_reliability(balls, bootstrap)),
-        bootstrap={"draws": draws, "seed": seed, "resampled": "matches"},
+        reliability=_reliability(balls, bootstrap),
+        bootstrap={"draws": DRAWS, "seed": SEED, "resampled": "matches"},
     )
 
 
@@ -273,67 +268,49 @@ def _outside(held: HeldOut, balls: JudgedBalls) -> OutsideTraining:
 
 
 def _breakdowns(balls: JudgedBalls, losses: Floats, bootstrap: Bootstrap) -> Breakdowns:
-    striker, bowler = balls.met["striker"], balls.met["bowler"]
+    def part(rows: Flags) -> tuple[int, Figure]:
+        return int(rows.sum()), Figure.resampled(losses, bootstrap, rows)
 
     def parts(groups: Mapping[str, Flags]) -> dict[str, Part]:
-        return {
-            name: Part(
-                int(rows.sum()), Figure.resampled(losses, bootstrap, rows), _shares(balls, rows)
-            )
-            for name, rows in groups.items()
-            if rows.any()
-        }
+        return {name: Part(*part(rows)) for name, rows in groups.items() if rows.any()}
 
     came = {outcome: balls.actual == number for number, outcome in enumerate(OUTCOMES)}
-    outcomes: dict[str, OutcomePart] = {
-        outcome: OutcomePart(
-            int(rows.sum()),
-            Figure.resampled(losses, bootstrap, rows),
-            balls.chances[:, OUTCOME_INDEX[outcome]].mean(),
-            Figure.resampled(rows.astype(np.float64), bootstrap),
-        )
-        for outcome, rows in came.items()
-    }
-    known = {"both known": striker & bowler, "unseen striker": ~striker, "unseen bowler": ~bowler}
     return Breakdowns(
         phase=parts({name: balls.phase == number for number, name in enumerate(PHASES)}),
         innings=parts({str(number): balls.number == number for number in np.unique(balls.number)}),
-        players=parts(known),
-        outcome=outcomes,
+        outcome={
+            outcome: OutcomePart(
+                *part(rows),
+                balls.chances[:, OUTCOME_INDEX[outcome]].mean(),
+                Figure.resampled(rows.astype(np.float64), bootstrap),
+            )
+            for outcome, rows in came.items()
+        },
     )
 
 
-def _shares(balls: JudgedBalls, rows: Flags) -> list[OutcomeShares]:
-    """Of every outcome on some of the balls."""
-    chances, actual = balls.chances[rows], balls.actual[rows]
-    return [
-        OutcomeShares(outcome, chances[:, number].mean(), (actual == number).mean())
-        for number, outcome in enumerate(OUTCOMES)
-    ]
-
-
-def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> Iterator[tuple[str, list[Level]]]:
+def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> dict[str, list[Level]]:
     confidence, right = balls.chances.max(1), hits(balls.chances, balls.actual)
-    bins = reliability(confidence, right, equal_bins(confidence), bootstrap)
-    yield "likeliest", [Level.of(one) for one in bins]
+    binned = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
     for outcome in WATCHED:
         number = OUTCOME_INDEX[outcome]
         chance = balls.chances[:, number]
         place = filled_bins(chance, WATCHED_BINS)
-        bins = reliability(chance, balls.actual == number, place, bootstrap)
-        yield outcome, [Level.of(one) for one in bins]
+        binned[outcome] = reliability(chance, balls.actual == number, place, bootstrap)
+    return {
+        name: [Level(one.predicted, Figure(one.observed, one.interval), one.rows) for one in bins]
+        for name, bins in binned.items()
+    }
 
 
-def calibration_table(
-    held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS, draws: int = 1000, seed: int = 5
-) -> Json:
+def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS) -> Json:
     """For each outcome, balls with about the same probability and how often it happened.
 
     The data of a file that a checkpoint carries (`attnlens.cricket.model.calibration`). Bins are
     equally filled. ``most`` is the highest probability in a bin, ``happened_ci`` the 95% interval
     over resampled matches, ``null`` where the balls come from one match.
     """
-    bootstrap = Bootstrap(balls.match, draws=draws, seed=seed)
+    bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     first, last = held.dates
     outcomes = {}
     for number, outcome in enumerate(OUTCOMES):

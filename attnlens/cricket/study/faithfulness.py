@@ -92,19 +92,6 @@ class MeasuredBall:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
-    """How far a method's figure is from that of random orderings."""
-
-    z: float
-    p: float
-
-
-def _chance(values: Floats, controls: Floats, *, high: bool) -> Chance:
-    """Of values ``(ball,)`` and those of random orderings ``(ball, control)``."""
-    return Chance(*against_controls(float(values.mean()), controls.mean(0), high=high))
-
-
-@dataclass(frozen=True, slots=True)
 class Method:
     """One method's figures.
 
@@ -112,12 +99,12 @@ class Method:
         figures: by name, such as ``spearman_last36``.
         beside: ``minus_recency`` and ``minus_uniform``: the figures less that control's, ball by
             ball.
-        against_random: by figure.
+        against_random: by figure, how far its mean is from those of random orderings: z and p.
     """
 
     figures: dict[str, Figure]
     beside: dict[str, dict[str, Figure]]
-    against_random: dict[str, Chance]
+    against_random: dict[str, dict[str, float]]
 
     MERGED: ClassVar[tuple[str, ...]] = ("figures", "beside")
     OPTIONAL: ClassVar[tuple[str, ...]] = ("against_random",)
@@ -233,10 +220,11 @@ class Measured:
             others = self._values(control)
             gaps = {figure: self._mean(row - others[figure]) for figure, row in values.items()}
             beside[f"minus_{control}"] = gaps
-        chance = {
-            figure: _chance(values[figure], luck[figure], high=high)
-            for figure, high in HIGH_IS_FAITHFUL.items()
-        }
+        chance = {}
+        for figure, high in HIGH_IS_FAITHFUL.items():
+            mean = float(values[figure].mean())
+            z, p = against_controls(mean, luck[figure].mean(0), high=high)
+            chance[figure] = {"z": z, "p": p}
         return Method(figures, beside, chance)
 
 

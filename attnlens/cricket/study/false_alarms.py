@@ -72,14 +72,8 @@ def frozen_uniform(predictor: TrainedPredictor) -> TrainedPredictor:
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, RelationAttention):
-                for parameter in (
-                    module.to_query.weight,
-                    module.to_key.weight,
-                    module.bias,
-                    module.position,
-                    module.null,
-                ):
-                    if parameter is not None:
+                for name, parameter in module.named_parameters():
+                    if not name.startswith(("to_value", "to_output")):
                         parameter.zero_()
     return replace(predictor, name=f"{predictor.name}, uniform", model=model.eval())
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.analysis.faithfulness import group_interval
-from attnlens.analysis.heads import Estimates
-from attnlens.analysis.scores import Bootstrap
+from attnlens.analysis.scores import Bootstrap, Estimates
 from attnlens.arrays import Floats
 from attnlens.show.numbers import DIGITS, rounded
 

@@ -34,7 +34,6 @@ import torch
 from numpy.typing import NDArray
 
 from attnlens.analysis.heads import (
-    Bootstrap,
     columns_replaced,
     departure,
     keys_hidden,
@@ -42,7 +41,7 @@ from attnlens.analysis.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.analysis.scores import divergence
+from attnlens.analysis.scores import Bootstrap, divergence, group_numbers
 from attnlens.arrays import Flags, Floats
 from attnlens.claims.verdicts import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
@@ -195,7 +194,7 @@ class HeadStudy:
     @cached_property
     def bootstrap(self) -> Bootstrap:
         """The intervals' resamples of matches."""
-        return Bootstrap(self.sample.matches, seed=self.seed)
+        return Bootstrap(group_numbers(self.sample.matches), seed=self.seed)
 
     @cached_property
     def passed(self) -> Passed:

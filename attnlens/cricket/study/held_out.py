@@ -15,7 +15,7 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
 from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.model.trained import Trained, TrainedPredictor
+from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import InputError
 
@@ -55,11 +55,6 @@ class Checkpoint:
     trained_until: str | None
     weights_until: str | None
 
-    @classmethod
-    def of(cls, trained: Trained) -> Checkpoint:
-        days = ("trained_from", "trained_until", "weights_until")
-        return cls(trained.name, trained.sha256, *(trained.card.get(day) for day in days))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
@@ -91,7 +86,9 @@ class HeldOut:
     @property
     def checkpoint(self) -> Checkpoint:
         """Which weights are judged, and what they have seen."""
-        return Checkpoint.of(self.predictor)
+        days = ("trained_from", "trained_until", "weights_until")
+        card = self.predictor.card
+        return Checkpoint(self.predictor.name, self.predictor.sha256, *map(card.get, days))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -106,28 +103,13 @@ class HeldOut:
             notes.append("player and venue ratings are the model's own, not those of each date")
         return tuple(notes)
 
-    def learnt_from(self) -> list[Match]:
-        """Of the matches given and not judged, those of the days that the weights have seen."""
-        until = self.predictor.date("weights_until")
-        judged = {match.match_id for match in self.matches}
-        return [
-            match
-            for match in self.given.values()
-            if match.match_id not in judged
-            and (day := last_day(match)) is not None
-            and (until is None or day <= until)
-        ]
-
-    def dated(self) -> Iterator[tuple[Match, TrainedPredictor]]:
-        """Every match with the predictor as it stood the day before, oldest first."""
-        for match in self.matches:
-            timeline = self.timeline
-            yield match, self.predictor if timeline is None else timeline.predictor_for(match)
-
     def innings(self, report: Callable[[str], None] = lambda _: None) -> Iterator[EncodedInnings]:
-        """Every innings but super overs, oldest first."""
-        for number, (match, predictor) in enumerate(self.dated(), 1):
+        """Every innings but super overs, oldest first, with the ratings of the day before."""
+        for number, match in enumerate(self.matches, 1):
             report(f"encoding match {number} of {len(self.matches)}")
+            timeline, predictor = self.timeline, self.predictor
+            if timeline is not None:
+                predictor = timeline.predictor_for(match)
             for side in sides(match):
                 arrays = encode_innings(match, side, predictor.ratings, predictor.base)
                 yield EncodedInnings(match, side, arrays)
@@ -177,7 +159,7 @@ def held_out(
             f"no day is from {first} on and until {last}", remedy="swap --from and --until"
         )
     refused: list[MatchFileError] = [] if skipped is None else skipped
-    given = _read(sources, refused, report, "matches")
+    given = _read(sources, refused, report)
     place = sources[0] if len(sources) == 1 else None
     began, ended = predictor.date("trained_from"), predictor.date("trained_until")
 
@@ -214,7 +196,7 @@ def held_out(
             "--allow-in-sample",
         )
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
-    earlier = {**given, **_read(history, refused, report, "matches of the history")}
+    earlier = {**given, **_read(history, refused, report)}
     past = _timeline(predictor, chosen, earlier, report)
     return HeldOut(predictor, tuple(chosen), past, inside, earlier)
 
@@ -228,10 +210,7 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 
 
 def _read(
-    sources: Sequence[Source],
-    skipped: list[MatchFileError],
-    report: Callable[[str], None],
-    what: str,
+    sources: Sequence[Source], skipped: list[MatchFileError], report: Callable[[str], None]
 ) -> dict[str, Match]:
     """Matches with a ball bowled, by id."""
     found: dict[str, Match] = {}
@@ -240,7 +219,7 @@ def _read(
             if sides(match):
                 found[match.match_id] = match
             if len(found) % 50 == 0:
-                report(f"reading {what}: {len(found)}")
+                report(f"reading matches: {len(found)}")
     return found
 
 
