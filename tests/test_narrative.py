@@ -70,7 +70,8 @@ def test_the_whole_story_of_a_ball() -> None:
     data = explanation_cases.explanation(47)
     assert check(data) == [
         "N Brandt to J Marchetti at 76/3: the model makes a single likeliest (34%), but what "
-        "stands out is a high chance of a four: 17%, against 12% for a ball of which it knows nothing.",
+        "stands out is a high chance of a four: 17%, against 12% for a ball of which it knows "
+        "nothing.",
         "The model focused on balls 7.1, 6.4, 5.5 and 5.4, informing the chance of a four; hide "
         "them and it falls from 17% to 14%, which is supported.",
         "It also focused on balls 7.2, 7.1, 5.6 and 5.4; hide them and the chance of a four falls "
