@@ -6,7 +6,6 @@ arrays alike. Measures of faithfulness, which run the model again, have modules 
 
 from attnlens.analysis.flow import rollout, value_norms
 from attnlens.analysis.focus import (
-    GroupShares,
     Strongest,
     effective_keys,
     entropy,
@@ -26,7 +25,6 @@ from attnlens.analysis.patterns import (
 )
 
 __all__ = [
-    "GroupShares",
     "RelationScores",
     "Strongest",
     "duplicate_token",

@@ -205,52 +205,32 @@ def strongest_keys(weights: Numbers, count: int, labels: Sequence[str] | None = 
     return Strongest(order, joined(paid, -2), names)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupShares:
-    """What each group of keys is paid.
-
-    Attributes:
-        names: of the groups, in the order in which they first stand among the keys.
-        shares: ``(..., group)``; sums to what the keys of all groups are paid.
-    """
-
-    names: tuple[str, ...]
-    shares: Floats
-
-    def of(self, name: str) -> Floats:
-        """The shares of one group, ``(...)``.
-
-        Raises:
-            InputError: no such group.
-        """
-        if name not in self.names:
-            raise InputError(f"no group {name!r}; groups: {', '.join(self.names)}")
-        return self.shares[..., self.names.index(name)]
-
-
 def group_shares(
-    weights: Numbers, groups: Sequence[str | None] | Mapping[str, str | None] | None = None
-) -> GroupShares:
+    weights: Numbers, groups: Sequence[str | None] | Mapping[str, str | None]
+) -> dict[str, Floats]:
     """How much of the attention goes to the keys of each group.
 
     Args:
         weights: ``(..., key)``.
         groups: the group of each key, such as the kind of token; ``None`` for no group. Of a
-            record with labels, a mapping from labels to groups will do (labels it lacks are in
-            no group), and where nothing is given keys of one label are a group.
+            record with labels, a mapping from labels to groups will do; labels it lacks are in
+            no group.
+
+    Returns:
+        by group, in the order in which they first stand among the keys, ``(...)``.
 
     Raises:
         InputError: not one group per key, or groups by label of keys without labels.
     """
-    if groups is None or isinstance(groups, Mapping):
+    if isinstance(groups, Mapping):
         labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
         if labels is None:
             raise InputError("keys without labels have no groups", remedy="give one per key")
-        groups = labels if groups is None else [groups.get(label) for label in labels]
-    keys = weights.shape[-1]
-    if len(groups) != keys:
-        raise InputError(f"{len(groups)} groups for {keys} keys")
-    names = tuple(dict.fromkeys(name for name in groups if name is not None))
+        groups = [groups.get(label) for label in labels]
+    if len(groups) != weights.shape[-1]:
+        raise InputError(f"{len(groups)} groups for {weights.shape[-1]} keys")
+    names = dict.fromkeys(name for name in groups if name is not None)
     member = np.array([[group == name for name in names] for group in groups], dtype=np.float64)
     member = member.reshape(len(groups), len(names))
-    return GroupShares(names, joined([shares @ member for _, shares in query_blocks(weights)], -2))
+    shares = joined([paid @ member for _, paid in query_blocks(weights)], -2)
+    return {name: shares[..., number] for number, name in enumerate(names)}
