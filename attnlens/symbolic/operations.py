@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -269,8 +268,8 @@ class Unknown(Exception):
 
 def as_array(value: Tensor) -> Array:
     """Numbers in double precision; whole numbers and booleans stay what they are."""
-    if value.is_floating_point() or value.is_complex():
-        value = value.to(torch.complex128 if value.is_complex() else torch.double)
+    if value.is_floating_point():
+        value = value.double()
     array: Array = value.numpy(force=True)
     return array
 
