@@ -15,8 +15,8 @@ from numerics import near
 from small_predictors import simulated, with_delivery
 
 from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.model.ratings import Ratings, softmax
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.training.baselines import (
     GROWTH,
@@ -195,21 +195,6 @@ def test_records_of_earlier_days_by_counting(table: FeatureTable) -> None:
             for ball in side.deliveries:
                 runs.setdefault(ball.batter.key, []).append(ball.runs_total)
     assert next(balls, None) is None
-
-
-def test_surprises_by_hand() -> None:
-    matches = HISTORY[:3]
-    innings = encoded(matches)
-    table = feature_table(innings)
-    last = innings[-1].arrays
-    # Of the scoreboard and the ratings of earlier days; today's innings are features of their own.
-    logits = last.base + sum(rating for name, rating in last.ratings.items() if name != "today")
-    surprise = np.eye(len(OUTCOMES))[last.outcome] - softmax(logits)
-    row = len(table) - len(last) + 50
-    told = dict(zip(table.names, table.values[row].tolist(), strict=True))
-    four = OUTCOME_INDEX["4"]
-    assert told["surprise last 12 4"] == pytest.approx(surprise[38:50, four].sum() / 24, abs=1e-5)
-    assert told["surprise innings 4"] == pytest.approx(surprise[:50, four].sum() / 110, abs=1e-5)
 
 
 def test_table_cells_by_hand(table: FeatureTable) -> None:

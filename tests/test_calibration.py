@@ -16,7 +16,6 @@ from small_predictors import small_predictor
 
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.calibration import CalibrationTable
 from attnlens.cricket.model.shipped import named_checkpoint
 from attnlens.cricket.model.trained import load_predictor, save_predictor
 from attnlens.cricket.simulator.files import save_simulated
@@ -98,21 +97,6 @@ def test_a_table_of_other_weights_is_not_quoted(folder: Path, measured: dict[str
     shutil.copy(folder / "small.calibration.json", folder / "other.calibration.json")
     assert measured["checkpoint"]["name"] == "small"
     assert load_predictor(other).calibration is None
-
-
-def test_calls_beyond_the_bins_count_with_the_outermost() -> None:
-    bins = [
-        {"most": 0.1, "predicted": 0.08, "happened": 0.07, "happened_ci": None, "balls": 5},
-        {"most": 0.3, "predicted": 0.2, "happened": 0.2, "happened_ci": None, "balls": 7},
-    ]
-    table = {
-        "checkpoint": {"name": "x", "sha256": "0"},
-        **{"matches": 1, "balls": 12, "dates": {"first": None, "last": None}},
-        "outcomes": dict.fromkeys(OUTCOMES, bins),
-    }
-    known = CalibrationTable.of(table)
-    balls = [known.like("4", chance).balls for chance in (0.0, 0.1, 0.100001, 0.3, 0.9)]
-    assert balls == [5, 5, 7, 7, 7]
 
 
 def test_the_shipped_tables_are_of_the_measured_weights() -> None:

@@ -94,15 +94,6 @@ def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, o
         np.testing.assert_allclose(context, told[0][1], atol=2e-6)
 
 
-def test_later_innings_and_the_result_are_not_told() -> None:
-    match = simulate_match(3)
-    whole = arrays_of(match)
-    first = dataclasses.replace(match, innings=match.innings[:1], outcome=type(match.outcome)())
-    alone = arrays_of(first)
-    np.testing.assert_array_equal(whole.told, alone.told)
-    np.testing.assert_array_equal(whole.context, alone.context)
-
-
 def test_a_past_ball_is_told_as_its_features_names_say() -> None:
     match = simulate_match(5)
     side = match.innings[0]

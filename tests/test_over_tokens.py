@@ -40,17 +40,6 @@ def ball(bat: int = 0, *, wicket: bool = False, **extras: int) -> Delivery:
     )
 
 
-def test_the_vocabulary_is_the_designs() -> None:
-    assert (
-        *("<pad>", "<start>", "<end>"),
-        *("0", "1", "2", "3", "4", "5", "6", "W"),
-        *("wd", "wd+1", "wd+2", "wd+3", "wd+4"),
-        *("nb", "nb+1", "nb+2", "nb+3", "nb+4", "nb+6"),
-        *("lb", "b"),
-    ) == TOKENS
-    assert len(TOKENS) == 24
-
-
 @pytest.mark.parametrize(
     ("delivery", "token"),
     [

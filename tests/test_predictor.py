@@ -272,22 +272,6 @@ def test_one_ball_at_a_time_equals_the_whole_innings(
     assert np.ptp(whole, axis=0).max() > 0.01
 
 
-@pytest.mark.parametrize("position", [0, 1, 20, POSITION])
-def test_many_masks_at_once_equal_one_at_a_time(
-    predictor: TrainedPredictor, arrays: InningsArrays, position: int
-) -> None:
-    batch = window_batch(arrays, position)
-    masks = np.random.default_rng(1).random((17, position)) < 0.7
-    masks[0], masks[1] = True, False
-    together = under_masks(predictor.model, batch, masks)
-    assert together.shape == (17, 11)
-    for mask, row in zip(masks, together, strict=True):
-        alone = with_hidden(batch, np.flatnonzero(~mask).tolist())
-        np.testing.assert_allclose(probabilities(predictor.model, alone)[0, 0], row, atol=1e-6)
-    assert position == 0 or not np.allclose(together[0], together[1], atol=1e-3)
-    assert under_masks(predictor.model, batch, masks[:0]).shape == (0, 11)
-
-
 def test_padding_in_a_batch_changes_nothing(predictor: TrainedPredictor, match: Match) -> None:
     one, two = arrays_of(predictor, match, 1), arrays_of(predictor, match, 2)
     three = truncate(one, 9)
@@ -298,18 +282,6 @@ def test_padding_in_a_batch_changes_nothing(predictor: TrainedPredictor, match: 
         alone = probabilities(predictor.model, training_batch([arrays])[0])[0]
         np.testing.assert_allclose(found[row, : len(arrays)], alone, atol=1e-6)
         assert outcomes[row].tolist() == [*arrays.outcome, *[-1] * (found.shape[1] - len(arrays))]
-
-
-def test_without_any_group_every_ball_of_the_match_is_expected_the_same(
-    predictor: TrainedPredictor, match: Match
-) -> None:
-    found = []
-    for innings, position in ((1, 0), (1, 40), (1, 100), (2, 0), (2, 70)):
-        batch = window_batch(arrays_of(predictor, match, innings), position)
-        nothing = {group: np.zeros(1, bool) for group in KNOWLEDGE}
-        visible = np.zeros((1, position), bool)
-        found.append(under_knowledge(predictor.model, batch, visible, nothing)[0])
-    np.testing.assert_allclose(found, np.tile(found[0], (5, 1)), atol=1e-6)
 
 
 def test_a_record_is_forgotten_wherever_it_is_told(

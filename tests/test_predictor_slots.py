@@ -11,13 +11,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import arrays_of, simulated, small_predictor, stirred
-from torch import Tensor
+from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.batch import training_batch
-from attnlens.cricket.model.predictor import BLOCK, FullModel
+from attnlens.cricket.model.predictor import BLOCK
 from attnlens.cricket.model.ratings import KINDS
 from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.relations import RELATIONS
@@ -28,7 +27,6 @@ from attnlens.cricket.model.tensors import (
     rate_today,
     scoreboard,
 )
-from attnlens.cricket.training.fit import cricket_sizes
 
 PREDICTOR = small_predictor()
 MATCH = simulated(11)
@@ -63,42 +61,6 @@ def test_even_attention_with_nothing_is_a_shrunk_mean(balls: int, hidden: int, n
     values = (key @ attention.to_value.weight.T)[0, hidden:].detach()
     mean = values.mean(0) if seen else torch.zeros(8)
     torch.testing.assert_close(mixed[0, 0], share * mean, atol=1e-5, rtol=1e-5)
-
-
-def variant(**sizes: Any) -> FullModel:
-    torch.manual_seed(4)
-    model = FullModel(
-        dataclasses.replace(cricket_sizes(12), **sizes), torch.linspace(-3, -1, len(OUTCOMES))
-    )
-    stirred(model, 4)
-    return model
-
-
-@pytest.mark.parametrize("null", [1.5, None])
-@pytest.mark.parametrize("readout", [True, False])
-def test_a_hidden_ball_tells_nothing_whatever_the_slots(null: float | None, readout: bool) -> None:
-    model = variant(null=null, readout=readout)
-    arrays = arrays_of(PREDICTOR, MATCH)
-    batch, _ = training_batch([arrays])
-    sequence = batch["sequence"]
-    gone = torch.zeros(len(arrays), dtype=torch.bool)
-    gone[[3, 20, 21, 50]] = True
-
-    def logits(happened: Tensor) -> Tensor:
-        changed = {**sequence, "past": {**sequence["past"], "happened": happened}}
-        changed["visible"] = sequence["visible"] & ~gone
-        changed["shared"] = sequence["shared"] & ~gone
-        with torch.no_grad():
-            result: Tensor = model({**batch, "sequence": changed})
-        return result
-
-    told = sequence["past"]["happened"]
-    other = told.clone()
-    other[:, gone] = torch.randn(other[:, gone].shape)
-    assert torch.equal(logits(told), logits(other))
-    felt = told.clone()
-    felt[:, 22] += 1
-    assert not torch.equal(logits(told)[:, 23:], logits(felt)[:, 23:])
 
 
 @pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])

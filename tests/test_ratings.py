@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from small_predictors import arrays_of, probabilities, simulated, small_predicto
 from attnlens.cricket.explain.particulars import flags_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.ratings import KINDS, STEP, Kind, Ratings, Table
 from attnlens.cricket.model.timeline import Timeline
@@ -26,7 +23,6 @@ from attnlens.cricket.model.window import window_for
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.errors import CheckpointError
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
 
 HISTORY = [simulated(seed) for seed in range(8)]
 BASE = fit_base(HISTORY[:4], seed=1)
@@ -213,15 +209,6 @@ def test_a_predictor_comes_back_from_disk(saved: tuple[Path, TrainedPredictor]) 
     assert back.ratings.until == match.date
 
 
-def spoiled(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The checkpoint with something else in what it says of itself."""
-    checkpoint = read_checkpoint(path, "temporal")
-    change(checkpoint.about)
-    target = folder / "other.safetensors"
-    write_checkpoint(target, checkpoint.tensors, checkpoint.about)
-    return target
-
-
 def one_line(path: Path) -> str:
     with pytest.raises(CheckpointError) as caught:
         load_predictor(path)
@@ -248,16 +235,3 @@ def test_a_file_that_is_no_checkpoint_gives_one_line(
     foreign = tmp_path / "foreign.safetensors"
     save_file({"a": torch.zeros(3)}, foreign)
     assert one_line(foreign) == "was not written by attnlens" + remedy
-
-
-def test_a_checkpoint_of_another_kind_or_format_is_refused(
-    saved: tuple[Path, TrainedPredictor], tmp_path: Path
-) -> None:
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(kind="seq2seq"))
-    assert one_line(path).startswith("holds a 'seq2seq', not a 'temporal'; ")
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(format=99))
-    assert one_line(path) == "has format 99, this attnlens reads 1; update attnlens"
-    path = spoiled(saved[0], tmp_path, lambda about: about.update(outcomes=list(OUTCOMES[:9])))
-    assert one_line(path).endswith("; train it again")
-    path = spoiled(saved[0], tmp_path, lambda about: about["sizes"]["graph"]["global"].pop("venue"))
-    assert one_line(path) == "was trained on other features; train it again"

@@ -9,7 +9,6 @@ from command_line import Here
 
 from attnlens.cricket.model.temporal import HEADS
 from attnlens.cricket.model.trained import load_predictor
-from attnlens.cricket.training.settings import PREDICTOR, recipe_and_sizes
 
 
 def matches(here: Here, count: int = 4) -> str:
@@ -107,13 +106,3 @@ def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
         )
         assert "fitting" not in answer.err
         assert attnlens_here.files() == before
-
-
-def test_settings_and_options_mean_the_same() -> None:
-    recipe, sizes = recipe_and_sizes(
-        PREDICTOR, ["epochs=3", "hidden_dim=24", "null=-1"], {"seed": 9}
-    )
-    assert (recipe.epochs, recipe.seed) == (3, 9)
-    assert sizes == {"hidden_dim": 24, "null": -1}
-    # An option is stronger than a word.
-    assert recipe_and_sizes(PREDICTOR, ["seed=4"], {"seed": 9})[0].seed == 9

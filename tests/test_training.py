@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
-from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.training.course import Average, Course
-from attnlens.cricket.training.dataset import fit_base, outcome_tables, rate_and_encode
 from attnlens.cricket.training.fit import (
     Recipe,
     cricket_sizes,
@@ -129,19 +125,6 @@ def test_training_learns() -> None:
     assert log_loss(fitted.model, INNINGS) < log_loss(untrained, INNINGS) - 0.02
 
 
-def test_the_best_epoch_on_validation_is_kept() -> None:
-    # One innings learnt by heart does harm to the others.
-    recipe = dataclasses.replace(
-        RECIPE, epochs=8, learning_rate=0.02, hide_some=0.0, forget=0.0, patience=8
-    )
-    fitted = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe)
-    losses = [row["validation"] for row in fitted.history]
-    assert min(losses) < losses[-1] - 0.01
-    assert log_loss(fitted.model, INNINGS[4:]) == pytest.approx(min(losses), abs=1e-6)
-    last = fit(SIZES, PRIOR, INNINGS[:1], [], recipe)
-    assert log_loss(last.model, INNINGS[4:]) == pytest.approx(losses[-1], abs=1e-6)
-
-
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_hiding_only_hides(seed: int) -> None:
@@ -204,27 +187,3 @@ def test_the_moving_average_by_hand() -> None:
     average.copy_to(layer)
     expected = (0.125 * 1 + 0.25 * 3 + 0.5 * 7) / (1 - 0.125)
     assert layer.weight.item() == pytest.approx(expected)
-
-
-def test_outcome_tables_are_smoothed_shares() -> None:
-    outcomes = np.array([0, 0, 0, 1, 4])
-    everything, prior = outcome_tables(outcomes, np.array([0, 0, 21, 21, 21]))
-    share = (np.bincount(outcomes, minlength=11) + 1) / 16
-    np.testing.assert_allclose(np.exp(everything), share, rtol=1e-6)
-    np.testing.assert_allclose(np.exp(prior[0, 5]), share, rtol=1e-6)
-    counts = np.zeros(11)
-    counts[[0, 1, 4]] = 1
-    np.testing.assert_allclose(np.exp(prior[1, 1]), (counts + 200 * share) / 203, rtol=1e-6)
-    assert (everything.shape, prior.shape) == ((11,), (2, 20, 11))
-
-
-def test_the_base_model_expects_better_than_the_shares() -> None:
-    matches = [simulate_match(seed) for seed in range(12)]
-    base = fit_base(matches, seed=1)
-    again = fit_base(matches, seed=1)
-    assert all(map(np.array_equal, base.weights, again.weights))
-    innings = rate_and_encode(matches[:6], base, PREDICTOR.ratings)
-    logs = np.concatenate([one.arrays.base for one in innings])
-    outcome = np.concatenate([one.arrays.outcome for one in innings])
-    np.testing.assert_allclose(np.exp(logs).sum(1), 1, atol=1e-5)
-    assert -logs[np.arange(len(outcome)), outcome].mean() < math.log(len(OUTCOMES)) - 0.3

@@ -50,24 +50,6 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
     assert float(loss) == pytest.approx(by_hand, rel=1e-5)
 
 
-def test_a_teacher_is_learnt_from() -> None:
-    """Where the teacher alone counts, the model comes to say what it says, not what happened."""
-    shares = np.linspace(1, 3, len(OUTCOMES))
-    shares /= shares.sum()
-    recipe = dataclasses.replace(RECIPE, epochs=8, teacher=1.0, learning_rate=0.02)
-    said = [np.tile(shares.astype(np.float32), (len(one), 1)) for one in INNINGS]
-    taught = fit(SIZES, PRIOR, INNINGS, [], recipe, teacher=said).model
-    alone = fit(SIZES, PRIOR, INNINGS, [], recipe).model
-
-    def distance(model: torch.nn.Module) -> float:
-        with torch.no_grad():
-            told = torch.cat([model(training_batch([one])[0])[0].softmax(-1) for one in INNINGS])
-        return float(np.abs(told.numpy() - shares).sum(-1).mean())
-
-    assert distance(taught) < distance(alone) / 2
-    assert log_loss(alone, INNINGS) < log_loss(taught, INNINGS)
-
-
 def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
     # One innings learnt by heart soon does harm to the others.
     recipe = dataclasses.replace(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_history, add_match, add_out
 from attnlens.cli.output import check_outputs, emit, emit_json, page, progress
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
-
-if TYPE_CHECKING:
-    from attnlens.cricket.overs.over import NextOver
 
 
 def add_to(commands: Commands) -> None:
@@ -70,24 +66,13 @@ def run(options: argparse.Namespace) -> int:
         sources=(options.match, options.history),
         inputs=(options.model,),
     )
-    answer = _answer(options)
-    if options.format == "json":
-        emit_json(answer.to_dict(), options.out)
-        return 0
-    from attnlens.cricket.pages.over import render_over
-
-    emit(render_over(answer, **page(options.out)), options.out)
-    return 0
-
-
-def _answer(options: argparse.Namespace) -> NextOver:
     from attnlens.cricket.errors import BallNotFoundError
     from attnlens.cricket.session import Session
 
     session = Session(None, options.history, overs=options.model, report=progress)
     match = session.read(options.match)
     try:
-        return session.over(
+        answer = session.over(
             match,
             over=options.over,
             innings=options.innings,
@@ -100,3 +85,10 @@ def _answer(options: argparse.Namespace) -> NextOver:
     except BallNotFoundError as error:
         # The naming of overs knows no file.
         raise BallNotFoundError(error.problem, path=options.match, remedy=error.remedy) from None
+    if options.format == "json":
+        emit_json(answer.to_dict(), options.out)
+        return 0
+    from attnlens.cricket.pages.over import render_over
+
+    emit(render_over(answer, **page(options.out)), options.out)
+    return 0

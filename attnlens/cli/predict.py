@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from attnlens.cli.options import add_days, add_model_options
+from attnlens.cli.options import add_model_options
 from attnlens.cli.output import check_outputs, progress, report_skipped, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of
@@ -37,7 +37,6 @@ def add_to(commands: Commands) -> None:
     )
     add_model_options(parser)
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet file (default: stdout)")
-    add_days(parser)
     parser.add_argument(
         "--on-error",
         choices=("stop", "skip"),
@@ -69,13 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
     def chosen() -> Iterator[Match]:
         for source in options.matches:
-            for match in read_matches(source, on_error=options.on_error, skipped=skipped):
-                day = match.date
-                if options.first and (day is None or day < options.first):
-                    continue
-                if options.last and (day is None or day > options.last):
-                    continue
-                yield match
+            yield from read_matches(source, on_error=options.on_error, skipped=skipped)
 
     rows = _rows(chosen(), session)
     if options.out is None:
@@ -100,13 +93,12 @@ def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
     if session.history is not None:
         # Ratings only move forward, so all matches are read before the first is predicted.
         matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
-    any_match = False
+    number = 0
     for number, match in enumerate(matches, 1):
-        any_match = True
         progress(f"match {number}: {match.match_id}")
         yield from session.rows(match)
-    if not any_match:
-        raise InputError("no match left to predict", remedy="widen --from and --until")
+    if not number:
+        raise InputError("no match left to predict", remedy="give other files")
 
 
 def _write_csv(rows: Iterable[Row], file: TextIO) -> None:

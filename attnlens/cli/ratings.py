@@ -93,7 +93,5 @@ def _sentence(
         return f"nothing newer than {before}: no file written{aside}"
     return (
         f"wrote {out}: ratings until {until} (were {before}), "
-        f"{count(added.matches, 'match', 'matches')} learnt, "
-        f"{count(added.players, 'player')} ({added.new_players} new), "
-        f"{count(added.venues, 'venue')} ({added.new_venues} new){aside}"
+        f"{count(added.matches, 'match', 'matches')} learnt{aside}"
     )

@@ -120,16 +120,11 @@ class Added:
             nothing; ``undated``: without a date.
         other_kinds: learnt although unlike what the model was trained on: how many, by kind.
         dates: of the first and the last match learnt; ``days``: distinct ones.
-        players, venues: that the learnt balls tell of; ``new_…``: never rated before.
     """
 
     matches: int
     dates: tuple[datetime.date | None, datetime.date | None]
     days: int
-    players: int
-    new_players: int
-    venues: int
-    new_venues: int
     already_known: int
     undated: int
     other_kinds: dict[str, int]
@@ -158,8 +153,6 @@ def brought_up_to_date(
         len(learnt),
         (days[0], days[-1]) if days else (None, None),
         len(days),
-        *_told_of(predictor, now, ("striker", "bowler")),
-        *_told_of(predictor, now, ("venue",)),
         already_known=len(dated) - len(later),
         undated=len(distinct) - len(dated),
         other_kinds=kinds_unlike(learnt, predictor),
@@ -171,8 +164,6 @@ def brought_up_to_date(
         "from": days[0].isoformat(),
         "until": days[-1].isoformat(),
         "days": added.days,
-        "new_players": added.new_players,
-        "new_venues": added.new_venues,
     }
     card = {
         **predictor.card,
@@ -180,19 +171,3 @@ def brought_up_to_date(
         "ratings_added": [*predictor.card.get("ratings_added", []), entry],
     }
     return replace(now, card=card), added
-
-
-def _told_of(
-    before: TrainedPredictor, now: TrainedPredictor, kinds: tuple[str, ...]
-) -> tuple[int, int]:
-    """How many entities the balls learnt tell of, and how many of them are new."""
-    learnt, met = set(), set()
-    for kind in kinds:
-        old, table = before.ratings.tables[kind], now.ratings.tables[kind]
-        for key, row in table.keys.items():
-            earlier = old.balls[old.keys[key]] if key in old.keys else 0
-            if earlier:
-                met.add(key)
-            if table.balls[row] > earlier:
-                learnt.add(key)
-    return len(learnt), len(learnt - met)

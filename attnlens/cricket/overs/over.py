@@ -25,9 +25,7 @@ from attnlens.cricket.overs.samples import (
     Limits,
     Samples,
     brought,
-    fewer_balls,
     samples_of,
-    within,
 )
 from attnlens.cricket.overs.tokens import TOKENS, token_of, written
 from attnlens.cricket.overs.trained import OverWriter, TrainedOvers
@@ -204,7 +202,7 @@ def next_over(
         memory = model.remember(batch.history, batch.padded, batch.context)
     generator = torch.Generator().manual_seed(seed)
     numbers = decode(model, memory, choice, generator=generator)[0, 0]
-    words = written(within(numbers.tolist(), fewer_balls(innings)))
+    words = written(numbers.tolist())
     wanted = numbers[: len(words)]
     given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
     both, weights = _read(model, batch, given)

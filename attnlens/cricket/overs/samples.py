@@ -7,7 +7,6 @@ the tokens alone do not: with the target reached, or with nobody left to bat.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,15 +17,10 @@ from attnlens.arrays import Floats, Integers
 from attnlens.cricket.match.match import Innings
 from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.overs.encoder_decoder import END
-from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX, TOKENS, legal
+from attnlens.cricket.overs.tokens import SPECIAL, TOKEN_INDEX
 from attnlens.show.numbers import rounded
 
 WICKET: Final = TOKEN_INDEX["W"]
-USUAL: Final = 6
-"""Balls of an over that count, where nothing else is played."""
-
-COUNTED: Final = np.array([legal(token) for token in TOKENS], np.int64)
-"""1 for tokens of balls that count towards the over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +30,10 @@ class Limits:
     Attributes:
         runs: needed to reach the target; ``None`` without one.
         wickets: left.
-        balls: that count, of the over, where they are fewer than the model learnt; else ``None``.
     """
 
     runs: int | None
     wickets: int
-    balls: int | None = None
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
@@ -49,23 +41,7 @@ class Limits:
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
-        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
-
-
-def fewer_balls(innings: Innings) -> int | None:
-    """The balls of an over that count, where they are fewer than six; else ``None``."""
-    return innings.balls_per_over if innings.balls_per_over < USUAL else None
-
-
-def within(tokens: Sequence[int], balls: int | None) -> list[int]:
-    """Tokens of an over, as far as an over of so many balls goes."""
-    found: list[int] = []
-    for token in tokens:
-        ended = balls is not None and sum(COUNTED[one] for one in found) >= balls
-        if ended and token != END:
-            break
-        found.append(token)
-    return found
+        return cls(needed, max(out - wickets, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +74,6 @@ def brought(
     played = deliveries & (before_wickets < limits.wickets)
     if limits.runs is not None:
         played &= before_runs < limits.runs
-    if limits.balls is not None:
-        counted = COUNTED[tokens]
-        played &= counted.cumsum(1) - counted < limits.balls
     stopped = (deliveries & ~played).any(1)
     finished = (tokens == END).any(1) | stopped
     return Drawn((runs * played).sum(1), (wickets & played).sum(1), finished)
