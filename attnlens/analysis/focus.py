@@ -75,20 +75,14 @@ def as_flags(values: Numbers) -> Flags:
     return np.asarray(values, dtype=np.bool_)
 
 
-def entropy(weights: Numbers, visible: Numbers | None = None) -> Floats:
+def entropy(weights: Numbers) -> Floats:
     """Shannon entropy over keys, ``(..., key) -> (...)``.
 
     In nats: 0 where one key is paid everything, ``log n`` where ``n`` keys are paid alike.
-    With ``visible``, flags that broadcast to ``weights``, it is divided by the logarithm of
-    the number of keys that could be paid: 0 to 1, and 0 where there is only one.
     """
     parts = []
-    for rows, shares in query_blocks(weights):
+    for _, shares in query_blocks(weights):
         nats = np.maximum(nats_of(shares).sum(-1), 0.0)
-        if visible is not None:
-            seen = _rows_of(as_flags(visible), rows)
-            most = np.log(np.maximum(np.broadcast_to(seen, shares.shape).sum(-1), 1))
-            nats = np.divide(nats, most, out=np.zeros_like(nats), where=most > 0)
         parts.append(np.where(shares.sum(-1) > 0, nats, np.nan))
     return joined(parts)
 
@@ -98,11 +92,6 @@ def nats_of(shares: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
     return nats
-
-
-def _rows_of(flags: Flags, rows: slice) -> Flags:
-    shared = flags.ndim < 2 or flags.shape[-2] == 1 or rows == slice(None)
-    return flags if shared else flags[..., rows, :]
 
 
 def joined(parts: list[Floats], axis: int = -1) -> Floats:
@@ -144,21 +133,6 @@ def entropy_bounds(kept: Numbers, residual: Numbers, keys: int) -> tuple[Floats,
     return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
 
 
-def effective_keys(weights: Numbers) -> Floats:
-    """How many keys share the attention, ``exp(entropy)``: ``n`` where ``n`` are paid alike."""
-    return np.exp(entropy(weights))
-
-
-def highest_weight(weights: Numbers) -> Floats:
-    """The weight of the strongest key, ``(..., key) -> (...)``."""
-    return joined(
-        [
-            np.where(shares.sum(-1) > 0, shares.max(-1), np.nan)
-            for _, shares in query_blocks(weights)
-        ]
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Strongest:
     """The keys that are paid most, from the most to the least; ties by position.
@@ -166,7 +140,7 @@ class Strongest:
     Attributes:
         positions: of the keys, ``(..., count)``.
         weights: theirs, ``(..., count)``.
-        labels: the label of each position, where labels were given, ``(..., count)`` of str.
+        labels: the label of each position, where a record has them, ``(..., count)`` of str.
     """
 
     positions: Integers
@@ -174,23 +148,18 @@ class Strongest:
     labels: NDArray[np.object_] | None
 
 
-def strongest_keys(weights: Numbers, count: int, labels: Sequence[str] | None = None) -> Strongest:
+def strongest_keys(weights: Numbers, count: int) -> Strongest:
     """The ``count`` keys of every row that are paid most, all of them where there are fewer.
 
     Args:
         weights: ``(..., key)``.
-        labels: one per key; a record's own where not given.
 
     Raises:
-        InputError: no count from 1, or not as many labels as keys.
+        InputError: no count from 1.
     """
     if count < 1:
         raise InputError(f"the {count} strongest keys are none", remedy="ask for 1 or more")
-    if labels is None and isinstance(weights, AttentionRecord):
-        labels = weights.axes[-1].labels
-    keys = weights.shape[-1]
-    if labels is not None and len(labels) != keys:
-        raise InputError(f"{len(labels)} labels for {keys} keys")
+    labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
     orders, paid = [], []
     for _, shares in query_blocks(weights):
         order = np.argsort(-shares, axis=-1, kind="stable")[..., :count].astype(np.int64)

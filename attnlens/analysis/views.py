@@ -312,16 +312,16 @@ def _measured(
     queries, keys = _sides(record)
     maps = len(_leads(record))
     step = max(1, CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
-    kept = bounds = None
+    kept = None
     if record.keys is not None:
         kept = record.to_numpy().reshape(maps, queries, keys)
         shares = as_floats(record.weights)
         rest = np.maximum(1 - shares.sum(-1), 0) if record.residual is None else record.residual
-        bounds = [one.reshape(maps, queries) for one in entropy_bounds(shares, rest, keys)]
+        low, high = (one.reshape(maps, queries) for one in entropy_bounds(shares, rest, keys))
     for start in range(0, queries, step):
         rows = slice(start, min(start + step, queries))
-        if kept is not None and bounds is not None:
-            yield start, kept[:, rows].astype(np.float32), *(one[:, rows] for one in bounds)
+        if kept is not None:
+            yield start, kept[:, rows].astype(np.float32), low[:, rows], high[:, rows]
             continue
         if record.lazy is not None:
             some = as_floats(record.lazy.weights(rows)).reshape(maps, -1, keys)
