@@ -191,12 +191,9 @@ class MatchDraft:
             )
         if not innings.oddities:
             return
-        if innings.labels_count_legal:
-            self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
-            return
         labels = Counter(ball.label for ball in innings.deliveries)
         repeated = [label for label, count in labels.items() if count > 1]
-        if repeated:
+        if repeated and not innings.labels_count_legal:
             self.notes.append(
                 f"innings {innings.number} uses a label for several balls "
                 f"({_some(repeated)}): a spreadsheet may have changed 0.10 to 0.1"
@@ -285,21 +282,16 @@ def _limited_result(draft: MatchDraft, first: InningsDraft, second: InningsDraft
 
 
 def _says(draft: MatchDraft, innings: Sequence[InningsDraft]) -> str:
-    outcome = draft.outcome
-    if "winner" in outcome:
-        margin = " and ".join(_amount(key, value) for key, value in outcome.get("by", {}).items())
-        stated = f"{outcome['winner']} won by {margin}"
-    else:
-        stated = str(outcome.get("result"))
+    stated = str(draft.outcome.get("result"))
+    if "winner" in draft.outcome:
+        margin = " and ".join(
+            f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
+            for unit, amount in draft.outcome.get("by", {}).items()
+        )
+        stated = f"{draft.outcome['winner']} won by {margin}"
     scores = ", ".join(f"{one.batting_team} {one.total}/{one.wickets}" for one in innings)
     caution = "" if draft.penalties_known else "; penalty runs may be missing from this format"
     return (
         f"the stated result ({stated}) does not follow from the balls ({scores}); "
         f"both are told as the file has them{caution}"
     )
-
-
-def _amount(key: str, value: int) -> str:
-    if key == "innings":
-        return "an innings" if value == 1 else f"{value} innings"
-    return f"{value} {key.removesuffix('s') if value == 1 else key}"
