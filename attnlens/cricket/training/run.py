@@ -79,10 +79,10 @@ def train(
         check_teacher()
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
-    begun = _begun(
+    split, course, base = _begun(
         sources, plan, recipe, lambda: FullModel(sizes, torch.zeros(sizes.outcomes)), course
     )
-    split, base, ratings, course = begun.split, begun.base, Ratings(), begun.course
+    ratings = Ratings()
     innings = rate_and_encode(split.used, base, ratings)
     learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
     validation = innings[len(learnt) :]
@@ -102,7 +102,10 @@ def train(
         teacher=teacher,
         course=course,
     )
-    card = begun.card(fitted) | {"balls": balls, "teachers": [TREES] if plan.teacher else []}
+    card = split.card(recipe, fitted) | {
+        "balls": balls,
+        "teachers": [TREES] if plan.teacher else [],
+    }
     predictor = TrainedPredictor(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
@@ -132,8 +135,8 @@ def train_overs(
     """
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
-    begun = _begun(sources, plan, recipe, lambda: OverModel(sizes), course)
-    split, base, ratings = begun.split, begun.base, Ratings(kinds=RATED)
+    split, course, base = _begun(sources, plan, recipe, lambda: OverModel(sizes), course)
+    ratings = Ratings(kinds=RATED)
     lessons = lessons_of(
         split.used,
         lambda match, side: encode_overs(match, side, ratings, base),
@@ -143,8 +146,8 @@ def train_overs(
         recipe,
     )
     course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
-    fitted = follow(lambda: OverModel(sizes), lessons, recipe, begun.course)
-    card = begun.card(fitted) | {
+    fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
+    card = split.card(recipe, fitted) | {
         "overs_trained_on": len(lessons.train),
         "token_runs": token_runs(split.training).round(9).tolist(),
     }
@@ -197,29 +200,15 @@ class Split:
     training: list[Match]
     used: list[Match]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Begun:
-    """A run before its training.
-
-    Attributes:
-        base: what the scoreboard alone expects in the matches to train on.
-    """
-
-    split: Split
-    recipe: Pace
-    course: Course
-    base: BaseModel
-
-    def card(self, fitted: Fitted[Any]) -> dict[str, Any]:
+    def card(self, recipe: Pace, fitted: Fitted[Any]) -> dict[str, Any]:
         """What a checkpoint says of its training."""
         return {
-            "trained_from": min(match.dates[0] for match in self.split.training).isoformat(),
-            "trained_until": self.split.validate_until.isoformat(),
-            "weights_until": self.split.train_until.isoformat(),
-            **kind_card(self.split.training),
-            "matches": len(self.split.training),
-            "recipe": asdict(self.recipe),
+            "trained_from": min(match.dates[0] for match in self.training).isoformat(),
+            "trained_until": self.validate_until.isoformat(),
+            "weights_until": self.train_until.isoformat(),
+            **kind_card(self.training),
+            "matches": len(self.training),
+            "recipe": asdict(recipe),
             "epochs": fitted.history,
         }
 
@@ -230,8 +219,8 @@ def _begun(
     recipe: Pace,
     make: Callable[[], nn.Module],
     course: Course,
-) -> Begun:
-    """Read and split the matches, and see that the run can begin, or go on, with its state."""
+) -> tuple[Split, Course, BaseModel]:
+    """The matches, a course that can begin or go on, and what the scoreboard alone expects."""
     split = split_matches(read_dated(sources, course.report), plan, sources[0])
     played = [
         (
@@ -246,7 +235,7 @@ def _begun(
     check_state(make, recipe, course)
     count = len(split.training)
     course.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
-    return Begun(split, recipe, course, fit_base(split.training, seed=recipe.seed))
+    return split, course, fit_base(split.training, seed=recipe.seed)
 
 
 def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
