@@ -27,17 +27,23 @@ from sample_explanations import read_sample
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import prompt_of
-from attnlens.cricket.words.facts import FORMATS, resolve
+from attnlens.cricket.words import facts
+from attnlens.cricket.words.facts import resolve
 from attnlens.cricket.words.narrative import narrate
+from attnlens.show.numbers import percent, signed_points
 from attnlens.show.prompt_template import MOST_TOKENS
 
-FEWEST, MOST = 4, 7
+FEWEST, MOST = 2, 5
+FORMS = (
+    *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
+    *(percent, facts.fine_percent, facts.finest_percent),
+)
 
 
 def written(value: Any) -> set[str]:
     """Every way in which a value can be a fact's text."""
     texts = set()
-    for form in FORMATS:
+    for form in FORMS:
         try:
             texts.add(form(value))
         except (TypeError, ValueError, KeyError, AttributeError):
@@ -97,18 +103,18 @@ def checked(sample: Iterable[dict[str, Any]]) -> int:
         files("attnlens.cricket.explain").joinpath("schema.json").read_text("utf-8")
     )
     validator = jsonschema.Draft202012Validator(schema)
-    count, sentences, facts = 0, Counter[int](), 0
+    count, sentences, told = 0, Counter[int](), 0
     leading: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for data in sample:
         count += 1
         wrong.update(faults(data, validator))
         sentences[len(data["narrative"])] += 1
-        facts += sum(len(one["facts"]) for one in data["narrative"])
+        told += sum(len(one["facts"]) for one in data["narrative"])
         verdicts = {claim["verdict"] for claim in data["evidence"] if claim["removed"]}
         told = ("supported", "not better than chance", "contradicted", None)
         leading[str(next((verdict for verdict in told if verdict in verdicts), "no claim"))] += 1
-    print(f"{count} explanations, {facts} facts; sentences: {dict(sorted(sentences.items()))}")
+    print(f"{count} explanations, {told} facts; sentences: {dict(sorted(sentences.items()))}")
     print(f"best verdict of a claim about past balls: {dict(leading.most_common())}")
     print(f"faults: {dict(wrong) or 'none'}")
     return 1 if wrong or not count else 0

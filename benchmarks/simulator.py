@@ -36,7 +36,7 @@ from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.simulator.causes import BALLS_PER_OVER, CAUSES, CHASING, OVERS, Past
-from attnlens.cricket.simulator.rates import GROUPS
+from attnlens.cricket.simulator.league import GROUPS
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.files import write_text
 

@@ -72,7 +72,6 @@ class Functions:
         match: the match without its balls.
         innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
         explain: match, innings, ball and model to an explanation with evidence.
-        effects: the same to what hiding each key from each head alone does.
         what_if: the same and what is to be different, to the answer.
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.
@@ -86,7 +85,6 @@ class Functions:
     match: Callable[[Match], Data]
     innings: Callable[[Match, int, str], Data]
     explain: Callable[[Match, int, int, str], Data]
-    effects: Callable[[Match, int, int, str], Data]
     what_if: Callable[[Match, int, int, str, Data], Data]
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]

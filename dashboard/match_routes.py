@@ -1,4 +1,4 @@
-"""What the page of a match fetches: its innings, a ball's explanation, effects, files, what-ifs."""
+"""What the page of a match fetches: its innings, a ball's explanation, files, what-ifs."""
 
 from __future__ import annotations
 
@@ -63,12 +63,6 @@ def add_match_routes(
     @matched
     def explanation(shown: Shown[Match], innings: int, ball: int) -> Response:
         packed = worked_out(shown, "explain", functions.explain, innings, ball)
-        return sent(packed, lasting=shown.followed is None)
-
-    @server.get("/data/<key>/<int:innings>/<int:ball>/effects.json")
-    @matched
-    def effects(shown: Shown[Match], innings: int, ball: int) -> Response:
-        packed = worked_out(shown, "effects", functions.effects, innings, ball)
         return sent(packed, lasting=shown.followed is None)
 
     @server.get("/live/<key>.json")

@@ -15,13 +15,11 @@ from recording_cases import (
     whole_record,
 )
 from scipy import stats
-from torch import nn
 
 from attnlens.analysis import (
     effective_keys,
     entropy,
     entropy_bounds,
-    gradient_importance,
     group_shares,
     highest_weight,
     relation_scores,
@@ -122,30 +120,3 @@ def test_lazy_layers_roll_out() -> None:
     np.testing.assert_allclose(rollout(records, rows=[-1]), rollout(whole)[:, -1:], atol=1e-6)
     values = torch.randn(2, 4, 9, 3)
     np.testing.assert_allclose(value_norms(records[0], values), value_norms(whole[0], values))
-
-
-class Block(nn.Module):
-    """Attention whose joining of heads can be watched by name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mix = nn.Linear(12, 36)
-        self.join = nn.Linear(12, 12)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = self.mix(x).view(*x.shape[:2], 3, 3, 4).permute(2, 0, 3, 1, 4)
-        heads = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.join(heads.transpose(1, 2).flatten(2)).tanh()[:, -1].sum(-1)
-
-
-def test_slopes_of_heads_are_captums_gradient_times_activation() -> None:
-    attribution = pytest.importorskip("captum.attr")
-    torch.manual_seed(2)
-    model, x = Block().double(), torch.randn(5, 7, 12, dtype=torch.float64)
-    captum = attribution.LayerGradientXActivation(model, model.join)
-    products = captum.attribute(x, attribute_to_layer_input=True)
-    by_head = products.view(5, 7, 3, 4).sum((1, 3)).abs().mean(0)
-    found = gradient_importance(
-        lambda: model(x).sum(), joins={"join": (model.join, 3)}, normalised=False
-    )
-    np.testing.assert_allclose(found["join"], by_head.detach(), rtol=1e-9)

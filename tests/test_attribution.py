@@ -63,7 +63,7 @@ def test_attention_is_what_an_explanation_calls_it(
     near(found, read_ball(predictor, window).total, of=torch.float32)
 
 
-@pytest.mark.parametrize("index", [2, 9, 38, INDEX, 100])
+@pytest.mark.parametrize("index", [2, 38, 100])
 def test_all_paths_together_are_one(predictor: TrainedPredictor, index: int) -> None:
     """Past balls, the current ball itself and nodes that read no past share out all there is."""
     batch = window_for(simulate_match(11), BallReference(1, index), predictor).batch
@@ -183,7 +183,7 @@ def test_value_norm_is_the_length_of_what_each_ball_adds(
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
 
-@pytest.mark.parametrize("place", [0, 20, 45, 58, 60])
+@pytest.mark.parametrize("place", [20, 60])
 def test_gradient_times_input_is_the_slope_of_growing_a_ball(
     predictor: TrainedPredictor, window: BallWindow, place: int
 ) -> None:
@@ -253,8 +253,3 @@ def test_asking_leaves_the_model_as_it_was(predictor: TrainedPredictor, window: 
     assert all(parameter.grad is None for parameter in model.parameters())
     with torch.no_grad():
         assert torch.equal(model(window.batch), before)
-
-
-def test_an_unknown_method_is_named(predictor: TrainedPredictor, window: BallWindow) -> None:
-    with pytest.raises(ValueError, match="unknown method 'lime'; known: attention, content_only"):
-        attributions(predictor.model, window.batch, ["attention", "lime"])

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from command_line import REPOSITORY, clean_environment
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,17 +55,6 @@ def test_a_quick_run_tells_times_memory_and_bytes(tmp_path: Path) -> None:
     assert cases[1]["ways"]["need_weights hooks"]["kept"] == 2 * 4 * 24**2 * 4
 
 
-def test_one_long_layer_is_held_to_its_memory(tmp_path: Path) -> None:
-    figures = tmp_path / "figures.json"
-    done = run("--long", "--quick", "--devices", "cpu", "--json", str(figures))
-    assert done.returncode == 0, done.stderr
-    (case,) = json.loads(figures.read_text(encoding="utf-8"))["cases"]
-    assert case["shape"] == [1, 12, 1024, 16]
-    assert case["kept"] == 12 * 1024 * (16 * 8 + 4)
-    assert 0 < case["beyond_model"] < case["most"] < 8e9
-    assert "one layer, 12 heads, 1,024 tokens, top 16, cpu" in done.stdout.lower()
-
-
 @given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=40))
 def test_the_interval_is_the_one_of_the_sign_test(values: list[float]) -> None:
     low, high = NAMES["interval"](values)
@@ -78,12 +66,3 @@ def test_the_interval_is_the_one_of_the_sign_test(values: list[float]) -> None:
         cut -= 1
     place = max(cut - 1, 0)
     assert (low, high) == (ordered[place], ordered[-1 - place])
-
-
-@pytest.mark.parametrize(
-    ("median", "share", "lost"), [(1.2, 0.05, 0), (1.4, 0.05, 1), (1.2, 0.2, 1)]
-)
-def test_a_missed_budget_is_told(median: float, share: float, lost: int) -> None:
-    way = {"note": None, "median": median, "budget": 1.35}
-    found = {"ways": {"top 16": way, "BertViz": {"note": "not installed"}}, "top_share": share}
-    assert len(NAMES["missed"](found)) == lost

@@ -15,13 +15,11 @@ import pytest
 from command_line import Here, run_process
 from dashboard_server import Server, serving, two_recordings
 from needed import skip_without
-from numerics import near_effect
 from small_predictors import arrays_of
 
 from attnlens.cricket.explain.evidence import baseline_only
-from attnlens.cricket.explain.one_head import OneBall
 from attnlens.cricket.explain.reading import SITES, read_ball
-from attnlens.cricket.explain.showing import head_effects, read_encoded, shown_innings
+from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.trained import load_predictor
 from attnlens.cricket.model.window import window_for
@@ -94,18 +92,6 @@ def test_what_is_sent_unpacks_to_what_was_read(sample_match_path: Path) -> None:
     assert (last["score"], last["wickets"], last["label"]) == (133, 9, "19.6")
     thistlemoor = [one for one in told["balls"] if one["bowler"] == "Ewan Thistlemoor"]
     assert thistlemoor[-1]["figures"][4] == 23  # his 24th ball is the last
-
-
-def test_a_heads_effects_are_those_of_hiding_each_key(sample_match_path: Path) -> None:
-    predictor, match = load_predictor(), read_match(sample_match_path)
-    told = head_effects(match, 1, 47, predictor)
-    ball = OneBall(predictor.model, window_for(match, BallReference(1, 47), predictor).batch)
-    kept = np.ones((1, 35), bool)
-    kept[0, 30] = False
-    without = ball.under_masks("medium", 2, kept)[0]
-    full = ball.logits.double().softmax(-1).numpy()
-    near_effect(told["medium"][2][30], (full * np.log(full / without)).sum())
-    assert [len(told[scale][0]) for scale in told] == [5, 11, 35, 8]
 
 
 def test_answers_are_worked_out_once_and_forgotten_when_there_are_too_many() -> None:
@@ -212,16 +198,7 @@ def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:
         assert (found, part in said, "\n" in said) == (status, True, False), said
     status, said = server.post("/ask/simulated-82/1/47/what-if", b"{}", **JSON)
     assert (status, "nothing is asked" in said["error"]) == (422, True)
-    for body in (
-        {"target": "abc"},
-        {"target": [1]},
-        {"target": 1e400},
-        {"target": "9" * 9999},
-        {"bowler": 5},
-        {"batter": ["a"]},
-        {"balls": [1]},
-        {"balls": "46"},
-    ):
+    for body in ({"target": [1]}, {"target": 1e400}, {"bowler": 5}, {"balls": "46"}):
         asked = json.dumps(body).encode()
         status, said = server.post("/ask/simulated-82/2/47/what-if", asked, **JSON)
         assert (status, "\n" in said["error"]) == (422, False), body

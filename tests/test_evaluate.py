@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 import re
@@ -18,11 +17,9 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.model.kinds import like_training
 from attnlens.cricket.model.trained import load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.simulator.files import save_simulated
-from attnlens.cricket.simulator.simulate import simulate_match
 
 TRAINED = 6
 LATER = (6, 7, 8, 9)
@@ -138,18 +135,6 @@ def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here
     assert data["model"]["ece"] == pytest.approx(sum(gaps) / balls, abs=2e-5)
 
 
-def test_only_matches_after_the_training_are_judged(sources: Path, attnlens_here: Here) -> None:
-    apart = ask(attnlens_here, sources, sources / "later.zip", "--history", sources / "trained.zip")
-    together = ask(attnlens_here, sources, sources / "later.zip", sources / "trained.zip")
-    assert apart == together
-    assert (apart["matches"], apart["dates"]["first"]) == (len(LATER), "2024-01-07")
-    some = ask(
-        attnlens_here, sources, sources / "later.zip", "--from", "2024-01-08", "--until",
-        "2024-01-09", "--history", sources / "trained.zip",
-    )  # fmt: skip
-    assert (some["matches"], some["dates"]) == (2, {"first": "2024-01-08", "last": "2024-01-09"})
-
-
 def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Here) -> None:
     model = ("--model", sources / "small.safetensors")
     for words in (
@@ -226,29 +211,6 @@ def test_a_missing_library_leaves_its_baseline_out(
     assert re.search(r"^  prior +\d\.\d{4} \[", answer.out, re.MULTILINE)
 
 
-def test_other_kinds_of_match_are_judged_and_counted(sources: Path, attnlens_here: Here) -> None:
-    document = json.loads((sources / "tied.json").read_text(encoding="utf-8"))
-    document["info"]["gender"] = "female"
-    path = attnlens_here.folder / "women.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    answer = attnlens_here(
-        "evaluate", path, sources / "later.zip", "--model", sources / "small.safetensors",
-        "--baselines", "none", "--json",
-    )  # fmt: skip
-    assert answer.status == 0
-    assert answer.err == (
-        "attnlens: 1 of 5 matches are unlike those the model was trained on (1 T20 female)\n"
-    )
-    data = json.loads(answer.out)
-    women = sum(
-        len(side.deliveries)
-        for match in read_matches(path)
-        for side in match.innings
-        if not side.super_over
-    )
-    assert data["outside_training"] == {"matches": 1, "balls": women, "kinds": {"T20 female": 1}}
-
-
 def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_here: Here) -> None:
     data = ask(attnlens_here, sources, sources / "tied.json")
     assert (data["matches"], data["model"]["log_loss_ci"]) == (1, None)
@@ -266,15 +228,6 @@ def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_h
     )  # fmt: skip
     assert page.startswith(f"small on {data['balls']} balls of 1 match, 2024-02-08 to 2024-02-08\n")
     assert "nan" not in page.lower()
-
-
-def test_the_same_question_has_the_same_answer(sources: Path, attnlens_here: Here) -> None:
-    words = (
-        "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
-        sources / "small.safetensors", "--baselines", "logistic,boosted_trees", "--json",
-    )  # fmt: skip
-    one, two = attnlens_here.good(*words), attnlens_here.good(*words)
-    assert one == two
 
 
 def test_the_page_fits_where_it_is_shown(
@@ -309,13 +262,3 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
     ):
         assert told in refused(attnlens_here, later, *model, *words)
     assert attnlens_here.files() == []
-
-
-def test_matches_of_other_teams_are_counted_as_unlike() -> None:
-    predictor = small_predictor(matches=2)
-    match = simulate_match(3)
-    assert like_training(match, predictor)
-    told = dataclasses.replace(predictor, card={**predictor.card, "teams": ["Elsewhere"]})
-    assert not like_training(match, told)
-    known = dataclasses.replace(told, card={**told.card, "teams": [match.teams[1]]})
-    assert like_training(match, known)

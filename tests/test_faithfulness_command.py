@@ -24,7 +24,7 @@ from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.faithfulness import SCRAMBLES, Measured, measure, permutations
 from attnlens.cricket.study.figures import to_json
 from attnlens.cricket.study.held_out import EncodedInnings, HeldOut
-from attnlens.cricket.study.sampling import BEFORE, sample, under_scrambling
+from attnlens.cricket.study.sampling import sample, under_scrambling
 from attnlens.errors import InputError
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -55,24 +55,6 @@ def innings(predictor: TrainedPredictor) -> list[EncodedInnings]:
 def data_of(measured: Measured, predictor: TrainedPredictor) -> dict[str, Any]:
     """The document as JSON has it."""
     return to_json(measured.document(HeldOut(predictor, (), None, 0, {})))
-
-
-def test_the_sample_is_of_balls_with_a_past(innings: list[EncodedInnings]) -> None:
-    drawn = sample(innings, 40, 5)
-    assert drawn == sample(innings, 40, 5) != sample(innings, 40, 6)
-    assert len(set(drawn)) == 40
-    assert len({place for place, _ in drawn}) == len(innings)
-    everything = {
-        (place, position)
-        for place, one in enumerate(innings)
-        for position in range(BEFORE, len(one.arrays))
-    }
-    assert set(drawn) <= everything
-    assert set(sample(innings, 10_000, 5)) == everything
-    short = dataclasses.replace(
-        innings[0], side=dataclasses.replace(innings[0].side, deliveries=())
-    )
-    assert sample([short], 5, 5) == sample([innings[0]], 5, 5)
 
 
 def test_a_ball_is_measured_by_hiding_one_past_ball_at_a_time(

@@ -57,13 +57,6 @@ def test_extras_counted_twice_are_taken_out(tmp_path: Path) -> None:
     ) in match.notes
 
 
-def test_extras_counted_once_are_left(tmp_path: Path) -> None:
-    rows = [ball_2019(1, bat=4), ball_2019(2, wide=1), ball_2019(3, noball=1, bat=3)]
-    match = read_match(written(tmp_path / "d.csv", OF_2019, rows))
-    assert match.innings[0].total == 9
-    assert not any("contains the extras" in note for note in match.notes)
-
-
 def test_extras_that_cannot_be_told_are_refused(tmp_path: Path) -> None:
     rows = [ball_2019(1, wide=1, bat=1), ball_2019(2, wide=1)]
     assert "so the score cannot be told" in problem(written(tmp_path / "d.csv", OF_2019, rows))
@@ -157,7 +150,6 @@ def test_labels_that_count_legal_balls_and_flags(tmp_path: Path) -> None:
     assert [ball.non_striker.name for ball in balls] == ["Bea", "Bea", "Ana", "Ana", "Ana", "Bea"]
     assert balls[4].wickets[0].kind == "run out"
     assert (str(match.date), match.venue, match.season) == ("2025-03-22", "Park, Town", "2025")
-    assert "innings 1, ball 0.2: extras of no kind, taken as byes" in match.notes
 
 
 def test_a_partner_who_cannot_be_told_is_not_made_up(tmp_path: Path) -> None:
@@ -172,7 +164,6 @@ def test_a_partner_who_cannot_be_told_is_not_made_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("balls", "expected"),
     [
-        ([], []),
         ([("a", ""), ("b", "")], ["b", "a"]),
         # b never faces before he is run out.
         ([("a", ""), ("a", "b"), ("a", ""), ("c", "")], ["b", "b", "c", "a"]),

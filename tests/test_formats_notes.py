@@ -17,10 +17,6 @@ def notes_of(folder: Path, content: dict[str, Any]) -> tuple[str, ...]:
     return tuple(note for note in notes if not note.startswith("no registry id"))
 
 
-def test_a_match_that_fits_has_no_notes(tmp_path: Path) -> None:
-    assert notes_of(tmp_path, document()) == ()
-
-
 STATED = "does not follow from the balls (Reds 16/1, Blues 3/1); both are told as the file has them"
 
 
@@ -30,11 +26,6 @@ STATED = "does not follow from the balls (Reds 16/1, Blues 3/1); both are told a
         (
             {"winner": "Reds", "by": {"runs": 12}},
             f"the stated result (Reds won by 12 runs) {STATED}",
-        ),
-        ({"winner": "Reds", "by": {"runs": 1}}, f"the stated result (Reds won by 1 run) {STATED}"),
-        (
-            {"winner": "Blues", "by": {"runs": 13}},
-            f"the stated result (Blues won by 13 runs) {STATED}",
         ),
         (
             {"winner": "Blues", "by": {"wickets": 9}},
@@ -67,19 +58,11 @@ def with_a_long_over(content: dict[str, Any]) -> None:
     balls = content["innings"][0]["overs"][0]["deliveries"]
     balls += [delivery("Eli", "Ana") for _ in range(3)]
     content["innings"][0]["overs"].append({"over": 1, "deliveries": [delivery("Eli", "Ana")]})
-
-
-def with_a_long_over_that_the_file_tells(content: dict[str, Any]) -> None:
-    with_a_long_over(content)
     content["innings"][0]["miscounted_overs"] = {"0": {"balls": "7"}}
 
 
 def with_someone_absent(content: dict[str, Any]) -> None:
     content["innings"][1]["absent_hurt"] = ["Dov"]
-
-
-def with_a_declaration(content: dict[str, Any]) -> None:
-    content["innings"][0]["declared"] = True
 
 
 def with_a_forfeit(content: dict[str, Any]) -> None:
@@ -115,15 +98,10 @@ def with_eleven_wickets(content: dict[str, Any]) -> None:
         ),
         (
             with_a_long_over,
-            "innings 1: over 0 has 7 legal balls, not 6 (overs as the file labels them)",
-        ),
-        (
-            with_a_long_over_that_the_file_tells,
             "innings 1: over 0 has 7 legal balls, not 6 (overs as the file labels them): "
             "the umpires miscounted, as the file says",
         ),
         (with_someone_absent, "innings 2: Dov was absent hurt"),
-        (with_a_declaration, "innings 1 was declared"),
         (with_a_forfeit, "innings 3 was forfeited"),
         (
             with_replacements,
@@ -178,9 +156,3 @@ def test_only_the_known_errors_of_real_files_contradict_the_balls(shared_data: P
         if any("stated result" in note for note in match.notes)
     }
     assert found == KNOWN_ERRORS
-
-
-def test_twenty_over_matches_that_say_fifty_are_put_right(shared_data: Path) -> None:
-    match = read_match(f"{shared_data}/t20s_male_json.zip::1213874.json")
-    assert match.overs == 20
-    assert "the file says 50 overs: taken as 20, as its type is a twenty-over match" in match.notes

@@ -15,20 +15,18 @@ from command_line import SCALES
 from small_predictors import arrays_of, small_model, small_predictor
 
 from attnlens.analysis.heads import (
-    columns_replaced,
     past_shares,
     relation_shares,
     shares_by_distance,
     uniform_shares,
 )
 from attnlens.claims.verdicts import LEAST_LIFT
-from attnlens.cricket.explain.reading import SITES, SLOT_SITE, bias_shares, scale_attention
+from attnlens.cricket.explain.reading import SITES, bias_shares, scale_attention
 from attnlens.cricket.model.heads import PastBall
 from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.relations import RELATIONS
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, cut_window
-from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.head_looks import NEAR
 from attnlens.cricket.study.heads import HeadStudy, dealt, name_head
@@ -233,43 +231,6 @@ def test_mean_ablation_is_a_layer_that_no_longer_hears_the_head(scale: str, head
     assert np.mean(nats) > 1e-9
 
 
-def test_a_slot_is_ablated_like_a_head() -> None:
-    outputs = outputs_of(SLOT_SITE)
-    width = outputs.shape[1] // len(SLOTS)
-    number = list(SLOTS).index("partnership")
-    columns = slice(number * width, (number + 1) * width)
-    node = PREDICTOR.model.slots.to_node["partnership"]
-    mean = torch.from_numpy(outputs.mean(0)).float()[columns]
-
-    def deaf(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
-        # The node is told the mean, and the true number of balls.
-        told = inputs[0].clone()
-        told[..., :-1] = mean
-        return (told,)
-
-    def deaf_readout(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
-        told = inputs[0].clone()
-        told[..., columns] = mean
-        return (told,)
-
-    readout = PREDICTOR.model.readout
-    assert readout is not None
-    nats = []
-    for window in windows():
-        with torch.no_grad():
-            full = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
-            handles = (
-                node.register_forward_pre_hook(deaf),
-                readout.register_forward_pre_hook(deaf_readout),
-            )
-            without = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
-            for handle in handles:
-                handle.remove()
-        nats.append((full * np.log(full / without)).sum())
-    found = study().importance(SLOT_SITE, number, len(SLOTS))
-    assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
-
-
 def test_hiding_takes_the_balls_from_one_head_alone() -> None:
     scale, head, relation = "short", 1, RELATIONS.index("same_batsman")
     probe = PREDICTOR.model.get_submodule(f"{SITES[scale]}.probe")
@@ -295,19 +256,6 @@ def test_hiding_takes_the_balls_from_one_head_alone() -> None:
     found = study().hiding(scale, head, relation)
     assert found.nats.value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
     assert found.nats.value > 0
-
-
-def test_hooks_are_gone_when_a_study_is_done() -> None:
-    model = PREDICTOR.model
-    study().importance(SITES["micro"], 0, 2)
-    study().hiding("long", 0, 1)
-    with (
-        pytest.raises(RuntimeError, match="on the way"),
-        columns_replaced(model.to_outcome, slice(0, 1), torch.zeros(1)),
-    ):
-        raise RuntimeError("on the way")
-    left = [n for n, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
-    assert left == []
 
 
 # names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -133,32 +132,6 @@ def test_one_head_and_many_dimensions() -> None:
         assert seen["ByHand"].shape == (*four.shape[:3], L)
 
 
-def test_gradients_flow_and_every_row_of_a_batch_is_an_ablation_of_its_own() -> None:
-    model = ByHand()
-    (q,) = tensors(1, H, L, D)
-    adapter = SoftmaxAdapter("*")
-    gates = torch.ones(1, H, 1, 1, requires_grad=True)
-    with intervene(model, scale=gates, adapters=adapter):
-        model(q).square().sum().backward()
-    step = 1e-3
-    for head in range(H):
-        moved = [torch.ones(1, H, 1, 1), torch.ones(1, H, 1, 1)]
-        sums = []
-        for factor, sign in zip(moved, (1, -1), strict=True):
-            factor[0, head] += sign * step
-            sums.append(
-                (by_hand(q, lambda w, f=factor: w * f.numpy()) ** 2).sum()  # type: ignore[misc]
-            )
-        assert gates.grad is not None
-        assert abs(gates.grad[0, head].item() - (sums[0] - sums[1]) / (2 * step)) < 1e-2
-    hidden = torch.eye(L, dtype=torch.bool)
-    with intervene(model, hide=hidden, adapters=adapter):
-        batch = model(q.repeat(L, 1, 1, 1))
-    for key in range(L):
-        with intervene(model, hide=key, adapters=adapter):
-            torch.testing.assert_close(batch[key], model(q)[0], atol=1e-6, rtol=0)
-
-
 def test_an_edit_for_no_named_site_reaches_both_or_says_which_it_missed() -> None:
     model = Two()
     (q,) = tensors(B, H, L, D)
@@ -218,54 +191,6 @@ def test_softmaxes_that_are_no_attention_are_let_be() -> None:
     assert changed == {"attention": 1}
 
 
-class Beside(nn.Module):
-    """Torch's attention, and attention by hand in the same module."""
-
-    def __init__(self, heads: int, torch_heads: int, way: str) -> None:
-        super().__init__()
-        self.mha = nn.MultiheadAttention(8, torch_heads, batch_first=True) if torch_heads else None
-        self.heads, self.way = heads, way
-
-    def forward(self, x: Tensor) -> Tensor:
-        parts = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        if self.heads == 1:
-            parts = x
-        written = WAYS[self.way](parts @ parts.transpose(-1, -2)) @ parts
-        if self.heads > 1:
-            written = written.transpose(1, 2).flatten(2)
-        if self.mha is not None:
-            return written + self.mha(x, x, x, need_weights=False)[0]
-        return written + F.scaled_dot_product_attention(x, x, x)
-
-
-@pytest.mark.parametrize("way", NAMED)
-@pytest.mark.parametrize("torch_heads", [0, 2])
-@pytest.mark.parametrize("heads", [1, 2])
-def test_attention_by_hand_beside_torchs_in_one_module(
-    heads: int, torch_heads: int, way: str
-) -> None:
-    model = nn.Sequential(Beside(heads, torch_heads, way)).eval()
-    (x,) = tensors(B, L, 8)
-    shape = (B, L, L) if heads == 1 else (B, heads, L, L)
-    text = f"0: a softmax of shape {shape}, which nothing says is attention"
-    with pytest.raises(IncompleteRecordingError, match=re.escape(text)), record(model):
-        model(x)
-    with told(text), intervene(model, hide=1):
-        model(x)
-    adapter = SoftmaxAdapter("0")
-    with (
-        record(model, expected=2, adapters=adapter) as recording,
-        intervene(model, hide=1, adapters=adapter) as changed,
-    ):
-        model(x)
-    assert sum(changed.values()) == 2
-    assert all(not entry.weights[..., 1].any() for entry in recording.records())
-    if torch_heads:
-        with intervene(model, hide=1, sites="0.mha") as changed, record(model, include="0.mha"):
-            model(x)
-        assert changed == {"0.mha": 1}
-
-
 class Additive(nn.Module):
     """Weights of one head that no product of queries and keys gave."""
 
@@ -315,18 +240,6 @@ def test_attention_of_one_head_may_be_hinted_at() -> None:
         model(q)
 
 
-def test_sites_of_many_layers_are_named_by_a_pattern() -> None:
-    model = nn.Sequential(*[nn.Sequential(ByHand()) for _ in range(8)])
-    (q,) = tensors(B, H, L, D)
-    with (
-        pytest.raises(NothingRecordedError, match=r"SoftmaxAdapter\('\*\.\*'\) to have"),
-        record(model),
-    ):
-        model(q)
-    with record(model, adapters=SoftmaxAdapter("*.*"), expected=8):
-        model(q)
-
-
 def test_weights_that_pass_a_probe_are_told_of_once() -> None:
     class Probed(nn.Module):
         def __init__(self) -> None:
@@ -365,16 +278,3 @@ def test_adapters_that_cannot_be() -> None:
     with told("key 9 is out of range"), intervene(model, hide=9, adapters=SoftmaxAdapter("*")):
         model(q)
     assert not any(module._forward_pre_hooks for module in model.modules())
-
-
-def test_attention_of_one_part_that_ran_in_another_thread_is_told() -> None:
-    model = nn.ModuleDict({"here": Calls(), "there": Calls()})
-    q, k, v = tensors(B, H, L, D, many=3)
-    with (
-        told("attention ran that cannot be changed: there: ran in another thread"),
-        intervene(model, hide=1),
-    ):
-        model["here"](q, k, v)
-        thread = threading.Thread(target=model["there"], args=(q, k, v))
-        thread.start()
-        thread.join()

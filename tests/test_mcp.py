@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) ->
     (data / "more").mkdir(parents=True)
     for name in ("match.csv", "match_info.csv"):
         shutil.copy(sample_match_path.parent / name, data / name)
-        shutil.copy(sample_match_path.parent / name, top / f"outside_{name}")
+    shutil.copy(sample_match_path, top / "outside_match.csv")
     save_hostile(data / "more" / "hostile.json")
     for path in (data / "more").glob("*_planted.csv"):
         path.unlink()  # the simulator's true answers, no match
@@ -102,8 +102,8 @@ def test_matches_are_listed_by_names_that_can_be_asked_about(questions: Question
     assert found["teams"] == ["Copperfield Comets", "Saltmarsh Herons"]
     assert found["innings"][0]["deliveries"] == 128
     assert called(questions, "list_matches", contains="HOSTILE")["files"] == 1
-    found = [called(questions, "list_matches", limit=1, offset=at)["matches"] for at in range(4)]
-    assert [one["match"] for several in found for one in several] == names
+    last = called(questions, "list_matches", limit=2, offset=2)["matches"]  # one file is refused
+    assert [one["match"] for one in last] == names[1:]
     assert "give a number from 1 to 100" in called(questions, "list_matches", limit=0)
 
 

@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 
 from attnlens.cricket.explain import heatmap
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.words.facts import FORMATS, OUTCOME_WORDS, resolve
+from attnlens.cricket.words import facts
+from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
 from attnlens.cricket.words.narrative import GROUPS, RELATION_WORDS
+from attnlens.show.numbers import percent, signed_points
+
+FORMS: tuple[Any, ...] = (
+    *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
+    *(percent, facts.fine_percent, facts.finest_percent),
+)
 
 
 def ways_to_write(value: Any) -> set[str]:
     texts = set()
-    for form in FORMATS:
+    for form in FORMS:
         try:
             texts.add(form(value))
         except (TypeError, ValueError, KeyError, AttributeError):

@@ -15,7 +15,7 @@ from small_predictors import probabilities, simulated, small_predictor
 
 from attnlens.analysis.scores import divergence
 from attnlens.claims.claims import ROUNDS, Place, Trial
-from attnlens.cricket.explain.ablation import under_knowledge
+from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
 from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.knowledge import (
     MOST,
@@ -27,9 +27,7 @@ from attnlens.cricket.explain.knowledge import (
     knowledge_claims,
     measure_knowledge,
 )
-from attnlens.cricket.explain.one_head import OneBall
 from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.explain.replacement import Replacement, told_of
 from attnlens.cricket.match.match import Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES

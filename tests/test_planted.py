@@ -21,8 +21,6 @@ from small_predictors import small_model
 from attnlens.analysis.faithfulness import auc
 from attnlens.analysis.scores import divergence
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.explain.claims import claims_of
-from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import window_batch
@@ -41,7 +39,6 @@ from attnlens.cricket.study.false_alarms import (
     Sentence,
     all_sentences,
     frozen_uniform,
-    random_focus,
     supported_share,
     verdict_shares,
 )
@@ -49,7 +46,6 @@ from attnlens.cricket.study.planted import (
     RuledInnings,
     learnt,
     point,
-    pointing,
     ruled_innings,
     ruled_sample,
 )
@@ -182,19 +178,6 @@ def test_what_happens_is_drawn_from_the_true_probabilities() -> None:
         assert abs(sum(shares) - plain) > 2 * spread
 
 
-def test_all_else_in_the_league_is_alike() -> None:
-    known: dict[tuple[int, int, int], tuple[float, ...]] = {}
-    for seed in range(3):
-        for truth, past, ball in pairs(ruled(seed)):
-            if truth.innings != 1:
-                continue
-            # Over and wickets down: the causes of the scoreboard that a first innings has.
-            key = (ball.over, ball.wickets_before, 1)
-            assert known.setdefault(key, truth.without_rules) == pytest.approx(truth.without_rules)
-            assert len(past) == ball.index - 1
-    assert len(known) > 30
-
-
 def test_no_rules_are_the_same_league_as_ever() -> None:
     assert simulate(5).ruled == ()
     assert simulate(5).match == simulate(5, rules=()).match
@@ -218,21 +201,6 @@ def test_the_truth_file_holds_the_truth(attnlens_here: Here) -> None:
         for index, nats in ball.effects().items():
             p, q = map(np.array, (ball.probabilities(), ball.probabilities(frozenset((index,)))))
             assert nats == pytest.approx(float((p * np.log(p / q)).sum()), abs=1e-12)
-
-
-def test_many_ruled_matches_and_stronger_rules(attnlens_here: Here) -> None:
-    attnlens_here.good("simulate", "--rules", "--matches", 2, "--out", "league")
-    attnlens_here.good("simulate", "--rules", "2", "--matches", 2, "--out", "strong.zip")
-    assert {"league_rules.jsonl", "strong_rules.jsonl"} <= set(attnlens_here.files())
-    rows = {name: lines_of(f"{name}_rules.jsonl") for name in ("league", "strong")}
-    assert {row["match_id"] for row in rows["league"]} == {"simulated-0", "simulated-1"}
-    mean = {name: np.mean([v for r in found for v in r["effects"].values()])
-            for name, found in rows.items()}  # fmt: skip
-    assert mean["strong"] > 1.5 * mean["league"]
-    # The reader of the folder's parent passes the truth over.
-    assert "simulated-1" in attnlens_here.good("match", "league/simulated-1.csv", "--json")
-    answer = attnlens_here("simulate", "--rules", "x", "--out", "m.json")
-    assert (answer.status, "number from 0 to 10" in answer.err) == (2, True)
 
 
 # The area under the curve
@@ -301,31 +269,6 @@ def test_uniform_attention_is_uniform_everywhere(
     assert all(torch.equal(after[name], value) for name, value in before.items())
 
 
-def test_random_sets_are_submitted_as_they_were_drawn(
-    predictor: TrainedPredictor, asked: tuple[BallWindow, RuledBall]
-) -> None:
-    window, _ = asked
-    scales = read_ball(predictor, window).scales
-    own = {(c.scale, c.head): c for c in claims_of(window, scales) if c.head}
-    seen = set()
-    for seed in range(6):
-        fake = random_focus(window, scales, np.random.default_rng(seed))
-        for claim in claims_of(window, fake):
-            if claim.head is None:
-                continue
-            mine = own[claim.scale, claim.head]
-            if claim.scale == "long":
-                assert len({window.past[index - 1].over for index in claim.removed}) == 1
-            else:
-                assert len(set(claim.removed)) == len(mine.removed)
-            assert set(claim.removed) <= set(mine.window)
-            assert claim.window == mine.window
-            assert claim.matched == mine.matched
-            seen.add((claim.scale, claim.head, frozenset(claim.removed)))
-    # Drawn anew each time, and not what attention would have listed.
-    assert len(seen) > 3 * len(own)
-
-
 def test_claims_drawn_as_controls_are_seldom_supported(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
@@ -388,7 +331,6 @@ def test_the_command_runs_from_end_to_end_and_goes_on(attnlens_here: Here) -> No
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--balls", "0"), "'0' is not a number from 1 to 999999"),
         (("--seed", "-1"), "'-1' is not a number from 0 to 999999"),
         (("--out", "nowhere/p.json"), "its folder does not exist"),
         (("--keep", "a/b"), "cannot be made"),
@@ -402,15 +344,3 @@ def test_bad_values_are_said_at_once(
     assert complaint in answer.err
     assert len(answer.err.splitlines()) == 1
     assert attnlens_here.files() == []
-
-
-def test_a_sample_has_what_it_asks_for(
-    predictor: TrainedPredictor, innings: list[RuledInnings]
-) -> None:
-    chosen = ruled_sample(innings, 50, 7)
-    assert chosen == ruled_sample(innings, 50, 7)
-    assert len(set(chosen)) == 50
-    assert all(position >= 36 and innings[p].ruled[position].planted for p, position in chosen)
-    found = pointing(predictor, innings, balls=2, seed=7)
-    assert found.balls == 2
-    assert 0 <= found.methods["random"]["all"].mean <= 1

@@ -123,14 +123,6 @@ def test_json_of_other_types_and_without_keys(folder: Path, edits: list[tuple[An
 
 
 @QUICK
-@given(edits=byte_edits)
-def test_json_with_damaged_bytes(folder: Path, edits: list[tuple[str, float, int]]) -> None:
-    file = folder / "bytes.json"
-    file.write_bytes(edited(json.dumps(DOCUMENT, indent=1).encode(), edits))
-    check(file)
-
-
-@QUICK
 @given(edits=byte_edits, spoil_info=st.booleans())
 def test_csv2_with_damaged_bytes(
     folder: Path, sample_match_path: Path, edits: list[tuple[str, float, int]], spoil_info: bool

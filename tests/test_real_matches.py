@@ -14,16 +14,12 @@ from command_line import OUTCOMES, SCALES, Here
 
 from attnlens.cricket.readers import read_match
 
-# Ten each; 27 columns, then 22. Some of them are read without their _info.csv.
+# 27 columns, then 22. Some of them are read without their _info.csv.
 CSV2 = [
-    ("csv2_27col/t20i/1074968.csv", True),
     ("csv2_27col/t20i/1543370.csv", False),
     ("csv2_27col/odi/1086063.csv", True),
-    ("csv2_27col/odi/66304.csv", False),
     ("csv2_27col/test/514030.csv", True),
-    ("csv2_22col/t20i/412717.csv", True),
     ("csv2_22col/ipl/392208.csv", True),
-    ("csv2_22col/ipl/1529272.csv", False),
     ("csv2_22col/hundred_men/1252666.csv", True),
     ("csv2_22col/hundred_men/1417814.csv", False),
 ]
@@ -34,10 +30,8 @@ ODD = {
     "1354799": "last",  # one innings, no result
     "1150537": "2:1",  # ten penalty runs before the innings began
     "1462882": "last",  # an over of seven legal balls
-    "222678": "47",  # supersubs, 2005
     "1140386": "4:47",  # a Test with penalty runs afterwards
     "225258": "3:47",  # a forfeited Test
-    "1298152": "20",  # a rained-off slog, with an over miscounted
 }
 
 
@@ -109,7 +103,7 @@ def ball_of(source: str | Path) -> str:
     return "47" if len(first.deliveries) >= 47 else "last"
 
 
-@pytest.mark.parametrize("place", range(10))
+@pytest.mark.parametrize("place", range(5))
 def test_ball_47_of_internationals_over_the_years(
     attnlens_here: Here,
     shared_data: Path,
@@ -125,8 +119,8 @@ def test_ball_47_of_internationals_over_the_years(
 
 @pytest.fixture(scope="module")
 def members(shared_data: Path) -> list[str]:
-    chosen = spread_over_years(shared_data / "t20s_male_json.zip", 10)
-    assert len(set(chosen)) == 10
+    chosen = spread_over_years(shared_data / "t20s_male_json.zip", 5)
+    assert len(set(chosen)) == 5
     return chosen
 
 

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from attention_cases import Calls, encoder, reference, tensors
+from attention_cases import Calls, reference, tensors
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
 from attnlens.recorder import Adapter, SoftmaxAdapter, record
-from attnlens.recorder.interception import AttentionCall, Listener
-from attnlens.recorder.patches import intercepting
 
 
 class ByHand(nn.Module):
@@ -135,51 +133,3 @@ def test_an_adapter_that_matches_nothing() -> None:
         record(Model(), adapters=SoftmaxAdapter("attn.*")),
     ):
         pass
-
-
-class Hide(Listener):
-    """Hides one key from everyone."""
-
-    changes = True
-
-    def __init__(self, model: nn.Module, key: int) -> None:
-        super().__init__(model)
-        self.key = key
-        self.calls: list[AttentionCall] = []
-
-    def attention(self, call: AttentionCall) -> AttentionCall:
-        self.calls.append(call)
-        assert call.k is not None
-        seen = torch.arange(call.k.shape[2]) != self.key
-        return call.with_changes(mask=seen if call.mask is None else call.mask & seen)
-
-
-@pytest.mark.parametrize("recorder_first", [True, False])
-def test_a_recording_shows_what_an_intervention_made_of_a_call(recorder_first: bool) -> None:
-    model = Calls()
-    (q,) = tensors(2, 3, 5, 8)
-    seen = (torch.arange(5) != 1).expand(5, 5)
-    hide = Hide(model, 1)
-    blocks = [lambda: record(model), lambda: intercepting(hide)]
-    first, second = blocks if recorder_first else reversed(blocks)
-    with first() as one, second() as two:
-        output = model(q, q, q)
-    recording = one if recorder_first else two
-    assert torch.equal(output, model(q, q, q, seen))
-    assert abs(recording["Calls"].weights.numpy() - reference(q, q, seen)).max() < 2e-5
-    assert [(call.site, call.number, call.kind) for call in hide.calls] == [("Calls", 0, "sdpa")]
-
-
-def test_changes_reach_the_fused_encoder_and_gradients_flow() -> None:
-    model = encoder(1)
-    (x,) = tensors(2, 5, 12)
-    seen = (torch.arange(5) != 1).expand(5, 5)
-    plain = model(x, ~seen)
-    with intercepting(Hide(model, 1)):
-        with torch.no_grad():
-            torch.testing.assert_close(model(x), plain.detach(), atol=1e-6, rtol=0)
-        learning = x.clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(model(learning).square().sum(), learning)
-    learning = x.clone().requires_grad_()
-    (expected,) = torch.autograd.grad(model(learning, ~seen).square().sum(), learning)
-    torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=0)

@@ -10,8 +10,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from attention_cases import Calls, encoder, reference, tensors
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
@@ -305,48 +303,3 @@ def test_a_transformer_of_torch_is_recorded_whole() -> None:
         "decoder.layers.1.multihead_attn": (2, 2, 4, 6),
     }
     assert not recording["decoder.layers.0.self_attn"].weights.triu(1).any()
-
-
-sizes = st.integers(1, 6)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    batch=sizes,
-    heads=st.integers(1, 3),
-    queries=sizes,
-    keys=sizes,
-    width=st.integers(1, 9),
-    causal=st.booleans(),
-    hide=st.sampled_from(["nothing", "keys", "cells", "added"]),
-    seed=st.integers(0, 2**16),
-)
-def test_any_call(
-    batch: int,
-    heads: int,
-    queries: int,
-    keys: int,
-    width: int,
-    causal: bool,
-    hide: str,
-    seed: int,
-) -> None:
-    (q,), (k, v) = (
-        tensors(batch, heads, queries, width, seed=seed),
-        tensors(batch, heads, keys, width, seed=seed + 1, many=2),
-    )
-    mask = {
-        "nothing": None,
-        "keys": seen_keys(batch, 1, 1, keys, seed=seed),
-        "cells": seen_keys(batch, heads, queries, keys, seed=seed),
-        "added": tensors(batch, heads, queries, keys, seed=seed)[0],
-    }[hide]
-    causal = causal and mask is None
-    model = Calls()
-    with record(model) as recording:
-        output = model(q, k, v, mask, is_causal=causal)
-    weights = recording["Calls"].weights
-    assert np.abs(weights.numpy() - reference(q, k, mask, causal)).max() <= EXACT
-    rows = weights.sum(-1)
-    assert bool(((rows - 1).abs() < 1e-5).logical_or(rows == 0).all())
-    torch.testing.assert_close(weights @ v, output, atol=1e-5, rtol=1e-4)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-import threading
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ import torch
 from needed import skip_without
 from torch import Tensor, nn
 
-from attnlens.errors import IncompleteRecordingError, InterventionError, NothingRecordedError
+from attnlens.errors import IncompleteRecordingError, InterventionError
 from attnlens.recorder import SoftmaxAdapter, intervene, record
 
 skip_without("transformers")
@@ -48,10 +46,6 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
             **SMALL,
             **PLACES,
         },
-        {"input_ids": IDS, "attention_mask": LEFT_PADDED},
-    ),
-    "Qwen3": (
-        {"num_hidden_layers": 1, "num_key_value_heads": 2, "head_dim": 8, **SMALL, **PLACES},
         {"input_ids": IDS, "attention_mask": LEFT_PADDED},
     ),
     "Bert": (
@@ -206,57 +200,6 @@ def test_a_sink_is_told() -> None:
     assert any("the last key is no token but the model's sink" in note for note in entry.notes)
 
 
-def test_a_softmax_that_is_laid_out_otherwise_is_named_with_its_shape() -> None:
-    sizes = {**SMALL, **PLACES, "num_hidden_layers": 1, "attention_window": 4, "pad_token_id": 0}
-    model = made("Longformer", "eager", **sizes)
-    site = "encoder.layer.0.attention.self"
-    with (
-        pytest.raises(NothingRecordedError, match=rf"{site}: a softmax of shape \(2, 8, 4, 5"),
-        torch.no_grad(),
-        record(model),
-    ):
-        model(IDS)
-    with torch.no_grad(), record(model, adapters=SoftmaxAdapter(site)) as recording:
-        model(IDS)
-    assert recording[site].shape == (2, 8, 4, 5)
-
-
-def test_a_model_is_saved_and_copied_in_the_block() -> None:
-    sizes, inputs = MODELS["Llama"]
-    model = made("Llama", "eager", **sizes)
-    with torch.no_grad(), record(model, expected=2):
-        plain = model(**inputs)[0]
-        read = pickle.loads(pickle.dumps(model))
-        assert torch.equal(read(**inputs)[0], plain)
-
-
-def test_eager_attention_in_another_thread() -> None:
-    sizes, inputs = MODELS["GPT2"]
-    model = made("GPT2", "eager", **sizes)
-
-    def elsewhere() -> None:
-        thread = threading.Thread(target=lambda: model(**inputs))
-        thread.start()
-        thread.join()
-
-    with (
-        pytest.raises(NothingRecordedError, match=r"h\.0\.attn, h\.1\.attn: ran in another thread"),
-        record(model),
-    ):
-        elsewhere()
-
-
-@pytest.mark.filterwarnings("ignore:flex_attention called without")
-def test_flex_attention_of_the_library() -> None:
-    sizes, inputs = MODELS["Bert"]
-    model = made("Bert", "flex_attention", **sizes)
-    with torch.no_grad(), record(model, expected=2) as recording:
-        model(**inputs)
-    expected = asked(made("Bert", "eager", **sizes), inputs)
-    for entry, weights in zip(recording.records(), expected, strict=True):
-        torch.testing.assert_close(entry.weights, weights, atol=2e-5, rtol=0)
-
-
 def test_a_kernel_that_cannot_be_seen_is_named() -> None:
     import transformers
 
@@ -285,56 +228,25 @@ def test_a_kernel_that_cannot_be_seen_is_named() -> None:
 
 BLOCKS = {"block_size": 4, "vocab_size": 50, "max_position_embeddings": 128}
 LONG = (torch.arange(64) % 40 + 3)[None]
-IN_PART: dict[str, tuple[dict[str, Any], int, str, tuple[int, ...]]] = {
-    "BigBird": (
-        {**SMALL, **BLOCKS, "num_hidden_layers": 1, "num_random_blocks": 2},
-        64,
-        "encoder.layer.0.attention.self",
-        (1, 4, 12, 4, 28),
-    ),
-    "ProphetNet": (
-        {
-            "hidden_size": 32,
-            "vocab_size": 50,
-            "num_encoder_layers": 1,
-            "num_decoder_layers": 1,
-            "num_encoder_attention_heads": 4,
-            "num_decoder_attention_heads": 4,
-            "encoder_ffn_dim": 40,
-            "decoder_ffn_dim": 40,
-        },
-        9,
-        "decoder.layers.0.self_attn",
-        (1, 2, 4, 5, 10),
-    ),
-}
 
 
-@pytest.mark.parametrize("name", IN_PART)
-def test_attention_seen_in_part_is_told(name: str) -> None:
-    sizes, length, site, shape = IN_PART[name]
-    model = made(name, "eager", **sizes)
-    inputs = {"input_ids": LONG[:, :length]}
-    if name != "BigBird":
-        inputs["decoder_input_ids"] = LONG[:, :5]
-    told = re.escape(f"{site}: a softmax of shape {shape}, which nothing says is attention")
+def test_attention_seen_in_part_is_told() -> None:
+    sizes = {**SMALL, **BLOCKS, "num_hidden_layers": 1, "num_random_blocks": 2}
+    model, site = made("BigBird", "eager", **sizes), "encoder.layer.0.attention.self"
+    told = re.escape(f"{site}: a softmax of shape (1, 4, 12, 4, 28), which nothing says is att")
     with (
         torch.no_grad(),
         pytest.raises(IncompleteRecordingError, match=told) as caught,
         record(model),
     ):
-        model(**inputs)
+        model(LONG)
     assert f"give adapters=SoftmaxAdapter('{site}')" in str(caught.value)
     with torch.no_grad(), pytest.raises(InterventionError, match=told), intervene(model, hide=1):
-        model(**inputs)
+        model(LONG)
     # What the message advises helps.
     with torch.no_grad(), record(model, adapters=SoftmaxAdapter(site)) as recording:
-        model(**inputs)
-    assert shape[-3:] in [entry.shape[1:] for entry in recording.calls(site)]
-    if name != "BigBird":
-        with torch.no_grad(), record(model, include=lambda one: one != site) as recording:
-            model(**inputs)
-        assert site not in recording
+        model(LONG)
+    assert (12, 4, 28) in [entry.shape[1:] for entry in recording.calls(site)]
 
 
 def test_routers_of_experts_are_no_attention() -> None:

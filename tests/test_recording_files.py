@@ -31,7 +31,6 @@ from attnlens.errors import InputError
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording, load_recording
-from attnlens.recording.save import describe, read_part, record_of, tensors_of, write_part
 
 
 def unpacked(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
@@ -54,12 +53,6 @@ def test_every_kind_of_record_comes_back_exactly(tmp_path: Path) -> None:
     back.save(path)
     for one, other in zip(recording.records(), load_recording(path).records(), strict=True):
         same(one, other)
-
-
-def test_a_record_is_taken_apart_and_put_together() -> None:
-    for record in every_kind().records():
-        entry = json.loads(json.dumps(describe(record)))
-        same(record, record_of(entry, tensors_of(record)))
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
@@ -104,16 +97,6 @@ def test_what_is_shared_or_only_repeated_is_written_once(tmp_path: Path) -> None
     twice = [AttentionRecord.of_lazy("a", 0, LazyAttention(q, q.transpose(2, 3), 1.0), AXES)]
     Recording(twice).save(path)
     same(twice[0], load_recording(path)["a"])
-
-
-def test_parts_of_a_folder_are_read_by_their_entries(tmp_path: Path) -> None:
-    records = every_kind().records()
-    entries = write_part(tmp_path / "part-0", records, note="of a folder")
-    told = json.loads(json.dumps(entries))
-    for one, other in zip(records, read_part(tmp_path / "part-0", told), strict=True):
-        same(one, other)
-    assert [one.site for one in read_part(tmp_path / "part-0", told[1:2])] == ["all"]
-    assert unpacked(tmp_path / "part-0")[0]["note"] == "of a folder"
 
 
 def test_format_1_is_read(tmp_path: Path) -> None:

@@ -144,3 +144,17 @@ def test_telling_of_a_lazy_record_forms_nothing(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(LazyAttention, "weights", refuse)
     assert "lazy, float32" in repr(lazy_record())
     assert "lazy" in repr(Recording([lazy_record()]))
+
+
+def test_axes_that_do_not_fit_are_refused() -> None:
+    weights = torch.zeros(2, 5, 6)
+    with pytest.raises(RecordingError) as caught:
+        AttentionRecord("enc.0", 0, weights, (Axis("head"), Axis("ball", tuple("abcdf"))))
+    assert str(caught.value) == "enc.0: axes say (head=?, ball=5), weights have shape (2, 5, 6)"
+    entry = AttentionRecord("enc.0", 0, weights, (Axis("head"), Axis("query"), Axis("key")))
+    named = entry.labelled(query=list("vwxyz"))
+    assert named.axes == (Axis("head"), Axis("query", tuple("vwxyz")), Axis("key"))
+    with pytest.raises(RecordingError, match=r"axes say \(head=\?, query=\?, key=2\)"):
+        entry.labelled(key=["a", "b"])
+    with pytest.raises(RecordingError, match="no axis 'ball'; axes: head, query, key"):
+        entry.labelled(ball=["a"])

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from itertools import pairwise
-from math import log
+from collections.abc import Sequence
+from itertools import pairwise, takewhile
+from math import exp, log
 from pathlib import Path
 from statistics import fmean, mean, pstdev
 
 import pytest
 
-from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.causes import CAUSES, PLANTED
+from attnlens.cricket.simulator.causes import PLANTED
 from attnlens.cricket.simulator.files import save_simulated
-from attnlens.cricket.simulator.players import true_rates
-from attnlens.cricket.simulator.rates import CORRELATIONS, SPREADS, TEAMS
-from attnlens.cricket.simulator.simulate import (
-    Coefficients,
-    Simulated,
-    planted_balls,
-    simulate,
-    simulate_match,
+from attnlens.cricket.simulator.league import (
+    CORRELATIONS,
+    DIRECTIONS,
+    SPREADS,
+    STRENGTHS,
+    TEAMS,
+    true_rates,
 )
-
-NOTHING = Coefficients(**dict.fromkeys(CAUSES, 0.0))
+from attnlens.cricket.simulator.simulate import Simulated, simulate, simulate_match
 
 
 @pytest.fixture(scope="module")
@@ -122,90 +120,60 @@ def test_the_strike_turns_over(matches: list[Match]) -> None:
     assert kept > 1000
 
 
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("settled", {"6"}),
-        ("batter_hit", {"6"}),
-        ("bowler_hit", {"wd"}),
-        ("bowler_wide", {"wd"}),
-        ("dots", {"6", "W"}),
-        ("wicket_fallen", {"0"}),
-        ("free_hit", {"2", "4", "6"}),
-    ],
-)
-def test_a_cause_does_what_it_says_and_nothing_else_does(name: str, more: set[str]) -> None:
-    strong = dataclasses.replace(NOTHING, **{name: 2.5})
-    come: dict[bool, list[bool]] = {True: [], False: []}
-    for seed in range(15):
-        one = simulate(seed, coefficients=strong)
-        balls = [ball for innings in one.match.innings for ball in innings.deliveries]
-        for true, ball in zip(one.truth, balls, strict=True):
-            assert set(true.balls) == set(true.nats) == set(true.log_odds) <= {name}
-            assert all(value > 0 for value in true.nats.values())
-            come[bool(true.balls)].append(ball.outcome in more)
-    assert min(len(those) for those in come.values()) > 10
-    assert mean(come[True]) > 1.3 * mean(come[False])
-
-
 def test_without_causes_no_ball_depends_on_another() -> None:
-    one = simulate(7, coefficients=NOTHING)
+    one = simulate(7, strength=0)
     first = [ball for ball in one.truth if ball.innings == 1]
-    assert all(not ball.balls and not ball.log_odds for ball in first)
+    assert all(not ball.balls for ball in first)
     balls = one.match.innings[0].deliveries
-    # Who bats, who bowls and the over are then all there is.
-    known: dict[tuple[int, str, str], tuple[float, ...]] = {}
+    # Who bats, who bowls, the over and the wickets down are then all there is.
+    known: dict[tuple[int, str, str, int], tuple[float, ...]] = {}
     for true, ball in zip(first, balls, strict=True):
-        key = (ball.over, ball.batter.name, ball.bowler.name)
+        key = (ball.over, ball.batter.name, ball.bowler.name, ball.wickets_before)
         assert known.setdefault(key, true.probabilities) == true.probabilities
     assert len(known) < len(balls)
 
 
-def test_planted_balls_are_the_causes() -> None:
-    everything = dataclasses.replace(Coefficients(), dots=0.1)
+def test_the_truth_names_the_causes_and_what_they_do() -> None:
     seen: set[str] = set()
     for seed in range(6):
-        match = simulate_match(seed, coefficients=everything)
-        for innings in match.innings:
-            seen |= check_causes(match, innings, everything)
-    assert seen == set(PLANTED)
-    assert planted_balls(match, 1, 60, NOTHING) == {}
-    with pytest.raises(BallNotFoundError):
-        planted_balls(match, 9, 1)
-    with pytest.raises(IndexError):
-        planted_balls(match, 1, 0)
+        made = simulate(seed, strength=2)
+        balls = [(side, ball) for side in made.match.innings for ball in side.deliveries]
+        for true, (side, ball) in zip(made.truth, balls, strict=True):
+            expected = causes_of(side.deliveries[: ball.index - 1], ball)
+            assert true.balls == {
+                cause: tuple(earlier.index for earlier in those)
+                for cause, those in expected.items()
+                if those and STRENGTHS[cause]
+            }
+            seen |= set(true.balls)
+            for cause, amount in true.log_odds.items():
+                without = [
+                    share * exp(-amount * DIRECTIONS[cause].get(name, 0.0))
+                    for name, share in zip(OUTCOMES, true.probabilities, strict=True)
+                ]
+                pairs = zip(true.probabilities, without, strict=True)
+                nats = sum(p * log(p / (q / sum(without))) for p, q in pairs)
+                assert true.nats[cause] == pytest.approx(nats, abs=1e-9)
+            if "free_hit" in true.balls:
+                assert all(wicket.kind == "run out" for wicket in ball.wickets)
+    assert seen == {cause for cause in PLANTED if STRENGTHS[cause]}
 
 
-def check_causes(match: Match, innings: Innings, size: Coefficients) -> set[str]:
-    """Recomputes each cause by looking back over the whole innings."""
-    seen: set[str] = set()
-    for ball in innings.deliveries:
-        causes = planted_balls(match, innings.number, ball.index, size)
-        seen |= set(causes)
-        past = innings.deliveries[: ball.index - 1]
-        faced = [e for e in past if e.batter == ball.batter and "wides" not in e.extras]
-        spell = [e for e in past if e.bowler == ball.bowler][-6:]
-        dots: list[Delivery] = []
-        for earlier in reversed(past):
-            if earlier.outcome != "0":
-                break
-            dots.insert(0, earlier)
-        since = [e for e in past if "wides" not in e.extras or "noballs" in e.extras][-1:]
-        expected = {
-            "settled": faced,
-            "batter_hit": [e for e in faced[-6:] if e.boundary][-3:],
-            "bowler_hit": [e for e in spell if e.boundary][-3:],
-            "bowler_wide": [e for e in spell if "wides" in e.extras][-2:],
-            "dots": dots[-6:],
-            "wicket_fallen": [e for e in past[-6:] if e.wickets],
-            "free_hit": [e for e in since if "noballs" in e.extras],
-        }
-        assert causes == {
-            cause: tuple(e.index for e in those) for cause, those in expected.items() if those
-        }
-        if "free_hit" in causes:
-            assert all(wicket.kind == "run out" for wicket in ball.wickets)
-    return seen
+def causes_of(past: Sequence[Delivery], ball: Delivery) -> dict[str, list[Delivery]]:
+    """Each cause by looking back over the whole innings."""
+    faced = [e for e in past if e.batter == ball.batter and "wides" not in e.extras]
+    spell = [e for e in past if e.bowler == ball.bowler][-6:]
+    dots = list(takewhile(lambda earlier: earlier.outcome == "0", reversed(past)))[::-1]
+    since = [e for e in past if "wides" not in e.extras or "noballs" in e.extras][-1:]
+    return {
+        "settled": faced,
+        "batter_hit": [e for e in faced[-6:] if e.boundary][-3:],
+        "bowler_hit": [e for e in spell if e.boundary][-3:],
+        "bowler_wide": [e for e in spell if "wides" in e.extras][-2:],
+        "dots": dots[-6:],
+        "wicket_fallen": [e for e in past[-6:] if e.wickets],
+        "free_hit": [e for e in since if "noballs" in e.extras],
+    }
 
 
 def test_the_sample_is_what_its_readme_says(tmp_path: Path, sample_match_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import shutil
 import subprocess
 import webbrowser
@@ -31,7 +30,6 @@ from recording_cases import (
 from attnlens.analysis import entropy, entropy_bounds
 from attnlens.analysis.views import STRONGEST, maps_data
 from attnlens.errors import InputError
-from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
@@ -183,15 +181,6 @@ def test_a_page_stays_small() -> None:
         maps_data(recording, most_cells=500)
 
 
-def test_weights_that_are_no_shares_are_shown_as_nothing_and_told() -> None:
-    weights = torch.tensor([[0.5, math.nan, -0.25], [0.25, math.inf, 3.0]])
-    record = AttentionRecord("odd", 0, weights, (Axis("query"), Axis("key")))
-    (one,) = packed_of(record)
-    np.testing.assert_allclose(one["cells"], [[0.5, 0, 0], [0.25, 0, 3.0]], atol=1e-4)
-    assert one["notes"] == ["weights that are negative or no numbers are shown as 0"]
-    assert render_recording_page(maps_data(Recording([record])), name="odd")
-
-
 def hostile_recording() -> Recording:
     keys = (*HOSTILE, *KEY_NAMES[:4])
     record = whole_record(site=HOSTILE[0]).labelled(key=keys, query=HOSTILE)
@@ -214,19 +203,6 @@ def test_hostile_names_stay_text(attnlens_here: Here) -> None:
     rows = json.loads(attnlens_here.good("view", "<b>.safetensors", "--json"))["rows"]
     assert {one["query"] for one in rows} == {"?"}
     assert {one["site"] for one in rows} == {HOSTILE[0]}
-
-
-def test_records_without_weights_are_left_out_and_told(attnlens_here: Here) -> None:
-    empty = AttentionRecord("empty", 0, torch.zeros(2, 0), (Axis("query"), Axis("key")))
-    single = AttentionRecord("single", 0, torch.tensor(0.5), ())
-    Recording([empty, single, whole_record()]).save("r.safetensors")
-    attnlens_here.good("view", "r.safetensors", "--out", "page.html")
-    page = Path("page.html").read_text(encoding="utf-8")
-    assert "2 records hold no weights and are left out" in page
-    assert json.loads(attnlens_here.good("view", "r.safetensors", "--json"))["rows"] == []
-    Recording([empty]).save("r.safetensors")
-    attnlens_here.good("view", "r.safetensors", "--out", "page.html")
-    assert "Nothing to show." in Path("page.html").read_text(encoding="utf-8")
 
 
 NODE = shutil.which("node")

@@ -54,23 +54,20 @@ def run(options: argparse.Namespace) -> int:
     try:
         unsupported = check_grounding(document, text)
     except InputError as error:
-        place = "stdin" if options.explanation == "-" else options.explanation
+        place = _place(options.explanation)
         raise InputError(error.problem, path=place, remedy=error.remedy) from None
     if options.format == "json":
         listed = [entry.to_dict() for entry in unsupported]
         emit_json({"grounded": not unsupported, "unsupported": listed}, options.out)
     else:
         can_draw()
-        emit("\n".join(lines_of(unsupported)), options.out)
+        lines = by_sentence(unsupported)
+        told = "Every number, name, ball and verdict that was read is in the explanation."
+        if lines:
+            count = "1 thing is" if len(unsupported) == 1 else f"{len(unsupported)} things are"
+            told = f"{count} not in the explanation:"
+        emit("\n".join([told, *lines]), options.out)
     return 1 if unsupported else 0
-
-
-def lines_of(unsupported: Sequence[Unsupported]) -> list[str]:
-    """What is not in the explanation, for people: each sentence, and what is wrong in it."""
-    if not unsupported:
-        return ["Every number, name, ball and verdict that was read is in the explanation."]
-    count = "1 thing is" if len(unsupported) == 1 else f"{len(unsupported)} things are"
-    return [f"{count} not in the explanation:", *by_sentence(unsupported)]
 
 
 def by_sentence(unsupported: Sequence[Unsupported], mark: str = "") -> list[str]:
@@ -96,25 +93,27 @@ def described(entry: Unsupported) -> str:
     return f'{entry.kind} "{clean(entry.text)}" {entry.problem}{near}{place}'
 
 
+def _place(path: str) -> str:
+    return "stdin" if path == "-" else path
+
+
 def _read(path: str, most: int) -> str:
-    """A file as text.
+    """A file, or what comes from a pipe, as text.
 
     Raises:
         InputError: it cannot be read, is no UTF-8 text, or is too large.
     """
-    place = "stdin" if path == "-" else path
-    try:
-        if path == "-":
-            data = sys.stdin.buffer.read(most + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(most + 1)
-    except OSError as error:
-        said = error.strerror or str(error)
-        raise InputError(f"cannot be read ({said})", path=place, remedy="give a file") from None
-    if len(data) > most:
-        raise InputError(f"is larger than {most >> 20} MB", path=place, remedy="give a shorter one")
+    from attnlens.files import read_whole
+
+    if path == "-":
+        data = sys.stdin.buffer.read(most + 1)
+        if len(data) > most:
+            raise InputError("is too large", path="stdin", remedy="give a shorter text")
+    else:
+        data = read_whole(path, most, remedy="give a file of text")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", path=place, remedy="save it as UTF-8") from None
+        raise InputError(
+            "is not UTF-8 text", path=_place(path), remedy="save it as UTF-8"
+        ) from None

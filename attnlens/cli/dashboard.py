@@ -137,7 +137,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import head_effects, shown_innings, shown_match
+    from attnlens.cricket.explain.showing import shown_innings, shown_match
     from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -164,9 +164,6 @@ def _functions(options: argparse.Namespace) -> Functions:
             match, innings, session(model).dated(match)
         ),
         explain=explain,
-        effects=lambda match, innings, ball, model: head_effects(
-            match, innings, ball, session(model).dated(match)
-        ),
         what_if=what_if,
         texts=_texts(),
         page=_recording_page,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.match.match import Match
-    from attnlens.cricket.session import Session
 
 FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
@@ -89,6 +87,32 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     check_follow(options)
+    _check_form(options)
+    if options.all and options.ball is not None:
+        raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
+    if not (options.all or options.follow) and options.ball is None:
+        raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
+    if options.follow:
+        return follow(options, lambda explanation: render(explanation, options))
+    # The answer should not be lost for want of a place.
+    check_outputs(
+        {"--out": options.out},
+        sources=(options.match, options.history),
+        inputs=(options.model,),
+    )
+    if options.all:
+        _explain_all(options)
+    else:
+        emit(render(explained(options), options), options.out)
+    return 0
+
+
+def _check_form(options: argparse.Namespace) -> None:
+    """Which format goes with what else is asked for.
+
+    Raises:
+        InputError: the one that is asked for does not.
+    """
     for name in ("messages", "template"):
         if getattr(options, name) is not None:
             if options.format not in ("text", "prompt"):
@@ -97,10 +121,6 @@ def run(options: argparse.Namespace) -> int:
                     remedy="use --format prompt, or leave it out",
                 )
             options.format = "prompt"
-    if options.all and options.ball is not None:
-        raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
-    if not (options.all or options.follow) and options.ball is None:
-        raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
     if options.outcome is not None and options.format in ("heatmap", "summary"):
         raise InputError(
             f"--format {options.format} tells where attention went, which is the same for every "
@@ -112,25 +132,6 @@ def run(options: argparse.Namespace) -> int:
             f"--all writes whole explanations as JSON lines, not --format {options.format}",
             remedy="leave --format out",
         )
-    if options.follow:
-        return follow(options, lambda explanation: render(explanation, options))
-    # The answer should not be lost for want of a place.
-    check_outputs(
-        {"--out": options.out},
-        sources=(options.match, options.history),
-        inputs=(options.model,),
-    )
-    if options.all:
-        from attnlens.cricket.match.naming import innings_numbered
-
-        session = session_of(options)
-        match = session.read(options.match)
-        if options.innings is not None:
-            innings_numbered(match, options.innings)
-        _explain_all(match, session, options)
-        return 0
-    emit(render(explained(options), options), options.out)
-    return 0
 
 
 def explained(options: argparse.Namespace) -> Explanation:
@@ -161,15 +162,18 @@ def _folder(options: argparse.Namespace) -> Path | None:
     return Path(given) if given else default_folder()
 
 
-def _explain_all(match: Match, session: Session, options: argparse.Namespace) -> None:
+def _explain_all(options: argparse.Namespace) -> None:
     """Every ball of a match, or of one of its innings, a JSON line each."""
-    from attnlens.cricket.match.naming import BallReference
+    from attnlens.cricket.match.naming import BallReference, innings_numbered
     from attnlens.files import written_beside
 
+    session = session_of(options)
+    match = session.read(options.match)
+    one = options.innings
+    sides = match.innings if one is None else [innings_numbered(match, one)]
+
     def write(file: TextIO) -> None:
-        for side in match.innings:
-            if options.innings not in (None, side.number):
-                continue
+        for side in sides:
             for ball in side.deliveries:
                 progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
                 reference = BallReference(side.number, ball.index)
@@ -187,47 +191,33 @@ def _explain_all(match: Match, session: Session, options: argparse.Namespace) ->
 
 def render(explanation: Explanation, options: argparse.Namespace) -> str:
     """One explanation in the form that was asked for."""
-    from attnlens.cricket.pages.terminal import render_heatmap, render_summary
+    from attnlens.cricket.pages.terminal import render_heatmap, render_summary, render_terminal
     from attnlens.files import render_json
 
-    if options.format != "text":
-        utf8_stdout()
+    scale = options.scale or "medium"
+    if options.format == "text":
+        return render_terminal(
+            explanation, outcome=options.outcome, scale=scale, **page(options.out)
+        )
+    utf8_stdout()
     if options.format == "json":
         return render_json(explanation.to_dict())
     if options.format == "heatmap":
-        return render_heatmap(explanation, options.scale or "medium")
+        return render_heatmap(explanation, scale)
     if options.format == "summary":
         return render_summary(explanation)
     if options.format == "prompt":
         return _prompt(explanation, options)
-    if options.format == "markdown":
-        from attnlens.cricket.pages.documents import render_markdown
+    from attnlens.cricket.pages.documents import render_html, render_markdown
 
-        return render_markdown(explanation)
-    if options.format == "html":
-        from attnlens.cricket.pages.documents import render_html
-
-        return render_html(explanation)
-    from attnlens.cricket.pages.terminal import render_terminal
-
-    return render_terminal(
-        explanation,
-        outcome=options.outcome,
-        scale=options.scale or "medium",
-        **page(options.out),
-    )
+    return (render_html if options.format == "html" else render_markdown)(explanation)
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
     from attnlens.cricket.pages.prompt import prompt_of
-    from attnlens.show.prompt_template import MOST_TOKENS
 
     prompt = prompt_of(explanation, template=options.template)
-    if prompt.tokens > MOST_TOKENS:
-        # Only a template of the user's can be so long.
-        said = f"the prompt may have {prompt.tokens:,} tokens, more than {MOST_TOKENS:,}"
-        print(f"attnlens: {options.template}: {said}", file=sys.stderr)
     if options.messages is None:
         return prompt.text
     import json

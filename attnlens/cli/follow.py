@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from attnlens.cli.output import check_outputs, say, utf8_stdout
 from attnlens.cli.sources import session_of
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.readers.following import News
     from attnlens.cricket.session import Session
+    from attnlens.files import Json
 
 EVERY = 0.1
 """Seconds between looks at the file."""
@@ -27,8 +28,8 @@ def add_follow_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="stay, read the file as it grows, and for each new ball tell how surprising it was "
-        "and explain the next one; with --format json a line each",
+        help="stay with a file that grows: tell how surprising each new ball was, and explain the "
+        "next one; with --format json a line each",
     )
     parser.add_argument(
         "--idle",
@@ -150,35 +151,20 @@ def _tell(
     sys.stdout.flush()
 
 
-class Bowled(TypedDict):
+def _bowled(explanation: Explanation) -> Json:
     """A ball that was bowled, and what the model had given what happened."""
-
-    innings: int
-    index: int
-    label: str | None
-    batter: str
-    bowler: str
-    actual: str
-    probability: float
-    surprise_bits: float | None
-
-
-def _bowled(explanation: Explanation) -> Bowled:
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
+    told = ("innings", "index", "label", "batter", "bowler")
     return {
-        "innings": ball.innings,
-        "index": ball.index,
-        "label": ball.label,
-        "batter": ball.batter,
-        "bowler": ball.bowler,
+        **{name: getattr(ball, name) for name in told},
         "actual": expected.outcome,
         "probability": expected.probability,
         "surprise_bits": prediction.surprise_bits,
     }
 
 
-def _sentence(ball: Bowled) -> str:
+def _sentence(ball: Json) -> str:
     from attnlens.cricket.words.facts import OUTCOME_WORDS
     from attnlens.cricket.words.narrative import surprise_word
     from attnlens.show.numbers import percent_seen

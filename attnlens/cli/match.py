@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats, add_out
@@ -84,23 +85,20 @@ def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
     from attnlens.files import written_beside
     from attnlens.show.safe import clean
 
-    if options.format == "json":
+    as_json = options.format == "json"
+    drawn = as_json or options.out is not None or can_draw()
+    if as_json:
         utf8_stdout()
-    drawn = options.format == "json" or options.out is not None or can_draw()
-
-    def lines() -> Iterator[str]:
+    with ExitStack() as stack:
+        file = None
+        if options.out is not None:
+            part = stack.enter_context(written_beside(options.out))
+            file = stack.enter_context(part.open("w", encoding="utf-8"))
         for number, match in enumerate(matches, 1):
             if number % 20 == 0:
                 progress(f"{number} matches read")
-            if options.format == "json":
-                yield json.dumps(_data(match), ensure_ascii=False, separators=(",", ":"))
-            else:
-                yield clean(f"{match.match_id}  {match}", ascii_only=not drawn)
+            line = clean(f"{match.match_id}  {match}", ascii_only=not drawn)
+            if as_json:
+                line = json.dumps(_data(match), ensure_ascii=False, separators=(",", ":"))
+            print(line, file=file)
         progress("")
-
-    if options.out is None:
-        for line in lines():
-            print(line)
-        return
-    with written_beside(options.out) as part, part.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines())

@@ -15,9 +15,8 @@ def add_to(commands: Commands) -> None:
         help="train on matches with known dependencies, and see whether they are found",
         description="Simulate matches played by rules, so that it is known which past balls "
         "each ball depends on and by how much; train a small predictor on them; then ask "
-        "whether attention, hiding balls and contributions point at those balls, and how often "
-        "a claim that should not be is called supported. docs/evidence.md says what each "
-        "figure means.",
+        "whether attention and hiding balls point at those balls, and how often a claim that "
+        "should not be is called supported. docs/evidence.md says what each figure means.",
     )
     parser.add_argument(
         "--keep",

@@ -2,17 +2,16 @@
 // Every head of a scale as a small map; one of them large, with its figures and a table.
 (function () {
   const A = window.attnlens;
-  const VIEWS = { full: "weights", content_only: "content only", effect: "effect of hiding" };
-  const TOLD = { full: "share of its attention", content_only: "share by query times key alone",
-    effect: "nats by which the prediction moves when hidden from this head alone" };
+  const VIEWS = { full: "weights", content_only: "content only" };
+  const TOLD = { full: "share of its attention", content_only: "share by query times key alone" };
   A.viewNames = VIEWS;
-  let cards = [], open = null, effects = null;
+  let cards = [], open = null;
 
   A.headName = (head, number) => (head.earned !== "unspecialised" ? A.words(head.earned) : head.pattern ? "head " + number : "free head " + number);
   A.headChip = (head) => (head.earned !== "unspecialised" ? "name earned" : head.pattern ? "started as " + A.words(head.pattern) : "no name earned");
 
   // What one head's map shows at a ball: rows asked about, columns looked at, and the cells.
-  A.headMap = (innings, scale, head, view, at, effectRows) => {
+  A.headMap = (innings, scale, head, view, at) => {
     const keys = innings.keys(scale, at), long = scale === "long";
     const columns = [...keys, null];
     let rows;
@@ -25,18 +24,16 @@
       }
       if (!rows.includes(at)) rows.push(at);
     } else rows = [...keys, at];
-    if (view === "effect") rows = [at];
     const wide = columns.length, cells = new Float32Array(rows.length * wide).fill(NaN);
     const one = innings.attention[scale], full = view === "full", data = one.views[view], places = one.places;
     let most = 0, rowMost = 0;
     for (let r = 0; r < rows.length; r++) {
-      const query = rows[r], line = head * innings.count + query, unit = data ? data.most[line] / 255 : 0;
+      const query = rows[r], line = head * innings.count + query, unit = data.most[line] / 255;
       const last = long ? innings.balls[query].over : query;
       for (let c = 0; c < wide; c++) {
         const key = columns[c];
         let value = NaN;
         if (key === null) { if (full && (query === at || long)) value = one.own[line]; }
-        else if (!data) value = effectRows ? effectRows[c] : 0;
         else if (key < last) { const slot = long ? key : query - key - 1; if (slot < places) value = data.cells[line * places + slot] * unit; }
         else if (key === last && !long && full) value = one.own[line];
         cells[r * wide + c] = value;
@@ -110,22 +107,19 @@
       const window = scale.unit === "overs" ? "earlier overs" : "the last " + scale.window + " balls";
       A.at("heads-lead").textContent = "The " + state.scale + " scale: " + scale.question + " (" + window + "). Rows are balls that were asked about, the oldest above; columns what they looked at; "
         + "the row of this ball stands out below. Shown: " + TOLD[state.view] + ".";
-      const mine = state.view === "effect" ? effects && effects.ball === state.ball && effects.innings === innings ? effects.rows : null : null;
       for (const card of cards) {
-        const map = card.shown = A.headMap(innings, state.scale, card.number, state.view, at, mine && mine[state.scale][card.number]);
+        const map = card.shown = A.headMap(innings, state.scale, card.number, state.view, at);
         const last = map.rows.length - 1;
-        card.map.hidden = state.view === "effect" || last < 1;
+        card.map.hidden = last < 1;
         if (!card.map.hidden) paint(card.map, map, [...map.rows.keys()], map.most);
         paint(card.strip, map, [last], map.rowMost);
         const own = state.view === "full" ? innings.own(state.scale, card.number, at) : null;
         card.foot.textContent = !map.columns.length || map.columns.length < 2 ? "no past to look at"
-          : state.view === "effect" ? (mine ? "most " + map.rowMost.toExponential(1) + " nats" : "working it out …")
           : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "strongest " + A.percent(map.rowMost);
         card.button.setAttribute("aria-pressed", String(state.head === card.number));
         card.button.setAttribute("aria-label", "Head " + card.number + ", " + A.headName(card.head, card.number) + ", " + A.headChip(card.head) + ". " + card.foot.textContent + ". Enlarge");
       }
       this.light(state);
-      if (state.view === "effect" && !mine) fetchEffects(state, innings);
       this.one(state);
     },
     light(state) {
@@ -154,15 +148,6 @@
     explained() { if (open) tell(); },
   };
 
-  async function fetchEffects(state, innings) {
-    const ball = state.ball;
-    try {
-      const rows = await A.get("/data/" + encodeURIComponent(innings.key) + "/" + innings.number + "/" + ball + "/effects.json" + A.asked(innings.key, innings.model));
-      effects = { ball, innings, rows };
-      if (state.ball === ball && state.view === "effect") A.heads.draw(state);
-    } catch (error) { A.toast(error.message); }
-  }
-
   function hover(event, number) {
     const card = cards[number], map = card.shown, target = event.target;
     if (target !== card.map && target !== card.strip) return;
@@ -173,7 +158,7 @@
   }
   function cellText(innings, map, row, column, view) {
     const value = map.cells[row * map.columns.length + column];
-    const told = !(value >= 0) ? "not seen" : view === "effect" ? value.toExponential(2) + " nats" : A.percent(value, true);
+    const told = !(value >= 0) ? "not seen" : A.percent(value, true);
     return "asked about " + innings.balls[map.rows[row]].label + ", looked at " + A.keyName(innings, map, map.columns[column], true) + ": " + told;
   }
 
@@ -187,7 +172,7 @@
     const effectOf = (key) => { const row = !map.long && explanation && explanation.history.find((one) => one.index === key + 1); return row && row.effect_nats !== null ? row.effect_nats.toExponential(1) : ""; };
     const figures = [["on the past", A.percent(1 - innings.own(state.scale, card.number, at))], ["on the ball itself", A.percent(innings.own(state.scale, card.number, at))],
       inner && inner.bias_share !== null ? ["built in", A.percent(inner.bias_share)] : null, inner && inner.note ? ["its balls", inner.note] : null].filter(Boolean);
-    const value = (v) => (state.view === "effect" ? v.toExponential(1) : A.percent(v, true));
+    const value = (v) => A.percent(v, true);
     A.put("head-one",
       A.el("div", { class: "one-head" },
         A.el("div", null, A.el("h3", null, "Head " + card.number + " of " + state.scale + ": " + A.headName(head, card.number)),
@@ -204,7 +189,7 @@
     const box = A.tableBeside("The same as a table", () => {
       const last = map.rows.length - 1;
       return A.table(["looked at", ...map.rows.map((row) => innings.balls[row].label)].map(String),
-        map.columns.map((key, c) => [A.keyName(innings, map, key), ...map.rows.map((_, r) => { const v = map.cells[r * map.columns.length + c]; return v >= 0 ? (state.view === "effect" ? v.toExponential(1) : v.toFixed(3)) : ""; })]),
+        map.columns.map((key, c) => [A.keyName(innings, map, key), ...map.rows.map((_, r) => { const v = map.cells[r * map.columns.length + c]; return v >= 0 ? v.toFixed(3) : ""; })]),
         "Columns: asked about; the last is this ball (" + innings.balls[map.rows[last]].label + ")");
     });
     box.id = "head-table";
@@ -242,7 +227,7 @@
     const ticks = [0, 0.04, 0.16, 0.36, 0.64, 1].map((share) => share * top);
     const figure = { data: [{ ...base.data[0], z, text, zmax: Math.sqrt(top),
         colorscale: A.colour("ramp").split(/\s+/).map((hex, at, all) => [at / (all.length - 1), hex]),
-        colorbar: { ...base.data[0].colorbar, tickvals: ticks.map(Math.sqrt), ticktext: ticks.map((one) => (state.view === "effect" ? one.toExponential(0) : (100 * one).toFixed(one < 0.1 ? 1 : 0) + "%")), title: { text: state.view === "effect" ? "nats" : VIEWS[state.view], side: "right" } } }],
+        colorbar: { ...base.data[0].colorbar, tickvals: ticks.map(Math.sqrt), ticktext: ticks.map((one) => (100 * one).toFixed(one < 0.1 ? 1 : 0) + "%"), title: { text: VIEWS[state.view], side: "right" } } }],
       layout: { ...base.layout, font: { color: ink, family: "inherit", size: 11 }, height: map.rows.length < 3 ? 190 : Math.min(560, 150 + map.rows.length * 14),
         uirevision: state.scale + state.head + state.view,
         xaxis: { ...base.layout.xaxis, tickvals: map.columns.map((_, c) => c), ticktext: map.columns.map(name), range: [-0.5, wide - 0.5], title: { text: map.long ? "over looked at" : "ball looked at" } },

@@ -21,12 +21,10 @@ from attnlens.claims import claims, evidence
 from attnlens.claims.claims import MODEL, Place, Trial
 from attnlens.claims.contributions import Contributions, contributions
 from attnlens.claims.verdicts import CHANCE, Judged, others_do_more
-from attnlens.cricket.explain.ablation import under_knowledge, under_masks
+from attnlens.cricket.explain.ablation import OneBall, Replacement, under_knowledge, under_masks
 from attnlens.cricket.explain.claims import Claim, claims_of
 from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.explain.knowledge import measure_knowledge
-from attnlens.cricket.explain.one_head import OneBall
-from attnlens.cricket.explain.replacement import Replacement
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.heads import RECENT, head_key
 from attnlens.cricket.model.predictor import KNOWLEDGE

@@ -19,9 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats32
-from attnlens.cricket.explain.one_head import OneBall
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered
@@ -36,7 +34,7 @@ from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import NODES, InningsArrays, encode_innings, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.files import Json
 from attnlens.models.attention import hidden_softmax
@@ -352,31 +350,3 @@ def _bytes(array: NDArray[np.float32]) -> dict[str, str]:
     )
     cells = np.rint(scaled).astype(np.uint8)
     return {"cells": base64.b64encode(cells.tobytes()).decode("ascii"), "most": _floats(most)}
-
-
-@one_thread()
-def head_effects(
-    match: Match, number: int, index: int, predictor: TrainedPredictor
-) -> dict[str, list[list[float]]]:
-    """What hiding each key from one head alone does to a ball's prediction, in nats.
-
-    Returns:
-        by scale ``(head, key)``, the oldest key first; the long scale's keys are overs.
-
-    Raises:
-        BallNotFoundError: there is no such innings.
-    """
-    innings = innings_numbered(match, number)
-    arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
-    ball = OneBall(predictor.model, cut_window(match, innings, arrays, index).batch)
-    full = ball.logits.double().softmax(-1).numpy()
-    told = {}
-    for scale, state in ball.scales.items():
-        masks = ~np.eye(state.keys, dtype=bool)
-        told[scale] = [
-            [float(nats) for nats in divergence(full, ball.under_masks(scale, head, masks))]
-            if state.keys
-            else []
-            for head in range(predictor.model.sizes.heads[scale])
-        ]
-    return told

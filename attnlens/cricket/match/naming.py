@@ -20,11 +20,11 @@ NOT_BOWLED = ""
 NOBODY = Player("")
 """Stands where it is not known who plays."""
 
-GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, c7.4, 2:47, 2:7.4 or so1:3"
+GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, 2:47 or 2:7.4"
 """Every form that `find_ball` understands, for messages and help."""
 
-_INNINGS_PREFIX = re.compile(r"(so)?([0-9]{1,3}):(.*)", re.DOTALL)
-_LEGAL_PREFIX = re.compile(r"(?:legal:|c)(.*)", re.DOTALL)
+_INNINGS_PREFIX = re.compile(r"([0-9]{1,3}):(.*)", re.DOTALL)
+_LEGAL = "legal:"
 _POSITION = re.compile(r"[+-]?[0-9]{1,6}")
 _LABEL = re.compile(r"[0-9]{1,4}\.[0-9]{1,3}")
 _CANDIDATES_TOLD = 8
@@ -60,9 +60,8 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
 
     Args:
         ball: ``47`` (delivery, wides and no-balls included), ``-1`` or ``last``,
-            ``next``, ``7.4`` (the file's label, as text), ``legal:47``, ``legal:7.4``
-            or ``c7.4`` (legal balls, as on television). ``2:`` or ``so1:`` before it
-            names the innings or the super over.
+            ``next``, ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4``
+            (legal balls, as on television). ``2:`` before it names the innings.
         innings: where the name does not say; 1 when ``None``.
 
     Raises:
@@ -77,12 +76,12 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
     text = str(ball).strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(text)
     if prefix is not None:
-        named = _super_over(match, int(prefix[2])) if prefix[1] else int(prefix[2])
+        named = int(prefix[1])
         if innings is not None and innings != named:
             raise BallNotFoundError(
                 f"ball {text!r} names innings {named}, and innings is {innings}"
             )
-        innings, text = named, prefix[3]
+        innings, text = named, prefix[2]
     chosen = innings_numbered(match, 1 if innings is None else innings)
     return BallReference(chosen.number, _index(chosen, text))
 
@@ -96,64 +95,42 @@ def innings_numbered(match: Match, number: int) -> Innings:
     for innings in match.innings:
         if innings.number == number:
             return innings
-    raise BallNotFoundError(f"there is no innings {number}; {_innings_list(match)}")
-
-
-def _super_over(match: Match, position: int) -> int:
-    numbers = [innings.number for innings in match.innings if innings.super_over]
-    if not 1 <= position <= len(numbers):
-        raise BallNotFoundError(
-            f"there is no super over innings {position}; {_innings_list(match)}"
-        )
-    return numbers[position - 1]
-
-
-def _innings_list(match: Match) -> str:
     names = [
         f"{innings.number} ({innings.batting_team}{', super over' if innings.super_over else ''})"
         for innings in match.innings
     ]
-    return f"the match has innings {', '.join(names)}" if names else "the match has no innings"
+    raise BallNotFoundError(
+        f"there is no innings {number}; the match has "
+        + (f"innings {', '.join(names)}" if names else "no innings")
+    )
 
 
 def _index(innings: Innings, text: str) -> int:
-    count = len(innings.deliveries)
     if text == "next":
-        return count + 1
+        return len(innings.deliveries) + 1
     if text == "last":
         text = "-1"
-    if _POSITION.fullmatch(text):
-        position = int(text)
-        index = count + 1 + position if position < 0 else position
-        if not 1 <= index <= count:
-            remedy = "the ball not yet bowled is called next" if position == count + 1 else None
-            raise _absent(innings, f"delivery {text}", remedy)
-        return index
-    if _LABEL.fullmatch(text):
-        return _only(innings, f"label {text}", lambda delivery: delivery.label == text)
-    legal = _LEGAL_PREFIX.fullmatch(text)
-    if legal is not None:
-        return _legal_index(innings, legal[1])
-    raise BallNotFoundError(f"ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
+    name, legal = text.removeprefix(_LEGAL), text.startswith(_LEGAL)
+    if _LABEL.fullmatch(name):
+        return _only(innings, f"{'legal ball' if legal else 'label'} {name}", _called(name, legal))
+    if not _POSITION.fullmatch(name):
+        raise BallNotFoundError(f"ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
+    # Without a prefix every ball counts.
+    balls = [ball.index for ball in innings.deliveries if ball.is_legal or not legal]
+    position = int(name)
+    place = position + len(balls) if position < 0 else position - 1
+    if not 0 <= place < len(balls):
+        unbowled_is_meant = not legal and place == len(balls)
+        remedy = "the ball not yet bowled is called next" if unbowled_is_meant else None
+        raise _absent(innings, f"{'legal ball' if legal else 'delivery'} {name}", remedy)
+    return balls[place]
 
 
-def _legal_index(innings: Innings, text: str) -> int:
-    name = f"legal ball {text}"
-    if _LABEL.fullmatch(text):
-        return _only(
-            innings,
-            name,
-            lambda delivery: delivery.is_legal and delivery.actual_delivery == text,
-        )
-    if _POSITION.fullmatch(text):
-        legal = [delivery.index for delivery in innings.deliveries if delivery.is_legal]
-        position = int(text)
-        if position < 0:
-            position += len(legal) + 1
-        if not 1 <= position <= len(legal):
-            raise _absent(innings, name)
-        return legal[position - 1]
-    raise BallNotFoundError(f"legal ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
+def _called(name: str, legal: bool) -> Callable[[Delivery], bool]:
+    """Whether a ball has that label, or is the legal ball that television calls so."""
+    if legal:
+        return lambda ball: ball.is_legal and ball.actual_delivery == name
+    return lambda ball: ball.label == name
 
 
 def _only(innings: Innings, name: str, is_meant: Callable[[Delivery], bool]) -> int:
@@ -244,24 +221,18 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
         ``None`` where both countings mean the same ball, or where ``text`` is
         neither a label nor a legal ball's name.
     """
-    name = text.strip().lower()
-    prefix = _INNINGS_PREFIX.fullmatch(name)
-    if prefix is not None:
-        name = prefix[3]
-    legal = _LEGAL_PREFIX.fullmatch(name)
-    name = name if legal is None else legal[1]
+    prefix = _INNINGS_PREFIX.fullmatch(text.strip().lower())
+    written = text.strip().lower() if prefix is None else prefix[2]
+    name = written.removeprefix(_LEGAL)
     if not _LABEL.fullmatch(name):
         return None
     deliveries = innings_numbered(match, reference.innings).deliveries
-    by_label = [delivery.index for delivery in deliveries if delivery.label == name]
-    by_count = [
-        delivery.index
-        for delivery in deliveries
-        if delivery.is_legal and delivery.actual_delivery == name
-    ]
+    by_label, by_count = (
+        [ball.index for ball in deliveries if _called(name, legal)(ball)] for legal in (False, True)
+    )
     if by_label == by_count:
         return None
-    if legal is None:
+    if name == written:
         return (
             f"{name} is the file's label, delivery {reference.index}; legal ball {name}, "
             f"as on television, {_where(by_count)}" + (f" (write legal:{name})" if by_count else "")

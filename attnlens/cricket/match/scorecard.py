@@ -8,7 +8,7 @@ byes or penalties; run outs and retirements are nobody's wicket.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket
@@ -97,17 +97,6 @@ class Fall:
 
 
 @dataclass
-class Partnership:
-    """Two batters together, until one of them leaves; runs include extras, balls are faced."""
-
-    wicket: int
-    batters: tuple[Player, Player]
-    runs: int = 0
-    balls: int = 0
-    unbroken: bool = True
-
-
-@dataclass
 class Card:
     """One innings' scorecard."""
 
@@ -115,7 +104,6 @@ class Card:
     batting: list[Batting] = field(default_factory=list)
     bowling: list[Bowling] = field(default_factory=list)
     falls: list[Fall] = field(default_factory=list)
-    partnerships: list[Partnership] = field(default_factory=list)
     extras: dict[str, int] = field(default_factory=dict)
 
 
@@ -124,12 +112,10 @@ def scorecard(innings: Innings) -> Card:
     card = Card(innings, extras=dict.fromkeys((kind for kind, _ in EXTRAS), 0))
     batting: dict[str, Batting] = {}
     bowling: dict[str, Bowling] = {}
-    stand: Partnership | None = None
     for ball in innings.deliveries:
         for player in (ball.batter, ball.non_striker):
             line = batting.setdefault(player.key, Batting(player, len(batting) + 1))
             line.out = "not out"  # also for one who retired and is back
-        stand = _stand(card, stand, ball)
         _bat(batting[ball.batter.key], ball)
         bowler = bowling.setdefault(
             ball.bowler.key, Bowling(ball.bowler, balls_per_over=innings.balls_per_over)
@@ -137,29 +123,13 @@ def scorecard(innings: Innings) -> Card:
         _bowl(bowler, ball)
         for kind, runs in ball.extras.items():
             card.extras[kind] += runs
-        stand.runs += ball.runs_total
-        stand.balls += "wides" not in ball.extras
         for wicket in ball.wickets:
             _leave(card, batting, ball, wicket)
-            if wicket.player_out.key in {player.key for player in stand.batters}:
-                stand.unbroken = False
     for over in maidens(innings):
         bowling[over].maidens += 1
     card.extras["penalty"] += sum(innings.penalty_runs.values())
     card.batting, card.bowling = list(batting.values()), list(bowling.values())
     return card
-
-
-def _stand(card: Card, stand: Partnership | None, ball: Delivery) -> Partnership:
-    """The stand a ball belongs to, a new one where the two at the crease are others."""
-    pair = {ball.batter.key, ball.non_striker.key}
-    if stand is not None and {player.key for player in stand.batters} == pair:
-        return stand
-    if stand is not None:
-        stand.unbroken = False
-    made = Partnership(ball.wickets_before + 1, (ball.batter, ball.non_striker))
-    card.partnerships.append(made)
-    return made
 
 
 def _bat(line: Batting, ball: Delivery) -> None:
@@ -240,6 +210,8 @@ def card_data(match: Match, card: Card) -> Json:
     """A scorecard as plain data."""
     innings = card.innings
     rate = innings.balls_per_over * innings.total / max(innings.legal_balls, 1)
+    batting = "out runs balls fours sixes strike_rate"
+    bowling = "overs legal_balls maidens runs wickets economy wides noballs dots"
     return {
         "innings": innings.number,
         **_figures(innings, "batting_team bowling_team super_over total wickets"),
@@ -251,40 +223,12 @@ def card_data(match: Match, card: Card) -> Json:
         "penalty_runs": innings.penalty_runs.plain(),
         "extras": {"total": sum(card.extras.values()), **card.extras},
         "batting": [
-            {
-                "position": line.position,
-                "player": line.player.name,
-                "id": line.player.id,
-                **_figures(line, "out runs balls fours sixes strike_rate"),
-            }
+            {"position": line.position, **_named(line.player), **_figures(line, batting)}
             for line in card.batting
         ],
         "did_not_bat": did_not_bat(match, card),
-        "bowling": [
-            {
-                "player": line.player.name,
-                "id": line.player.id,
-                **_figures(line, "overs legal_balls maidens runs wickets economy"),
-                **_figures(line, "wides noballs dots"),
-            }
-            for line in card.bowling
-        ],
-        "fall_of_wickets": [
-            {
-                **_figures(fall, "wicket score"),
-                "player": fall.player.name,
-                **_figures(fall, "kind index label actual_delivery"),
-            }
-            for fall in card.falls
-        ],
-        "partnerships": [
-            {
-                "wicket": stand.wicket,
-                "batters": [player.name for player in stand.batters],
-                **_figures(stand, "runs balls unbroken"),
-            }
-            for stand in card.partnerships
-        ],
+        "bowling": [{**_named(line.player), **_figures(line, bowling)} for line in card.bowling],
+        "fall_of_wickets": [{**asdict(fall), "player": fall.player.name} for fall in card.falls],
     }
 
 
@@ -331,6 +275,10 @@ def match_data(match: Match) -> Json:
         "source": match.source,
         "notes": list(match.notes),
     }
+
+
+def _named(player: Player) -> Json:
+    return {"player": player.name, "id": player.id}
 
 
 def _figures(of: object, names: str) -> Json:

@@ -7,6 +7,7 @@ from typing import Final
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.scorecard import (
+    EXTRAS,
     Batting,
     Bowling,
     Card,
@@ -19,7 +20,6 @@ from attnlens.show.numbers import number
 from attnlens.show.table import Column, Words, add_table
 
 ALL_OUT: Final = 10
-ABBREVIATED: Final = {"byes": "b", "legbyes": "lb", "wides": "w", "noballs": "nb", "penalty": "pen"}
 BATTING: Final = (
     Words(shrinks=True),
     Words(shrinks=True),
@@ -82,21 +82,15 @@ def _innings(page: Page, match: Match, card: Card) -> None:
         balls = f" in {innings.target_balls} balls" if innings.target_balls else ""
         page.paragraph(f"target {innings.target}{balls}", "quiet")
     add_table(page, BATTING, map(_batting_row, card.batting), indent=4)
-    kinds = ", ".join(f"{ABBREVIATED[kind]} {runs}" for kind, runs in card.extras.items() if runs)
+    kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
     total = sum(card.extras.values())
     page.paragraph(f"extras {total}" + (f" ({kinds})" if kinds else ""), indent=4)
-    _listed(page, "did not bat", did_not_bat(match, card), ",")
+    _listed(page, "did not bat", did_not_bat(match, card))
     falls = [
         f"{fall.score}/{fall.wicket} {fall.player.name} ({fall.actual_delivery or fall.label})"
         for fall in card.falls
     ]
-    _listed(page, "fall of wickets", falls, ",")
-    stands = [
-        f"{stand.runs}{'*' if stand.unbroken else ''} ({stand.balls})"
-        f" {' & '.join(player.name for player in stand.batters)}"
-        for stand in card.partnerships
-    ]
-    _listed(page, "partnerships", stands, ";")
+    _listed(page, "fall of wickets", falls)
     page.blank()
     add_table(page, BOWLING, map(_bowling_row, card.bowling), indent=4)
     page.blank()
@@ -115,10 +109,10 @@ def _bowling_row(line: Bowling) -> list[str]:
     return [line.player.name, *map(str, figures), economy, *map(str, rest)]
 
 
-def _listed(page: Page, name: str, entries: Sequence[str], mark: str) -> None:
-    """Entries in a row after their name, parted by ``mark``; nothing where there are none."""
+def _listed(page: Page, name: str, entries: Sequence[str]) -> None:
+    """Entries in a row after their name; nothing where there are none."""
     if not entries:
         return
-    marked = [*(f"{entry}{mark}" for entry in entries[:-1]), entries[-1]]
+    marked = [*(f"{entry}," for entry in entries[:-1]), entries[-1]]
     lead = [(f"    {name} ", "quiet")]
     page.flow([[(entry, "")] for entry in marked], indent=4, gap=1, lead=lead)

@@ -7,7 +7,8 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Final, Literal
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 INFO: Final = "_info.csv"
-_MOST_TRIED = 16
 
 FORMATS: Final[tuple[Format, ...]] = (
     cricsheet_json,
@@ -64,7 +64,12 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     with closing(Shelf()) as shelf:
         file = open_one(named, shelf)
         if file.is_zip and named.member is None:
-            file = _only_file(named.path, shelf)
+            file, *more = islice(_files(named, shelf, None), 2)
+            if more:
+                remedy = f"name one, such as {file.display}"
+                raise MatchFileError(
+                    "this zip holds several match files", path=named.path, remedy=remedy
+                )
         if growing:
             file = file.whole_lines()
         # A table that is not read to its end is closed, whatever holds the generator.
@@ -214,44 +219,20 @@ def tells_of_matches(path: str | PathLike[str]) -> bool:
     """Whether a file holds matches, or facts about matches in files beside it."""
     if str(path).endswith(INFO):
         return True
-    named = Source(Path(path))
-    try:
-        if named.is_collection:
-            return next(read_matches(path, on_error="skip"), None) is not None
-        file = open_one(named, Shelf())
-        return kaggle_results.recognises(file) or any(form.recognises(file) for form in FORMATS)
-    except MatchFileError:
-        return False
+    with closing(Shelf()) as shelf, suppress(MatchFileError):
+        named = Source(Path(path))
+        found = files_in(named.path, shelf) if named.is_collection else [open_one(named, shelf)]
+        files = (file for file in found if isinstance(file, MatchFile))
+        return any(kaggle_results.recognises(file) or _is_match(file) for file in files)
+    return False
+
+
+def _is_match(file: MatchFile) -> bool:
+    return any(form.recognises(file) for form in FORMATS)
 
 
 def _is_bystander(file: MatchFile) -> bool:
-    if any(form.recognises(file) for form in FORMATS):
-        return False
-    return not file.expected or kaggle_results.recognises(file)
-
-
-def _only_file(path: Path, shelf: Shelf) -> MatchFile:
-    """The one match file of a zip.
-
-    Raises:
-        MatchFileError: it has none or several.
-    """
-    found = list(files_in(path, shelf))
-    files = [file for file in found if isinstance(file, MatchFile) and file.expected]
-    if len(files) <= _MOST_TRIED:
-        for error in found:
-            if isinstance(error, MatchFileError):
-                raise error
-        files = [file for file in files if len(files) == 1 or not _is_bystander(file)]
-    if not files:
-        raise MatchFileError("this zip holds no match files (.json, .csv)", path=path)
-    if len(files) > 1:
-        raise MatchFileError(
-            f"this zip holds {len(files)} match files",
-            path=path,
-            remedy=f"name one, such as {files[0].display}",
-        )
-    return files[0]
+    return not _is_match(file) and (not file.expected or kaggle_results.recognises(file))
 
 
 def format_of(file: MatchFile) -> Format:

@@ -6,11 +6,9 @@ Source: https://cricsheet.org/format/json/ (1.1.0), and 1.2.0, which adds
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NoReturn
 
 from attnlens.cricket.match.match import Match, Wicket
@@ -25,6 +23,7 @@ from attnlens.cricket.readers.text import (
     LAST_OVER,
     MOST_RUNS,
     balls_in,
+    date_from,
     decoded,
     shown,
     whole,
@@ -54,17 +53,8 @@ def recognises(file: MatchFile) -> bool:
 
 def parts(file: MatchFile) -> Iterator[Part]:
     """The one match of a Cricsheet JSON file, with its date where it is easily found."""
-    found = _FIRST_DATE.findall(file.head)
-    first = ""
-    if len(found) == 1 and file.head.count(b'"dates"') == 1:
-        first = found[0].decode()
-    else:
-        with suppress(ValueError, LookupError, TypeError, RecursionError):
-            first = json.loads(file.data)["info"]["dates"][0]
-    date = None
-    with suppress(ValueError, TypeError):
-        date = datetime.date.fromisoformat(first)
-    yield Part(file.stem, date)
+    found = _FIRST_DATE.search(file.head)
+    yield Part(file.stem, None if found is None else date_from(found[1].decode()))
 
 
 def matches(

@@ -54,14 +54,15 @@ class Growing:
 
     Attributes:
         trouble: why the file could not be read the last time it was tried; ``None`` where it was.
+        settled: whether the file has been left alone, so that what is wrong with it will stay so.
     """
 
     source: str
     clock: Callable[[], float] = time.monotonic
     trouble: MatchFileError | None = None
+    settled: bool = False
     _seen: Signature | None = None
     _since: float = 0.0
-    _settled: bool = False
     _match_id: str | None = None
     _balls: dict[BallReference, Delivery] = field(default_factory=dict)
 
@@ -73,17 +74,19 @@ class Growing:
         has been left alone for `SETTLED` seconds.
         """
         now, found = self.clock(), _signature(self.source)
-        if found is None:
-            self._missing(now)
-            return None
         if found != self._seen:
-            self._seen, self._since, self._settled = found, now, False
-        elif self._settled or now - self._since < SETTLED:
+            self._seen, self._since, self.settled = found, now, False
+        elif self.settled or now - self._since < SETTLED:
             return None
         else:
-            self._settled = True
+            self.settled = True
+        if found is None:
+            # It is being replaced, or is gone if it stays so.
+            if self.settled:
+                self.trouble = MatchFileError("no such file", path=self.source)
+            return None
         try:
-            match = read_match(self.source, growing=not self._settled)
+            match = read_match(self.source, growing=not self.settled)
         except MatchFileError as error:
             self.trouble = error
             return None
@@ -92,23 +95,10 @@ class Growing:
         self.trouble = None
         return self._news(match)
 
-    def _missing(self, now: float) -> None:
-        """It is being replaced, or is gone if it stays so."""
-        if self._seen is not None:
-            self._seen, self._since, self._settled = None, now, False
-        elif now - self._since >= SETTLED:
-            self._settled = True
-            self.trouble = MatchFileError("no such file", path=self.source)
-
     @property
     def is_there(self) -> bool:
         """Whether there is a file at all."""
         return _signature(self.source) is not None
-
-    @property
-    def settled(self) -> bool:
-        """Whether the file has been left alone, so that what is wrong with it will stay wrong."""
-        return self._settled
 
     def begin(self, match: Match) -> None:
         """Take what has been read already for known."""
@@ -117,17 +107,14 @@ class Growing:
 
     def _news(self, match: Match) -> News | None:
         balls = _balls(match)
-        if not balls:
-            if self._balls:
-                self.trouble = MatchFileError("holds no ball any more", path=self.source)
-            return None
+        if not balls and self._balls:
+            self.trouble = MatchFileError("holds no ball any more", path=self.source)
         another = self._match_id not in (None, match.match_id)
-        if another:
-            self._balls = {}
-        if balls == self._balls:
+        before = {} if another else self._balls
+        if not balls or balls == before:
             return None
-        bowled = tuple(reference for reference in balls if reference not in self._balls)
-        corrected = any(balls.get(one) != ball for one, ball in self._balls.items())
+        bowled = tuple(reference for reference in balls if reference not in before)
+        corrected = any(balls.get(one) != ball for one, ball in before.items())
         self._match_id, self._balls = match.match_id, balls
         return News(match, bowled, corrected, another)
 
@@ -140,14 +127,10 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
     }
 
 
-def _path(source: str) -> str:
-    """The file on disk: of a zip's member, the zip."""
-    return source if os.path.exists(source) else source.partition("::")[0]
-
-
 def _signature(source: str) -> Signature | None:
+    """What changes when the file on disk does: of a zip's member, the zip."""
     try:
-        about = os.stat(_path(source))
+        about = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:
         return None
     return about.st_mtime_ns, about.st_size, about.st_ino
@@ -182,33 +165,29 @@ class Followed:
     def __post_init__(self) -> None:
         self._growing = Growing(self.source, self.clock)
         self._growing.begin(self.match)
-        path = _path(self.source)
-        self.as_of = os.path.getmtime(path) if os.path.exists(path) else time.time()
+        about = _signature(self.source)
+        self.as_of = time.time() if about is None else about[0] / 1e9
 
     def newer(self) -> Match | None:
         """The match where it is good and has changed since it was last asked."""
-        news = self._growing.poll()
+        growing = self._growing
+        news = growing.poll()
         if news is not None:
             self._refused = _refusal(self.match, news.match)
-        self._judge()
+        wrong, name = None, os.path.basename(self.source)
+        if growing.settled and not growing.is_there:
+            wrong = f"{name}: is not there any more"
+        elif growing.trouble is not None:
+            wrong = growing.trouble.without_folder()
+        elif self._refused is not None:
+            wrong = f"{name}: {self._refused}"
+        # Said once it has been so for a while, and until it is not so any more.
+        if wrong is None or growing.settled:
+            self.trouble = wrong
         if news is None or self._refused is not None or news.match == self.match:
             return None
         self.match, self.as_of = news.match, time.time()
         return self.match
-
-    def _judge(self) -> None:
-        """Say what is wrong once it has been so for a while, and until it is not so any more."""
-        name, error = os.path.basename(self.source), self._growing.trouble
-        if error is None and self._refused is None:
-            self.trouble = None
-        elif not self._growing.settled:
-            return
-        elif not self._growing.is_there:
-            self.trouble = f"{name}: is not there any more"
-        elif error is not None:
-            self.trouble = error.without_folder()
-        else:
-            self.trouble = f"{name}: {self._refused}"
 
 
 def _refusal(before: Match, after: Match) -> str | None:

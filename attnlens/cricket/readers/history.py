@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import is_
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
@@ -65,15 +65,16 @@ class History:
     def __init__(self, given: Iterable[Match] | File, report: Report = silent) -> None:
         self.path: File | None = None
         self._given: Iterable[Match] = ()
-        self._kept: tuple[Match, ...] | None = None
+        self._as_given: Any = given
         self._report = report
         self._lock = threading.Lock()
         if isinstance(given, str | os.PathLike):
             self.path = given
-            return
-        self._given = given
-        if isinstance(given, Collection):
-            self._kept = tuple(self._given)  # a list may change later: this is what it held
+        else:
+            # A list may change later: this is what it held.
+            self._given = given
+            if isinstance(given, Collection):
+                self._given = tuple(self._given)
 
     def __iter__(self) -> Iterator[Match]:
         """Every match.
@@ -84,17 +85,20 @@ class History:
         if self.path is not None:
             return matches_to_learn([self.path], [], self._report)
         with self._lock:
-            if self._kept is None and isinstance(self._given, Iterator):
-                self._kept = tuple(self._given)
-                if not self._kept:
+            if isinstance(self._given, Iterator):
+                self._given = tuple(self._given)
+                if not self._given:
                     raise InputError(
                         "the history holds no match, or was read to its end before",
                         remedy="give a list of matches, or what reads them anew",
                     )
-        return iter(self._given if self._kept is None else self._kept)
+        return iter(self._given)
 
     def is_same(self, given: Iterable[Match] | File) -> bool:
         """Whether this is what is given: the same object, the same file or the same matches."""
-        if self._kept is not None and isinstance(given, Collection):
-            return len(given) == len(self._kept) and all(map(is_, given, self._kept))
-        return given is self._given if self.path is None else given == self.path
+        if self.path is not None:
+            return given == self.path
+        if isinstance(self._as_given, Collection) and isinstance(given, Collection):
+            kept = tuple(self._given)
+            return len(given) == len(kept) and all(map(is_, given, kept))
+        return given is self._as_given

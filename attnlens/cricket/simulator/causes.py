@@ -1,20 +1,40 @@
 """What earlier balls do to the next one in a simulated match, and which balls those are.
 
-The generator, the fit to real matches and `planted_balls` share one definition,
+The generator, the fit to real matches and the truth that is written share one definition,
 so that what is said of a match is what was done when it was drawn.
+
+| cause | a unit of it |
+|---|---|
+| settled | `SETTLED_BALLS` balls this batter has faced, fewer in proportion; at most one unit |
+| batter_hit | each four or six, at most `MOST_HITS`, among this batter's last `WINDOW` balls |
+| bowler_hit | the same among the last `WINDOW` deliveries of this bowler |
+| bowler_wide | each wide, at most `MOST_WIDES`, among the same deliveries |
+| dots | each ball, at most `MOST_DOTS`, of the run of dots that leads up to this ball |
+| wicket_fallen | a wicket among the last `WINDOW` deliveries of the innings |
+| free_hit | the ball after a no-ball, on which only a run out is possible |
+| chase | each `CHASE_STEP` runs an over of required rate above `CHASE_RATE`, in `CHASE_RANGE` |
+| out_of_reach | the same above `OUT_OF_REACH_RATE`, at most `MOST_OUT_OF_REACH`: sides give up |
+| wickets_down | each wicket lost in the innings so far |
 """
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from attnlens.cricket.match.match import Delivery, Match, Player
-from attnlens.cricket.match.naming import innings_numbered
-from attnlens.cricket.simulator.rates import STRENGTHS
+from attnlens.cricket.match.match import Delivery, Player
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.simulator.league import (
+    BASE,
+    DIRECTIONS,
+    SECOND_INNINGS,
+    STRENGTHS,
+    UNIT_MEANS,
+    Row,
+)
 
 OVERS: Final = 20
 BALLS_PER_OVER: Final = 6
@@ -49,55 +69,10 @@ CHASE_RANGE: Final = (-1.0, 1.5)
 OUT_OF_REACH_RATE: Final = 14.0
 MOST_OUT_OF_REACH: Final = 3.0
 
-
-@dataclass(frozen=True)
-class Coefficients:
-    """How strongly earlier balls change the next one; 0 switches a cause off.
-
-    A strength is the change in log-odds, for one unit of the cause, of the outcome
-    that the cause moves most; `attnlens.cricket.simulator.rates.DIRECTIONS` has the
-    others in proportion. The defaults are those of real T20 internationals.
-
-    Attributes:
-        settled: this batter has faced balls; a unit is `SETTLED_BALLS` of them, and
-            fewer count in proportion.
-        batter_hit: each four or six, at most `MOST_HITS`, among the last `WINDOW`
-            balls that this batter faced.
-        bowler_hit: each four or six, at most `MOST_HITS`, among the last `WINDOW`
-            deliveries of this bowler.
-        bowler_wide: each wide, at most `MOST_WIDES`, among the same deliveries.
-        dots: each dot ball, at most `MOST_DOTS`, in the run of them that leads up
-            to this ball.
-        wicket_fallen: a wicket among the last `WINDOW` deliveries of the innings.
-        free_hit: the ball after a no-ball. While it is not 0 the law on free hits
-            holds: only a run out is possible.
-        chase: each `CHASE_STEP` runs an over by which the required rate is above
-            `CHASE_RATE`, within `CHASE_RANGE`.
-        out_of_reach: each `CHASE_STEP` by which it is above `OUT_OF_REACH_RATE`, at
-            most `MOST_OUT_OF_REACH`: sides give up.
-        wickets_down: each wicket lost in the innings so far.
-    """
-
-    settled: float = STRENGTHS["settled"]
-    batter_hit: float = STRENGTHS["batter_hit"]
-    bowler_hit: float = STRENGTHS["bowler_hit"]
-    bowler_wide: float = STRENGTHS["bowler_wide"]
-    dots: float = STRENGTHS["dots"]
-    wicket_fallen: float = STRENGTHS["wicket_fallen"]
-    free_hit: float = STRENGTHS["free_hit"]
-    chase: float = STRENGTHS["chase"]
-    out_of_reach: float = STRENGTHS["out_of_reach"]
-    wickets_down: float = STRENGTHS["wickets_down"]
-
-    def times(self, strength: float) -> Coefficients:
-        """The same with every cause of `PLANTED` as many times as strong."""
-        return dataclasses.replace(
-            self, **{cause: strength * getattr(self, cause) for cause in PLANTED}
-        )
-
-    def by_cause(self) -> dict[str, float]:
-        """The strengths by the causes' names."""
-        return {cause: getattr(self, cause) for cause in CAUSES}
+_DIRECTIONS: Final = {
+    cause: tuple((OUTCOME_INDEX[name], size) for name, size in DIRECTIONS[cause].items())
+    for cause in CAUSES
+}
 
 
 @dataclass(frozen=True)
@@ -195,29 +170,97 @@ def _hits(balls: deque[Delivery] | tuple[()]) -> tuple[int, ...]:
     return tuple(ball.index for ball in balls if ball.boundary)[-MOST_HITS:]
 
 
-def planted_balls(
-    match: Match, innings: int, index: int, coefficients: Coefficients | None = None
-) -> dict[str, tuple[int, ...]]:
-    """The earlier balls on which one simulated ball depends, by cause.
+@dataclass(frozen=True)
+class TrueBall:
+    """What one simulated ball was drawn from.
 
-    The scoreboard's causes name no balls and are not among them; nor is a cause
-    whose strength is 0.
+    Attributes:
+        innings, index: which ball.
+        probabilities: in the order of `OUTCOMES`; they sum to 1.
+        log_odds: of each cause that bears on the ball, what it adds to the log-odds
+            of the outcome that it moves most.
+        nats: of the same causes, KL divergence from the probabilities without the
+            cause to these, in nats: how much it mattered.
+        balls: of those among `PLANTED`, the earlier balls, by position in the innings.
+    """
+
+    innings: int
+    index: int
+    probabilities: tuple[float, ...]
+    log_odds: Mapping[str, float]
+    nats: Mapping[str, float]
+    balls: Mapping[str, tuple[int, ...]]
+
+
+class Chances:
+    """Outcome probabilities for the balls of one innings.
 
     Args:
-        match: from `simulate_match` with the same ``coefficients``.
-        index: the ball's position in the innings, from 1.
-
-    Raises:
-        BallNotFoundError: the match has no such innings.
-        IndexError: the innings has no such ball.
+        strength: how many times as strong the causes of `PLANTED` are as in real matches.
+        background: log-odds that ground, day and innings add, one per outcome.
+        chasing: whether there is a target.
     """
-    strengths = (coefficients or Coefficients()).by_cause()
-    chosen = innings_numbered(match, innings)
-    if not 1 <= index <= len(chosen.deliveries):
-        raise IndexError(f"innings {innings} has {len(chosen.deliveries)} deliveries, not {index}")
-    past = Past(chosen.target, BALLS_PER_OVER * (1 if chosen.super_over else OVERS))
-    for ball in chosen.deliveries[: index - 1]:
-        past.add(ball)
-    asked = chosen.deliveries[index - 1]
-    situation = past.situation(asked.batter, asked.bowler)
-    return {cause: balls for cause, balls in situation.balls.items() if balls and strengths[cause]}
+
+    def __init__(self, strength: float, background: Row, chasing: bool) -> None:
+        self._strengths = {
+            cause: STRENGTHS[cause] * (strength if cause in PLANTED else 1.0) for cause in CAUSES
+        }
+        self._overs = []
+        for over, row in enumerate(BASE):
+            logits = [
+                base + (second if chasing else 0.0) + here
+                for base, second, here in zip(row, SECOND_INNINGS, background, strict=True)
+            ]
+            for cause, strength in self._strengths.items():
+                if chasing or cause not in CHASING:
+                    _add(logits, cause, -strength * UNIT_MEANS[cause][over])
+            self._overs.append(logits)
+
+    def of(
+        self, over: int, batter: Row, bowler: Row, situation: Situation
+    ) -> tuple[tuple[float, ...], dict[str, float]]:
+        """The probabilities, and what each cause that is there adds in log-odds."""
+        logits = [sum(terms) for terms in zip(self._overs[over], batter, bowler, strict=True)]
+        amounts = {
+            cause: strength * units
+            for cause, strength in self._strengths.items()
+            if (units := situation.units[cause]) and strength
+        }
+        for cause, amount in amounts.items():
+            _add(logits, cause, amount)
+        shares = [math.exp(logit) for logit in logits]
+        total = sum(shares)
+        return tuple(share / total for share in shares), amounts
+
+
+def true_ball(
+    innings: int,
+    index: int,
+    probabilities: tuple[float, ...],
+    amounts: Mapping[str, float],
+    situation: Situation,
+) -> TrueBall:
+    """The truth of one ball, from what `Chances.of` gave."""
+    return TrueBall(
+        innings=innings,
+        index=index,
+        probabilities=probabilities,
+        log_odds=amounts,
+        nats={cause: _nats(probabilities, cause, amount) for cause, amount in amounts.items()},
+        balls={cause: situation.balls[cause] for cause in amounts if cause in PLANTED},
+    )
+
+
+def _add(logits: list[float], cause: str, amount: float) -> None:
+    for position, size in _DIRECTIONS[cause]:
+        logits[position] += amount * size
+
+
+def _nats(probabilities: Sequence[float], cause: str, amount: float) -> float:
+    """KL(with ‖ without), where without has ``amount`` less along the cause's direction."""
+    added = [0.0] * len(OUTCOMES)
+    _add(added, cause, amount)
+    pairs = tuple(zip(probabilities, added, strict=True))
+    without = sum(share * math.exp(-extra) for share, extra in pairs)
+    # Rounding may leave a trace below 0.
+    return max(sum(share * extra for share, extra in pairs) + math.log(without), 0.0)

@@ -7,8 +7,7 @@ from random import Random
 from typing import Final, TypedDict, TypeVar
 
 from attnlens.cricket.match.match import Player, Wicket
-from attnlens.cricket.simulator.players import Side
-from attnlens.cricket.simulator.rates import (
+from attnlens.cricket.simulator.league import (
     BYE_RUNS,
     DISMISSALS,
     LEG_BYE,
@@ -19,6 +18,7 @@ from attnlens.cricket.simulator.rates import (
     STUMPED_OFF_WIDE,
     TWO_FIELDERS,
     WIDE_RUNS,
+    Side,
 )
 
 Choice = TypeVar("Choice")

@@ -1,10 +1,10 @@
 """T20 matches from a generator whose dependencies are known.
 
 Every delivery is drawn from log-odds of the outcome classes: a table by over, the
-true rates of the two players, their teams, the ground and the day, and what
-`Coefficients` adds for earlier balls and the scoreboard. The truth that comes with a
-match holds the probabilities each ball was drawn from and the earlier balls they
-depend on, so a model trained on such matches can be asked whether it looks there.
+true rates of the two players, their teams, the ground and the day, and what the causes
+add: earlier balls and the scoreboard. The truth that comes with a match holds the
+probabilities each ball was drawn from and the earlier balls they depend on, so a model
+trained on such matches can be asked whether it looks there.
 
 All people, teams and places are invented. The constants are fitted to real matches;
 ``docs/simulator.md`` has the equations and how alike the two are.
@@ -26,13 +26,18 @@ from attnlens.cricket.readers.deliveries import InningsDraft
 from attnlens.cricket.simulator.causes import (
     BALLS_PER_OVER,
     OVERS,
-    Coefficients,
+    Chances,
     Past,
-    planted_balls,
+    TrueBall,
+    true_ball,
 )
-from attnlens.cricket.simulator.chances import Chances, TrueBall, true_ball
 from attnlens.cricket.simulator.events import event_of, pick
-from attnlens.cricket.simulator.players import (
+from attnlens.cricket.simulator.league import (
+    COMPETITION,
+    GROUPS,
+    TEAMS,
+    VENUES,
+    Row,
     Side,
     added,
     by_outcome,
@@ -40,10 +45,7 @@ from attnlens.cricket.simulator.players import (
     side,
     true_rates,
 )
-from attnlens.cricket.simulator.rates import COMPETITION, GROUPS, TEAMS, VENUES, Row
 from attnlens.cricket.simulator.rules import Rule, RuledBall, ruled_ball
-
-__all__ = ["Coefficients", "Simulated", "TrueBall", "planted_balls", "simulate", "simulate_match"]
 
 OVERS_PER_BOWLER: Final = 4
 WICKETS: Final = 10
@@ -76,13 +78,13 @@ class Simulated:
     ruled: tuple[RuledBall, ...] = ()
 
 
-def simulate_match(seed: int, *, coefficients: Coefficients | None = None) -> Match:
+def simulate_match(seed: int, *, strength: float = 1.0) -> Match:
     """The match of `simulate`, without the truth about it."""
-    return simulate(seed, coefficients=coefficients).match
+    return simulate(seed, strength=strength).match
 
 
 def simulate(
-    seed: int, *, coefficients: Coefficients | None = None, rules: tuple[Rule, ...] = ()
+    seed: int, *, strength: float | None = None, rules: tuple[Rule, ...] = ()
 ) -> Simulated:
     """One T20 match of the invented league; the same seed gives the same match.
 
@@ -92,11 +94,13 @@ def simulate(
 
     Args:
         seed: 0 or more.
+        strength: how many times as strong the causes that are past balls are as in real
+            matches; 1 where it is not said, and 0 with rules.
         rules: planted rules, see `attnlens.cricket.simulator.rules`. With them players,
-            grounds and days are all alike, and unless ``coefficients`` says otherwise no
-            cause of `PLANTED` is at work.
+            grounds and days are all alike.
     """
-    size = coefficients or (Coefficients().times(0) if rules else Coefficients())
+    if strength is None:
+        strength = 0.0 if rules else 1.0
     rng = Random(seed)
     first, second = (side(name) for name in _shuffled(rng, list(TEAMS))[:2])
     winner = first if rng.random() < 0.5 else second
@@ -105,7 +109,7 @@ def simulate(
         first, second = second, first
     venue, city = pick(rng, dict.fromkeys(VENUES, 1.0))
     ground = added(true_rates()["venue", venue], day_effect(rng.random, "match"))
-    play = _Play(rng, size, ground, rules)
+    play = _Play(rng, strength, ground, rules)
     play.innings(first, second)
     play.innings(second, first)
     one, two = play.drafts
@@ -154,14 +158,12 @@ def _result(one: InningsDraft, two: InningsDraft) -> Facts:
 class _Play:
     """A match being played: its innings so far, and the truth about their balls."""
 
-    def __init__(
-        self, rng: Random, size: Coefficients, ground: Row, rules: tuple[Rule, ...]
-    ) -> None:
+    def __init__(self, rng: Random, strength: float, ground: Row, rules: tuple[Rule, ...]) -> None:
         self.drafts: list[InningsDraft] = []
         self.truth: list[TrueBall] = []
         self.ruled: list[RuledBall] = []
         self._rng = rng
-        self._size = size
+        self._strength = strength
         self._ground = ground
         self._rules = rules
 
@@ -184,7 +186,7 @@ class _Play:
         self.drafts.append(draft)
         alike = by_outcome(_ALIKE) if self._rules else None
         background = alike or by_outcome(added(self._ground, day_effect(rng.random, "innings")))
-        chances = Chances(self._size, background, target is not None)
+        chances = Chances(self._strength, background, target is not None)
         past = Past(target, overs * BALLS_PER_OVER)
         order = iter(batting.players)
         striker, non_striker = next(order), next(order)

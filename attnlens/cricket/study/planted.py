@@ -16,9 +16,7 @@ import numpy as np
 from attnlens.analysis.faithfulness import auc, removed_alone
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Flags, Floats
-from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.explain.one_head import OneBall
-from attnlens.cricket.explain.replacement import Replacement
+from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FullModel

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from attnlens.cricket.explain.document import Document
 from attnlens.cricket.explain.types import Fact, Sentence
-from attnlens.show.numbers import percent, signed_points
+from attnlens.show.numbers import percent
 
 OUTCOME_WORDS: Final[Mapping[str, str]] = {
     "0": "a dot ball",
@@ -58,19 +58,6 @@ def counted(value: Sized) -> str:
 def outcome_words(value: str) -> str:
     return OUTCOME_WORDS[value]
 
-
-FORMATS: Final[tuple[Callable[[Any], str], ...]] = (
-    str,
-    percent,
-    fine_percent,
-    finest_percent,
-    signed_points,
-    tenths,
-    significant,
-    counted,
-    outcome_words,
-)
-"""Every way in which a value becomes a fact's text."""
 
 Part = str | Fact
 AnyDocument = TypeVar("AnyDocument", bound=Document)
