@@ -89,8 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
     from attnlens.cricket.training.course import Course
     from attnlens.cricket.training.processes import processes
-    from attnlens.cricket.training.run import TRAINERS, Plan, use_threads
-    from attnlens.cricket.training.settings import recipe_and_sizes
+    from attnlens.cricket.training.run import TRAINERS, Plan, recipe_and_sizes, use_threads
 
     kind, train = TRAINERS[options.model]
     numbers = given(options, "epochs", "seed", "hidden_dim")
