@@ -381,8 +381,11 @@ def what_if(
     """What the model would have expected of one ball, had something been different.
 
     Args:
-        match, innings, model, history: as for `explain`.
-        ball: likewise; ``"next"`` may be asked about without naming anybody.
+        match: as for `explain`.
+        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
+        innings: as for `explain`.
+        model: as for `explain`.
+        history: as for `explain`.
         bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
             name or registry id.
         batter: who faces instead, likewise.
@@ -421,7 +424,9 @@ def next_over(
     """What the encoder-decoder expects of an over, and which past balls it looked at.
 
     Args:
-        match, innings, history: as for `explain`.
+        match: as for `explain`.
+        innings: as for `explain`.
+        history: as for `explain`.
         over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
             ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
