@@ -78,8 +78,6 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
         (["--ball", "129"], "there is no delivery 129: innings 1 has 128 deliveries (119 legal)"),
         (["--ball", "0"], "there is no delivery 0: innings 1 has 128 deliveries"),
         (["--ball", "47.5.1"], "ball '47.5.1' is not understood; write 47, -1, last"),
-        (["--ball", ""], "ball '' is not understood"),
-        (["--ball", "legal:121"], "there is no legal ball 121"),
         (["--all", "--innings", "3"], "there is no innings 3; the match has innings 1 ("),
         (["--ball", "1:47", "--innings", "2"], "names innings 1, and innings is 2"),
         ([], "say which ball; give --ball 47"),
@@ -88,7 +86,7 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
             ["--ball", "47", "--format", "summary", "--outcome", "4"],
             "is the same for every outcome",
         ),
-        (["--all", "--format", "summary"], "--all writes whole explanations as JSON lines"),
+        (["--all", "--format", "html"], "--all writes whole explanations as JSON lines"),
         (["--ball", "47", "--colour"], "unrecognized arguments: --colour; see `attnlens --help`"),
         (["--ball", "47", "--scale", "huge"], "invalid choice: 'huge'"),
         (["--ball"], "argument --ball: expected one argument; see `attnlens explain --help`"),
@@ -238,7 +236,7 @@ def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
     commands = [*build_parser().commands.values()]
     commands += [inner for command in commands for inner in command.commands.values()]
     options = [option for command in commands for option in command.options.items()]
-    assert {name for name, _ in options} > LOCAL
+    assert {"model", "scale", "history"} <= {name for name, _ in options} & LOCAL
     places = ("CHECKPOINT", "DIR", "FILE", "FOLDER", "HOST:PORT", "PATH", "SRC", "URL")
     named = {name for name, option in options if option.metavar in places}
     assert named & LOCAL == {"model", "overs_model", "history"}

@@ -27,7 +27,6 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.window import BallWindow, window_for
 from attnlens.cricket.model.within_ball import SLOTS
-from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.recorder import record
 from attnlens.recording.axes import Axis
 from attnlens.recording.record import AttentionRecord
@@ -89,24 +88,6 @@ def test_the_document_is_valid_and_true_to_the_match(
     assert [sum(node["weight"] for node in one["nodes"]) for one in layers] == pytest.approx(
         [1] * 4, abs=1e-5
     )
-
-
-@pytest.mark.parametrize("which", BALLS)
-def test_contributions_sum_to_prediction_minus_baseline(
-    explained: Explained, which: tuple[int, int | str]
-) -> None:
-    data = explained[which]
-    assert len(data["contributions"]) == 10
-    for number, row in enumerate(data["prediction"]["outcomes"]):
-        parts = [group["points"][number]["points"] for group in data["contributions"]]
-        expected = 100 * (row["probability"] - row["baseline"])
-        assert sum(parts) == pytest.approx(expected, abs=2e-4)
-
-
-@pytest.mark.parametrize("which", BALLS)
-def test_twice_gives_the_same_data(explained: Explained, which: tuple[int, int | str]) -> None:
-    again = explain_ball(MATCH, find_ball(MATCH, which[1], which[0]), PREDICTOR).to_dict()
-    assert json.dumps(again) == json.dumps(explained[which])
 
 
 @pytest.mark.parametrize("which", BALLS)
@@ -218,16 +199,6 @@ def test_p_is_the_share_of_controls_that_do_as_much() -> None:
         assert [one.q for one in family.values()] == pytest.approx(
             benjamini_hochberg([one.p for one in family.values() if one.p is not None])
         )
-
-
-def test_the_same_balls_in_the_same_place_have_one_answer() -> None:
-    _, found = gathered(2, 47)
-    answers: dict[object, set[object]] = {}
-    for one in found.tested:
-        if one.p is not None:
-            answers.setdefault(same_hypothesis(one), set()).add((one.p, one.q, one.judged))
-    assert answers
-    assert all(len(told) == 1 for told in answers.values())
 
 
 @pytest.mark.parametrize(("innings", "ball"), [(1, 1), (1, 2), (1, 60), (2, "last")])
@@ -349,18 +320,6 @@ def test_without_evidence_nothing_is_claimed() -> None:
         ):
             assert one["probability"] == pytest.approx(other["probability"], abs=2e-6)
             assert one["baseline"] == pytest.approx(other["baseline"], abs=2e-6)
-
-
-def test_cautions(explained: Explained) -> None:
-    def flags(which: tuple[int, int | str]) -> set[str]:
-        return {one["flag"] for one in explained[which]["flags"]}
-
-    assert "no_history" in flags((1, 1))
-    assert "short_history" in flags((1, 2))
-    assert not {"no_history", "short_history"} & flags((1, 13))
-    inside = simulate_match(3)
-    found = explain_ball(inside, BallReference(1, 5), PREDICTOR, evidence=False).to_dict()
-    assert {"in_training", "ratings_from_later"} <= {one["flag"] for one in found["flags"]}
 
 
 def test_how_much_of_a_preference_is_built_in() -> None:

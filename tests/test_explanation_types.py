@@ -117,12 +117,6 @@ def test_what_is_not_a_number_is_refused(
         Explanation.from_json(json.dumps(example))
 
 
-def test_text_that_cannot_be_written_is_refused(example: dict[str, Any]) -> None:
-    put(example, "/history/2/batter", "\ud800 Half")
-    with pytest.raises(InputError, match=r"/history/2/batter .*half of a surrogate pair"):
-        Explanation.from_dict(example)
-
-
 def test_outcomes_in_another_order_are_refused(example: dict[str, Any]) -> None:
     example["prediction"]["outcomes"].reverse()
     with pytest.raises(InputError, match=r"/prediction/outcomes .*in the order 0 1 2 3 4 5 6 W"):

@@ -165,7 +165,7 @@ def test_probes_with_fewer_axes(axes: tuple[str, ...]) -> None:
         torch.testing.assert_close(model(weights), without(weights, FIRST) * 10)
     name = "heads" if "head" not in axes else "rows"
     with (
-        pytest.raises(InterventionError, match=f"{name[:-1]}=0, and its weights have no such axis"),
+        pytest.raises(InterventionError, match=f"{name[:-1]}= is given, and its weights have"),
         intervene(model, hide=1, **{name: 0}),
     ):
         model(weights)

@@ -53,7 +53,6 @@ Q = tensors(2, 3, 5, 4, many=3)
         ({"hide": {}}, "hide= names no site"),
         ({"hide": {"a": 1}, "sites": "b"}, "hide= names its sites; leave sites out"),
         ({"hide": 1, "sites": []}, "sites=[]; give names, patterns such as 'encoder.*'"),
-        ({"hide": 1, "calls": -1}, "call=-1; calls are counted from 0"),
         ({"scale": "half"}, "scale='half'; give a number"),
         ({"replace": 3}, "replace=int; give a tensor, or a function of weights"),
     ],
@@ -104,21 +103,13 @@ def test_what_does_not_fit_a_call_is_raised_by_it(options: dict[str, Any], text:
         ),
         (
             {"hide": 0, "sites": "head.*"},
-            "hide= touched nothing: no such site or call ran, or none over keys",
+            "hide= touched nothing: no such site ran, or none over keys",
         ),
-        ({"hide": {"x": 1, "Calls": 2}}, "hide= touched nothing: no such site or call ran"),
+        ({"hide": {"x": 1, "Calls": 2}}, "hide= touched nothing: no such site ran"),
         ({"hide": 0, "sites": ["Calls", "x.*"]}, "hide= touched nothing called 'x.*'; calls"),
         (
-            {"hide": 0, "calls": 3},
-            "hide= touched nothing: no such site or call ran",
-        ),
-        (
-            {"hide": [Edges(key=1), Edges(key=2, call=4)]},
-            "hide= touched nothing for Edges(key=2, call=4); calls of each site: Calls 2",
-        ),
-        (
             {"scale": 1, "sites": lambda site: "y" in site},
-            "scale= touched nothing: no such site or call",
+            "scale= touched nothing: no such site ran",
         ),
     ],
 )

@@ -251,31 +251,10 @@ def test_the_core_speaks_no_cricket() -> None:
     assert named == []
 
 
-def test_the_words_of_cricket_are_found_in_names_and_sentences() -> None:
-    text = "BallNotFoundError, past_balls, 'the innings'; football, overall, ballast, deliver"
-    assert words_of_cricket(text) == ["ball", "balls", "innings"]
-
-
 def test_data_is_typed_but_where_json_is_read_or_written() -> None:
     untyped = re.compile(r"\b(?:dict|Mapping)\[str, Any\]")
     count = sum(len(untyped.findall(path.read_text(encoding="utf-8"))) for path in sources())
     assert count < 60
-
-
-def test_the_import_reader_sees_every_kind_of_import(tmp_path: Path) -> None:
-    path = tmp_path / "example.py"
-    path.write_text(
-        "import torch.nn as nn\nfrom attnlens import errors\nfrom attnlens.cricket.match import X\n"
-        "if TYPE_CHECKING:\n    import pandas\nelse:\n    import json\n"
-        "class A:\n    import numpy\n    def f(self):\n        from attnlens.models import y\n",
-        encoding="utf-8",
-    )
-    found = imports_of(path)
-    assert found.everywhere == {
-        *("torch.nn", "attnlens.errors", "attnlens.cricket.match.X", "json", "numpy"),
-        "attnlens.models.y",
-    }
-    assert found.everywhere - found.at_once == {"attnlens.models.y"}
 
 
 def test_the_command_line_loads_nothing_heavy_before_a_command_runs() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import re
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +51,6 @@ def test_a_recording_shows_its_maps_and_its_script_runs(chromium: Any, tmp_path:
     page.close()
 
 
-def test_a_long_recording_is_shown_coarser_and_an_empty_one_as_text() -> None:
-    model = torch.nn.MultiheadAttention(8, 4, batch_first=True).eval()
-    x = torch.randn(1, 700, 8)
-    with attnlens.record(model) as recording, torch.no_grad():
-        model(x, x, x)
-    page = recording._repr_html_()
-    assert len(page) < 4_000_000
-    assert "each stands for" in html.unescape(page)
-    assert re.match(r"<pre>.*</pre>", attnlens.Recording()._repr_html_(), re.S)
-
-
 def test_python_shows_a_line_and_prints_a_page(sample_match_path: Path) -> None:
     match = attnlens.read_match(sample_match_path)
     assert repr(match).startswith(f"<Match {match.match_id}: T20: ")
@@ -81,15 +69,6 @@ def test_python_shows_a_line_and_prints_a_page(sample_match_path: Path) -> None:
     hostile = dataclasses.replace(match, match_id="a\x1b[31mb\nc")
     assert "\x1b" not in repr(hostile)
     assert "\n" not in repr(hostile)
-
-
-def test_the_tests_of_an_explanation_are_counted_in_its_line(sample_match_path: Path) -> None:
-    explanation = attnlens.explain(sample_match_path, ball=47)
-    verdicts = [one.verdict for one in explanation.evidence if one.removed_from == "model"]
-    tested = sum(verdict is not None for verdict in verdicts)
-    assert f"| {verdicts.count('supported')} of {tested} tested claims supported>" in repr(
-        explanation
-    )
 
 
 def test_a_description_is_mathematics_and_a_trace_its_text() -> None:

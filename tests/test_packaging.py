@@ -87,14 +87,6 @@ def test_constraints_pin_every_dependency() -> None:
     assert [name for name in names if name not in pinned] == []
 
 
-def test_readme_commands_install_what_is_pinned() -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    for marker in ("run-command", "test-command"):
-        matched = re.search(rf"<!-- {marker} -->\n```\w*\n(.+)\n```\n", readme)
-        assert matched, marker
-        assert "pip install -q -c constraints.txt -e " in matched[1]
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")

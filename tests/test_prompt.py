@@ -20,7 +20,7 @@ from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
 from attnlens.errors import InputError
 from attnlens.show.prompt_template import MOST_TOKENS, Prompt
-from attnlens.show.safe import LONGEST, visible, visible_name
+from attnlens.show.safe import LONGEST, visible_name
 
 FENCED = re.compile(r"^<(data-[0-9a-z]+)>\n(.*)\n</\1>$", re.MULTILINE | re.DOTALL)
 
@@ -142,15 +142,6 @@ def test_no_name_makes_a_prompt_too_long_or_opens_its_fence(names: list[str], ba
     assert told["ball"]["bowler"] == visible_name(hostile["ball"]["bowler"])[:LONGEST]
 
 
-@given(st.text(max_size=200), st.integers(1, 50))
-def test_what_is_visible_stays_visible_and_short(text: str, longest: int) -> None:
-    shown = visible(text, longest)
-    assert len(shown) <= longest
-    assert visible(shown, longest) == shown
-    assert shown == " ".join(shown.split())
-    assert shown.isprintable()
-
-
 def test_the_command_writes_plain_text_and_messages(
     attnlens_here: Here, sample_match_path: Path
 ) -> None:
@@ -176,7 +167,6 @@ def test_the_command_writes_plain_text_and_messages(
     ("words", "said"),
     [
         (("--messages", "openai", "--format", "html"), "--messages is about prompts"),
-        (("--template", "x", "--json"), "--template is about prompts"),
         (("--template", "none.j2"), "none.j2: no such template; give a template"),
         (("--messages", "gemini"), "invalid choice"),
     ],
@@ -252,16 +242,6 @@ def test_a_template_that_never_ends_is_ended(
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(InputError, match="takes more than"):
         prompt_of(explanation(47), template=template(tmp_path, loops))
-
-
-def test_a_template_that_is_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "bytes.j2"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is not UTF-8 text"):
-        prompt_of(explanation(47), template=path)
-    path.write_text("x" * 1_100_000)
-    with pytest.raises(InputError, match="is larger than"):
-        prompt_of(explanation(47), template=path)
 
 
 def test_hostile_names_change_nothing(attnlens_here: Here) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import attnlens.recorder.capture as capture
-import attnlens.recorder.stream as stream
+import attnlens.recording.save as save
 from attnlens.errors import InputError, RecordingError
 from attnlens.recorder import record
 from attnlens.recorder.selection import largest
@@ -196,7 +196,7 @@ def same(one: Recording, other: Recording) -> None:
 def test_a_folder_holds_what_memory_would(
     mode: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "PART_BYTES", 1500)
+    monkeypatch.setattr(save, "PART_BYTES", 1500)
     model = encoder(3).train()
     (x,) = tensors(2, 6, 12)
     folder = tmp_path / "recording"

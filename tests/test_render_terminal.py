@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import unicodedata
 from typing import Any
 
@@ -294,12 +292,3 @@ def test_an_empty_summary_says_why() -> None:
     assert "no ball of this innings came before this one." in summary(1)
     assert "among 35 past balls no pattern of attention stands out." in summary(47, summary="")
     assert summary(47, summary="Focus on A\x1b[2J B") == "Focus on A B"
-
-
-def test_rendering_waits_for_no_heavy_import() -> None:
-    code = (
-        "import sys, attnlens.cricket.pages.terminal;"
-        "print(sorted({'torch', 'numpy', 'jinja2'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

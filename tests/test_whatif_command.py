@@ -35,20 +35,6 @@ def test_a_process_prints_what_python_says(tmp_path: Path, sample_match_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_before_is_what_explain_and_predict_say(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    data = answered(
-        attnlens_here, sample_match_path, "--ball", "47", "--set", "target=120", "--innings", "2"
-    )
-    told = attnlens.explain(sample_match_path, ball="2:47", evidence=False).to_dict()
-    assert data["before"]["echo"] == told["ball"]["echo"]
-    for name in ("batter", "non_striker", "bowler", "score", "wickets", "target", "balls_left"):
-        assert data["before"][name] == told["ball"][name]
-    for now, then in zip(data["outcomes"], told["prediction"]["outcomes"], strict=True):
-        assert now["before"] == pytest.approx(then["probability"], abs=2e-6)
-
-
 def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
     asked = ("whatif", sample_match_path, "--ball", "47", "--set", "last=W")
     asked = (*asked, "--set", "batter=Teodor Brannoch")
@@ -90,22 +76,6 @@ def test_what_cannot_be_asked_is_said_in_one_line(
     assert answer.err.count("\n") == 1
     assert said in answer.err
     assert attnlens_here.files() == []
-
-
-def test_a_label_that_television_counts_otherwise_is_pointed_out(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    match = attnlens.read_match(sample_match_path)
-    label, index = next(
-        (ball.label, ball.index)
-        for ball in match.innings[0].deliveries
-        if ball.is_legal and ball.label != ball.actual_delivery and ball.outcome in "0246"
-    )
-    answer = attnlens_here(
-        "whatif", sample_match_path, "--ball", index + 1, "--set", f"ball:{label}=2", "--json"
-    )
-    assert answer.status == 0
-    assert f"attnlens: {label} is the file's label, delivery {index}" in answer.err
 
 
 def test_other_checkpoints_and_ratings_of_the_day(

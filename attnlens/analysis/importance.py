@@ -1,8 +1,7 @@
 """How much each head matters, from one backward pass: a screening before ablation.
 
 A gate of 1 on a head's output leaves the model as it is; the loss's slope in that gate is
-``Σ z · dLoss/dz`` over the head's output ``z``. Since ``z`` is attention times values, it is
-also ``Σ A · dLoss/dA`` over its attention ``A``, so either place to look gives the same number.
+``Σ z · dLoss/dz`` over the head's output ``z``.
 
 Reference:
     Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 4.1.
@@ -25,9 +24,8 @@ from attnlens.errors import InputError, NothingRecordedError
 
 def gradient_importance(
     loss: Callable[[], Tensor],
+    joins: Mapping[str, tuple[nn.Module, int]],
     *,
-    probes: Mapping[str, nn.Module] | None = None,
-    joins: Mapping[str, tuple[nn.Module, int]] | None = None,
     normalised: bool = True,
 ) -> dict[str, Floats]:
     """How much every head matters to a loss, by its slope in the head's gate.
@@ -39,8 +37,6 @@ def gradient_importance(
 
     Args:
         loss: runs the model and gives a scalar.
-        probes: by the name to give them, modules that attention ``(batch, head, query, key)``
-            passes through, such as `attnlens.recording.probe.AttentionProbe`.
         joins: by name, the module that joins the heads (the output projection) and how many
             heads there are; its input is ``(batch, query, head · depth)``.
         normalised: divided by the layer's Euclidean length, as in the paper, so that layers can
@@ -53,14 +49,11 @@ def gradient_importance(
         InputError: nothing to watch, or a tensor that does not split into heads.
         NothingRecordedError: a module did not run, or the loss does not depend on it.
     """
-    probes, joins = dict(probes or {}), dict(joins or {})
-    if not probes and not joins:
-        raise InputError("no module to watch", remedy="give probes or joins")
-    if shared := probes.keys() & joins.keys():
-        raise InputError(f"{min(shared)!r} names both a probe and a join")
-    seen: dict[str, list[Tensor]] = {name: [] for name in (*probes, *joins)}
+    if not joins:
+        raise InputError("no module to watch", remedy="give joins")
+    seen: dict[str, list[Tensor]] = {name: [] for name in joins}
 
-    with _watching(probes, joins, seen), torch.enable_grad():
+    with _watching(joins, seen), torch.enable_grad():
         value = loss()
     if value.numel() != 1:
         raise InputError(f"the loss has shape {tuple(value.shape)}", remedy="give its sum")
@@ -68,7 +61,7 @@ def gradient_importance(
         raise NothingRecordedError(f"{silent[0]!r} did not run while the loss was worked out")
     sizes = {}
     for name, tensors in seen.items():
-        heads = joins[name][1] if name in joins else None
+        heads = joins[name][1]
         slopes = [
             _slopes(_by_head(name, tensor, heads), _by_head(name, gradient, heads))
             for tensor, gradient in zip(tensors, _gradients(value, tensors, name), strict=True)
@@ -83,17 +76,10 @@ def gradient_importance(
 
 @contextmanager
 def _watching(
-    probes: Mapping[str, nn.Module],
     joins: Mapping[str, tuple[nn.Module, int]],
     seen: Mapping[str, list[Tensor]],
 ) -> Iterator[None]:
     """Put what passes through modules into the lists of their names, while the block lasts."""
-
-    def passed(name: str) -> Any:
-        def hook(_: nn.Module, __: tuple[Any, ...], value: Tensor) -> Tensor:
-            return _watched(value, seen[name])
-
-        return hook
 
     def given(name: str) -> Any:
         def hook(_: nn.Module, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -101,10 +87,7 @@ def _watching(
 
         return hook
 
-    handles = [
-        *(module.register_forward_hook(passed(name)) for name, module in probes.items()),
-        *(module.register_forward_pre_hook(given(name)) for name, (module, _) in joins.items()),
-    ]
+    handles = [module.register_forward_pre_hook(given(name)) for name, (module, _) in joins.items()]
     try:
         yield
     finally:
@@ -137,10 +120,8 @@ def _slopes(values: Tensor, gradients: Tensor) -> Floats:
     return slopes
 
 
-def _by_head(name: str, value: Tensor, heads: int | None) -> Tensor:
-    """``(batch, head, ...)``."""
-    if heads is None:
-        return value
+def _by_head(name: str, value: Tensor, heads: int) -> Tensor:
+    """``(batch, head, query, depth)``."""
     if value.dim() < 2 or heads < 1 or value.shape[-1] % heads:
         raise InputError(f"{name!r}: input of shape {tuple(value.shape)} is not {heads} heads")
     split = value.reshape(value.shape[0], -1, heads, value.shape[-1] // heads)

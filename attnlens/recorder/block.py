@@ -13,13 +13,12 @@ from torch.utils.hooks import RemovableHandle
 from attnlens.errors import AttnlensError
 from attnlens.recorder.adapters import SoftmaxAdapter
 from attnlens.recorder.interception import Listener
-from attnlens.recorder.sites import Hook
 from attnlens.recorder.written import watch_softmaxes
 from attnlens.recording.probe import AttentionProbe
 
 LOOKED_FOR: Final = (
     "attnlens.recording.probe.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
-    "F.scaled_dot_product_attention, flex_attention, attention of Hugging Face models"
+    "F.scaled_dot_product_attention, attention of Hugging Face models"
 )
 
 _SHOWN: Final = 6
@@ -87,7 +86,7 @@ class Block(Listener):
             self.handles.append(handle)
         else:
             self.handles += [
-                module.register_forward_hook(Hook(self._count)) for module in self.eager.values()
+                module.register_forward_hook(self._count) for module in self.eager.values()
             ]
 
     def end(self) -> None:

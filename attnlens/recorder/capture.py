@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnlens.errors import RecordingError
-from attnlens.recorder.interception import AttentionCall, Modify
+from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.selection import chunks, top_of, top_of_weights
 from attnlens.recording.axes import Axis, Positions, places, positions
 from attnlens.recording.lazy import LazyAttention, shares, without_autocast
@@ -36,29 +36,6 @@ _NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not 
 
 _SMALL_CELLS: Final = 1 << 20
 """Weights of so few cells are worked out in one go."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ModifiedAttention(LazyAttention):
-    """Logits with a function applied to them, as flex attention has it."""
-
-    modify: Modify | None = None
-    batch: int = 0
-
-    def logits(
-        self, rows: Any = None, keys: int | None = None, out: Tensor | None = None
-    ) -> Tensor:
-        plain = LazyAttention.logits(self, rows, keys, out)
-        assert self.modify is not None
-        every = torch.arange(self.shape[2], device=plain.device)
-        return self.modify(plain, self.batch, every if rows is None else every[rows])
-
-    def batches(self, first: int, end: int) -> LazyAttention:
-        return replace(self, q=self.q[first:end], k=self.k[first:end], batch=self.batch + first)
-
-    @property
-    def may_hide(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +166,6 @@ class Capture:
 
     def _of_queries(self, call: AttentionCall, notes: tuple[str, ...]) -> AttentionRecord:
         source = self._source(call)
-        if self.lazy and isinstance(source, ModifiedAttention):
-            whole = source.exact.weights()
-            return self.of_weights(call.site, call.number, whole, AXES, notes=notes)
         if self.lazy:
             if not call.own:
                 laid = torch.contiguous_format
@@ -242,9 +216,7 @@ class Capture:
         mask = None if call.mask is None else self._mask(call.mask)[0]
         lse = None if call.lse is None else call.lse.detach()
         q, k = call.q.detach(), call.k.detach()
-        if call.modify is None:
-            return LazyAttention(q, k, call.scale, mask, call.causal, lse)
-        return ModifiedAttention(q, k, call.scale, mask, call.causal, lse, call.modify)
+        return LazyAttention(q, k, call.scale, mask, call.causal, lse)
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
         """A copy of a mask, one for all calls that share it, and whether it is more than that."""
@@ -347,7 +319,7 @@ def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
     source = source.exact
     if dtype in (None, source.q.dtype) and math.prod(source.shape) <= _SMALL_CELLS:
         return source.weights()
-    hides = source.may_hide
+    hides = source.mask is not None
     make = torch.zeros if source.causal else torch.empty
     whole = make(source.shape, dtype=dtype or source.q.dtype, device=source.q.device)
     for start, end, logits in chunks(source):

@@ -1,4 +1,4 @@
-"""Which cells of attention weights are meant: keys, queries, heads, rows of the batch, calls."""
+"""Which cells of attention weights are meant: keys, queries, heads, rows of the batch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ AXES: Final = ("batch", "head", "query", "key")
 
 _FIELDS: Final = ("row", "head", "query", "key")
 """What `Edges` calls positions on each axis."""
-
-_MANY: Final = 1 << 62
 
 _OTHERS: Final = "; choose others, or name the sites meant with sites="
 
@@ -37,7 +35,6 @@ class Edges:
         query: looking.
         head: of the model's heads, those of the queries where heads share keys.
         row: of the batch.
-        call: 0, 1, ... of the calls of a site in the block.
 
     Raises:
         InterventionError: a field that holds no positions.
@@ -47,7 +44,6 @@ class Edges:
     query: Positions = None
     head: Positions = None
     row: Positions = None
-    call: Positions = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -55,19 +51,6 @@ class Edges:
             if given is not None:
                 kept = positions(field.name, given, InterventionError)
                 object.__setattr__(self, field.name, kept)
-        if any(place < 0 for place in _ends(self.call)):
-            raise InterventionError(
-                f"call={_told(self.call)}; calls are counted from 0, and how many come is not known"
-            )
-
-    def of_call(self, number: int) -> bool:
-        """Whether a site's call of this number is meant."""
-        if self.call is None:
-            return True
-        if isinstance(self.call, slice):
-            return number in range(*self.call.indices(_MANY))
-        assert isinstance(self.call, tuple)
-        return number in self.call
 
     def cells(
         self, shape: tuple[int, ...], site: str, axes: Sequence[str] = AXES, device: Any = None
@@ -91,7 +74,7 @@ class Edges:
                 continue
             if AXES[place] not in axes and name != "key":
                 raise InterventionError(
-                    f"{site}: {name}={_told(given)}, and its weights have no such axis "
+                    f"{site}: {name}= is given, and its weights have no such axis "
                     f"({', '.join(axes)})"
                 )
             flags = torch.zeros(shape[place], dtype=torch.bool)
@@ -99,14 +82,6 @@ class Edges:
             flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
             chosen = chosen & flags.view([-1 if axis == place else 1 for axis in range(4)])
         return chosen.to(device)
-
-    def __repr__(self) -> str:
-        told = ", ".join(
-            f"{field.name}={_told(getattr(self, field.name))}"
-            for field in fields(self)
-            if getattr(self, field.name) is not None
-        )
-        return f"Edges({told})"
 
 
 def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
@@ -142,15 +117,3 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
 
 
 TENSORS: Final = "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
-
-
-def _told(given: Any) -> str:
-    if isinstance(given, slice):
-        return repr(given)
-    return str(given[0]) if len(given) == 1 else str(list(given))
-
-
-def _ends(given: Any) -> tuple[int, ...]:
-    if isinstance(given, slice):
-        return tuple(part for part in (given.start, given.stop, given.step) if part is not None)
-    return given or ()

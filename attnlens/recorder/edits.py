@@ -30,7 +30,7 @@ class Place:
     """Where weights are edited.
 
     Attributes:
-        site, number: of the call.
+        site: of the call.
         shape: of the weights, ``(batch, head, query, key)``.
         axes: those the site has, the last of them for keys whatever it is called; the others
             are one position long.
@@ -38,7 +38,6 @@ class Place:
     """
 
     site: str
-    number: int
     shape: tuple[int, ...]
     axes: tuple[str, ...] = AXES
     device: Any = None
@@ -57,7 +56,6 @@ class Edit:
         change: of ``replace``, what makes new weights of those that are there.
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards.
         touched: how many calls each site had that were edited.
-        used: which of the edges chose cells.
         passed: sites left alone because they have another number of keys than ``values``, and
             how many.
     """
@@ -70,7 +68,6 @@ class Edit:
     change: Change | None = None
     renormalise: bool = False
     touched: dict[str, int] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
     passed: dict[str, int] = field(default_factory=dict)
 
     def chosen(self, place: Place) -> Tensor | None:
@@ -81,18 +78,13 @@ class Edit:
         """
         if not self.wanted(place.site) or (self.patterns is None and place.axes[-1] != "key"):
             return None
-        meant = [number for number, edge in enumerate(self.edges) if edge.of_call(place.number)]
-        if not meant:
-            return None
         keys = place.shape[-1]
         if self.values is not None and not self.patterns and self.values.shape[-1] not in (1, keys):
             self.passed[place.site] = keys
             return None
         chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=place.device)
-        for number in meant:
-            edges = self.edges[number]
+        for edges in self.edges:
             chosen = chosen | edges.cells(place.shape, place.site, place.axes, place.device)
-        self.used.update(meant)
         self.touched[place.site] = self.touched.get(place.site, 0) + 1
         hidden = self.name == "hide" and self.values is not None
         return chosen & self._laid(place) if hidden else chosen
@@ -254,7 +246,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """
     shape = call.weights.shape if call.weights is not None else _shape(call)
     device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
-    place = Place(call.site, call.number, tuple(shape), device=device)
+    place = Place(call.site, tuple(shape), device=device)
     before = call
     for edit in edits:
         chosen = edit.chosen(place)
@@ -304,8 +296,6 @@ def weights_of(call: AttentionCall) -> Tensor:
     if k.shape[1] != q.shape[1]:
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
     logits = torch.matmul(q, k.transpose(-1, -2)) * call.scale
-    if call.modify is not None:
-        logits = call.modify(logits, 0, torch.arange(q.shape[2], device=q.device))
     if call.mask is not None:
         if call.mask.dtype == torch.bool:
             logits = logits.masked_fill(~call.mask, -math.inf)

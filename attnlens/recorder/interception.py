@@ -1,8 +1,8 @@
 """One attention call, and the seam where something watches it or takes its place.
 
 Everything that computes attention in a model comes through `attend`, whoever called it:
-``F.scaled_dot_product_attention``, torch's fused encoder layers, flex attention, a softmax
-in hand-written attention. `intercepting` puts a `Listener` on that way for one model, one
+``F.scaled_dot_product_attention``, torch's fused encoder layers, a softmax in hand-written
+attention. `intercepting` puts a `Listener` on that way for one model, one
 thread and one block::
 
     class Halve(Listener):
@@ -32,8 +32,6 @@ from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.sites import ByName, Sites
-
-Modify = Callable[[Tensor, int, Tensor], Tensor]
 
 
 @dataclass(slots=True)
@@ -70,7 +68,7 @@ class AttentionCall:
     Tensors are the model's own, gradients and all: detach what is kept, change nothing in place.
 
     Attributes:
-        kind: what made it: ``"sdpa"``, ``"encoder"`` (torch's fused kernels), ``"flex"``, or
+        kind: what made it: ``"sdpa"``, ``"encoder"`` (torch's fused kernels), or
             ``"softmax"`` where the model forms the weights itself.
         q: queries, ``(batch, head, query, d)``, in the precision the kernel gets them in;
             None where only weights are known.
@@ -84,8 +82,6 @@ class AttentionCall:
         weights: of kind ``"softmax"`` what the model computed, ``(batch, head, query, key)``;
             of kind ``"encoder"`` what the kernel formed, where it was asked for it; else None, or
             what a listener puts in the place of softmax.
-        modify: of kind ``"flex"``, what is done to scaled logits:
-            ``modify(logits, first row of the batch, queries) -> logits``.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
         own: whether ``q``, ``k`` or ``weights`` were made for the listener, which may keep them.
         notes: what must be known of how the call was seen.
@@ -103,7 +99,6 @@ class AttentionCall:
     dropout: float = 0.0
     gqa: bool = False
     weights: Tensor | None = None
-    modify: Modify | None = None
     lse: Tensor | None = None
     own: bool = False
     notes: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ from attnlens.recorder.edits import (
 )
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import Hook, Which, matches
+from attnlens.recorder.sites import Which, matches
 from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
 
@@ -47,7 +47,6 @@ def intervene(
     queries: Positions = None,
     keys: Positions = None,
     rows: Positions = None,
-    calls: Positions = None,
     adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
 ) -> Iterator[dict[str, int]]:
     """Change the attention weights of a model while the block runs: attention knock-out.
@@ -88,7 +87,6 @@ def intervene(
         queries: likewise.
         keys: likewise.
         rows: likewise, rows of the batch.
-        calls: likewise, calls of a site.
         adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
@@ -102,7 +100,7 @@ def intervene(
     if not isinstance(model, nn.Module):
         raise InterventionError(f"intervene needs a torch.nn.Module, not {type(model).__name__}")
     given = {"hide": hide, "scale": scale, "replace": replace}
-    scope = Edges(key=keys, query=queries, head=heads, row=rows, call=calls)
+    scope = Edges(key=keys, query=queries, head=heads, row=rows)
     edits = edits_asked(given, sites, scope)
     if renormalise is not None:
         for edit in edits:
@@ -145,7 +143,7 @@ class _Run(Block):
             return None
         axes = axes_of(probe.axes, weights, site)
         whole = four(weights, axes)
-        place = Place(site, self.number(site), tuple(whole.shape), axes, weights.device)
+        place = Place(site, tuple(whole.shape), axes, weights.device)
         touched = False
         for edit in self._edits:
             chosen = edit.chosen(place)
@@ -191,17 +189,12 @@ class _Run(Block):
         if both := [site for site in edit.passed if site in edit.touched]:
             raise InterventionError(
                 f"{both[0]}: {edit.name}= has a number of keys that some calls of this site have "
-                "and others do not; give positions instead of a tensor, or choose calls="
+                "and others do not; give positions instead of a tensor"
             )
         for pattern in edit.patterns or ():
             if not any(matches(site, pattern) for site in edit.touched):
                 raise InterventionError(
                     f"{edit.name}= touched nothing called {pattern!r}; calls of each site: {calls}"
-                )
-        for number, edges in enumerate(edit.edges):
-            if number not in edit.used:
-                raise InterventionError(
-                    f"{edit.name}= touched nothing for {edges}; calls of each site: {calls}"
                 )
 
     def _why(self, edit: Edit, calls: str) -> str:
@@ -216,7 +209,7 @@ class _Run(Block):
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
             return f"it has {edit.values.shape[-1]} keys, and {counts}"
         idle = [site for site in known if site not in self.seen]
-        return f"no such site or call ran, or none over keys; calls of each site: {calls}" + (
+        return f"no such site ran, or none over keys; calls of each site: {calls}" + (
             f"; known but not run: {some_of(idle)}" if idle else ""
         )
 
@@ -233,11 +226,14 @@ def _softmaxes(given: Any) -> list[SoftmaxAdapter]:
     return many
 
 
-class _ProbeHook(Hook):
+class _ProbeHook:
     """Changes what a probe returns."""
 
     def __init__(self, run: _Run, site: str, probe: AttentionProbe) -> None:
-        super().__init__(lambda _, __, weights: run.probed(site, probe, weights))
+        self._run, self._site, self._probe = run, site, probe
+
+    def __call__(self, _: nn.Module, __: Any, weights: Tensor) -> Tensor | None:
+        return self._run.probed(self._site, self._probe, weights)
 
 
 _CHECKPOINT: Final = os.path.join(os.path.dirname(torch.utils.__file__), "checkpoint.py")

@@ -16,14 +16,13 @@ from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.capture import AXES, Capture
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import ByName, Hook, Which, matches, sites_meant
-from attnlens.recorder.stream import Stream
+from attnlens.recorder.sites import ByName, Which, matches, sites_meant
 from attnlens.recorder.torch_calls import UNCOMPILED
 from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.recording.save import read_folder
+from attnlens.recording.save import Stream, read_folder
 from attnlens.words import count
 
 
@@ -43,9 +42,9 @@ def record(
     """Record the attention of a model while the block runs.
 
     Any module of torch will do: what comes through an `AttentionProbe`,
-    ``nn.MultiheadAttention``, torch's transformer layers,
-    ``F.scaled_dot_product_attention``, ``flex_attention`` or the attention of Hugging Face
-    models is seen as it runs; for the rest there are adapters. Weights are those of softmax,
+    ``nn.MultiheadAttention``, torch's transformer layers, ``F.scaled_dot_product_attention`` or
+    the attention of Hugging Face models is seen as it runs; for the rest there are adapters.
+    Weights are those of softmax,
     before dropout, worked out in float32 from the queries and keys the model used. Outputs and
     gradients are what they would have been, to the last bit; where compiled modules run
     uncompiled, within rounding, and a note says so.
@@ -209,7 +208,7 @@ class _Run(Block):
             told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
             self._keep(site, weights, axes, told.get("content"), told.get("bias"))
 
-        self.handles.append(probe.register_forward_hook(Hook(hook), with_kwargs=True))
+        self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
 
     def _idle(self) -> list[str]:
         return [site for site in self.known if site not in self.recorded and self.is_wanted(site)]
@@ -244,7 +243,7 @@ class _Run(Block):
                 )
             self._keep(site, weights if weights.dim() == 4 else weights.unsqueeze(1), AXES)
 
-        self.handles.append(module.register_forward_hook(Hook(hook), with_kwargs=True))
+        self.handles.append(module.register_forward_hook(hook, with_kwargs=True))
 
     def _keep(
         self,

@@ -43,7 +43,7 @@ def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
             place = (slice(first, last), slice(None), slice(start, end))
             lse = None if part.lse is None else part.lse[:, :, start:end]
             if lse is None:
-                shares(logits, source.may_hide)
+                shares(logits, source.mask is not None)
             weights[place], keys[place], residual[place] = _top_of_rows(logits, k, lse)
     return weights, keys, residual
 

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnlens.errors import RecordingError
+from attnlens.errors import InterventionError, RecordingError
 from attnlens.recorder.interception import AttentionCall, TorchCall, attend, listening
 from attnlens.recorder.sites import local_of
 
@@ -212,59 +212,11 @@ def _mask_of_four(
 
 
 def flex(made: TorchCall) -> Any:
-    """The operator that ``flex_attention`` ends in, however it was imported."""
+    """The operator that ``flex_attention`` ends in, which is refused where anyone listens."""
     told = listening(made.frame)
     if not told:
         return made.run()
-    names = ("query", "key", "value", "score_mod", "block_mask", "scale")
-    given = dict(zip(names, made.args, strict=False)) | made.named
-    q, k, score_mod, block_mask = (
-        given[name] for name in ("query", "key", "score_mod", "block_mask")
+    raise (InterventionError if told[0][0].changes else RecordingError)(
+        f"{told[0][1]}: flex_attention cannot be seen; attend by F.scaled_dot_product_attention "
+        "(attn_implementation='sdpa' of Hugging Face models) in the block"
     )
-    seen = AttentionCall(
-        kind="flex",
-        q=q,
-        k=k,
-        v=given["value"],
-        scale=given["scale"],
-        gqa=q.shape[1] != k.shape[1],
-        modify=lambda logits, batch, queries: _modified(
-            logits, batch, queries, score_mod, block_mask[-1]
-        ),
-        notes=(UNCOMPILED,),
-    )
-
-    def compute(call: AttentionCall | None) -> Any:
-        if call is None:
-            return made.run()
-        if call.weights is not None:
-            return restore(weighted(call))
-        changed = (call.q, call.k, call.v, score_mod, block_mask, call.scale)
-        return made.original(*changed, *made.args[len(changed) :], **made.named)
-
-    def restore(output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        _, lse, largest = made.run()
-        return output, lse, largest
-
-    return attend(told, seen, compute)
-
-
-def _modified(logits: Tensor, batch: int, queries: Tensor, score_mod: Any, mask_mod: Any) -> Tensor:
-    """Logits after flex attention's two functions: score, then mask."""
-    rows, heads, _, keys = logits.shape
-    places = (
-        torch.arange(batch, batch + rows, device=logits.device),
-        torch.arange(heads, device=logits.device),
-        queries,
-        torch.arange(keys, device=logits.device),
-    )
-
-    def over_all(function: Callable[..., Tensor], scored: bool) -> Callable[..., Tensor]:
-        lead = (0,) if scored else ()
-        for axes in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None)):
-            function = torch.vmap(function, in_dims=(*lead, *axes))
-        return torch.vmap(function, in_dims=(*lead, 0, None, None, None))
-
-    scores = over_all(score_mod, True)(logits, *places)
-    seen = over_all(mask_mod, False)(*places)
-    return scores.to(logits.dtype).masked_fill(~seen, -math.inf)

@@ -33,7 +33,7 @@ from attnlens.recorder.interception import (
     listening,
     untold,
 )
-from attnlens.recorder.sites import Hook, local_of
+from attnlens.recorder.sites import local_of
 
 _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
@@ -209,6 +209,6 @@ def watch_softmaxes(
 
     handles = []
     for module in found.values():
-        handles.append(module.register_forward_pre_hook(Hook(before)))
-        handles.append(module.register_forward_hook(Hook(after), always_call=True))
+        handles.append(module.register_forward_pre_hook(before))
+        handles.append(module.register_forward_hook(after, always_call=True))
     return handles

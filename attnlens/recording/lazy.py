@@ -51,11 +51,6 @@ class LazyAttention:
             return self
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
-    @property
-    def may_hide(self) -> bool:
-        """Whether every key may be hidden from some query."""
-        return self.mask is not None
-
     def weights(self, rows: Sequence[int] | slice | None = None) -> Tensor:
         """The weights of the chosen queries (all of them if None).
 
@@ -67,7 +62,7 @@ class LazyAttention:
             RecordingError: a query that is not there.
         """
         with torch.no_grad(), without_autocast(self.q.device.type):
-            return shares(self.logits(rows), self.may_hide)
+            return shares(self.logits(rows), self.mask is not None)
 
     def logits(
         self,

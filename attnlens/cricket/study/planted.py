@@ -124,28 +124,17 @@ def learnt(predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: i
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pointed:
-    """One ball, and how well each method tells its planted balls from others.
-
-    Attributes:
-        aucs: method to column to area under the ROC curve. Columns: ``all`` (every earlier
-            ball), ``last36`` (the last 35), and for each rule the balls it counts against
-            those that no rule counts (its name), and against those of them with the same
-            event, such as other dots (its name and ``_decoys``).
-    """
-
-    match_id: str
-    aucs: dict[str, dict[str, float]]
-
-
 def point(
-    predictor: TrainedPredictor,
-    one: RuledInnings,
-    position: int,
-    generator: np.random.Generator,
-) -> Pointed:
-    """Ask every method about one ball."""
+    predictor: TrainedPredictor, one: RuledInnings, position: int, generator: np.random.Generator
+) -> dict[str, dict[str, float]]:
+    """How well each method tells the planted balls of one ball's past from the others.
+
+    Returns:
+        by method and column the area under the ROC curve. Columns: ``all`` (every earlier
+        ball), ``last36`` (the last 35), and for each rule the balls it counts against those
+        that no rule counts (its name), and against those of them with the same event, such
+        as other dots (its name and ``_decoys``).
+    """
     model, batch = predictor.model, window_batch(one.arrays, position)
     alone = removed_alone(lambda masks: under_masks(model, batch, masks), position)
     seed = int(generator.integers(2**31))
@@ -155,10 +144,8 @@ def point(
         REPLACING: replaced_alone(model, batch, position, seed),
         RANDOM: generator.random(position),
     }
-    planted = np.zeros(position, bool)
-    planted[[ball - 1 for ball in one.ruled[position].planted]] = True
-    kinds = _kinds(one, position, planted)
-    return Pointed(one.match_id, {method: _areas(scores[method], kinds) for method in POINTERS})
+    kinds = _kinds(one, position)
+    return {method: _areas(scores[method], kinds) for method in POINTERS}
 
 
 def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
@@ -171,9 +158,11 @@ def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floa
     return effects
 
 
-def _kinds(one: RuledInnings, position: int, planted: Flags) -> dict[str, tuple[Flags, Flags]]:
+def _kinds(one: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
     """By column, which past balls take part and which of them are planted, ``(past,)`` each."""
     truth = one.ruled[position]
+    planted = np.zeros(position, bool)
+    planted[[ball - 1 for ball in truth.planted]] = True
     late = np.arange(position) >= position - RECENT
     kinds = {"all": (np.ones(position, bool), planted), "last36": (late, planted)}
     for rule in truth.rules:
@@ -211,25 +200,25 @@ def pointing(
     report: Report = lambda _: None,
 ) -> Pointing:
     """Ask about a sample of balls, and put the answers together."""
-    pointed = []
-    chosen = ruled_sample(innings, balls, seed)
-    for number, (place, position) in enumerate(chosen):
+    areas: list[dict[str, dict[str, float]]] = []
+    matches: list[str] = []
+    for number, (place, position) in enumerate(ruled_sample(innings, balls, seed)):
         if number % 10 == 0:
-            report(f"planted balls: {number + 1} of {len(chosen)}")
-        generator = np.random.default_rng([seed, number])
-        pointed.append(point(predictor, innings[place], position, generator))
+            report(f"planted balls: {number + 1}")
+        one, generator = innings[place], np.random.default_rng([seed, number])
+        areas.append(point(predictor, one, position, generator))
+        matches.append(one.match_id)
     names = [rule.name for rule in innings[0].ruled[0].rules]
     columns = ["all", "last36", *(f"{name}{kind}" for name in names for kind in ("", "_decoys"))]
 
     def mean(method: str, column: str) -> Mean:
         """Of the balls that have the column."""
-        told = [ball for ball in pointed if column in ball.aucs[method]]
-        areas = [ball.aucs[method][column] for ball in told]
-        return Mean.of(areas, [ball.match_id for ball in told], seed)
+        told = {at: ball[method][column] for at, ball in enumerate(areas) if column in ball[method]}
+        return Mean.of(list(told.values()), [matches[at] for at in told], seed)
 
     return Pointing(
-        balls=len(pointed),
-        matches=len({ball.match_id for ball in pointed}),
+        balls=len(areas),
+        matches=len(set(matches)),
         seed=seed,
         methods={
             method: {column: mean(method, column) for column in columns} for method in POINTERS
