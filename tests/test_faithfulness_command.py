@@ -218,7 +218,7 @@ def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
     page = attnlens_here.good(*asked, "--balls", 4, "--wide", 4)
     assert len(page.splitlines()) < 40
     assert max(map(len, page.splitlines())) <= 100
-    for words in ("4 balls of 2 matches", "than recency alone", "than even attention in the same"):
+    for words in ("4 balls of 2 matches", "that of recency", "that of even attention"):
         assert words in page
     assert page == attnlens_here.good(*asked, "--balls", 4, "--wide", 4)
 

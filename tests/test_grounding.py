@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Here, clean_environment, run_process
+from command_line import Here, run_process
 from explanation_cases import explanation, narrated
 from hostile import save_hostile
 from hypothesis import given, settings
@@ -149,17 +147,6 @@ def test_the_command_lists_what_is_not_there(attnlens_here: Here, data: dict[str
     told = json.loads(answer.out)
     assert (answer.status, told["grounded"]) == (1, False)
     assert [one["kind"] for one in told["unsupported"]] == ["number", "name"]
-
-
-def test_the_text_comes_from_a_pipe(tmp_path: Path, data: dict[str, Any]) -> None:
-    (tmp_path / "e.json").write_text(json.dumps(data), "utf-8")
-    words = [sys.executable, "-m", "attnlens", "check", "e.json", "-"]
-    for text, status in (("It is 52/1.", 0), ("A single is at 93%.", 1)):
-        done = subprocess.run(
-            words, input=text.encode(), cwd=tmp_path, env=clean_environment(), capture_output=True,
-            check=False, timeout=120,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (status, b"")
 
 
 @pytest.mark.parametrize(

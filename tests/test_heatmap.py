@@ -18,7 +18,6 @@ from attnlens.cricket.explain.heatmap import (
     aggregate,
     heat_map,
     note_on,
-    ranked,
     shares,
 )
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
@@ -160,10 +159,6 @@ def test_without_a_past_there_is_nothing_to_share() -> None:
     assert set(found["aggregate_attention"].values()) == {0.0}
     assert all(row["share"] == 0 and row["ratio"] is None for row in found["shares"])
     assert all(head["top_balls"] == [] for head in found["attention_by_head"].values())
-
-
-def test_of_equal_weights_the_later_ball_comes_first() -> None:
-    assert ranked(BALLS, (0.1, 0.2, 0.2, 0.1, 0.0, 4e-7)) == [2, 1, 3, 0]
 
 
 def test_overs_are_listed_beside_balls_on_the_long_scale() -> None:

@@ -22,7 +22,7 @@ KEY = "sk-a-key-nobody-may-see"
 
 
 def endpoint(url: str, **more: object) -> Endpoint:
-    settings: dict[str, object] = {"timeout": 5.0, "retries": 2, "backoff": 0.01, **more}
+    settings: dict[str, object] = {"timeout": 5.0, **more}
     return Endpoint(url, "small", **settings)  # type: ignore[arg-type]
 
 
@@ -56,29 +56,11 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         assert list(stream(endpoint(server.url), MESSAGES)) == ["whole"]
 
 
-def test_what_may_pass_is_asked_again_with_longer_waits() -> None:
-    waits: list[float] = []
-    with serving(refuses(503, "busy"), hangs_up, streams("at last")) as server:
-        made = endpoint(server.url, backoff=0.5)
-        assert "".join(stream(made, MESSAGES, sleep=waits.append)) == "at last"
-    assert len(server.requests) == 3
-    assert 0.5 <= waits[0] <= 0.625
-    assert 1.0 <= waits[1] <= 1.25
-
-
-def test_a_server_can_ask_for_a_longer_wait_but_not_for_any() -> None:
-    waits: list[float] = []
-    acts = refuses(429, Retry_After="7"), refuses(429, Retry_After="86400"), streams("ok")
-    with serving(*acts) as server:
-        list(stream(endpoint(server.url), MESSAGES, sleep=waits.append))
-    assert waits == [7.0, 30.0]
-
-
 def failure(*acts: object, **more: object) -> tuple[str, int]:
     """What is said of an answer that is none, and how often it was asked for."""
     with serving(*acts) as server:  # type: ignore[arg-type]
         with pytest.raises(EndpointError) as caught:
-            list(stream(endpoint(server.url, key=KEY, **more), MESSAGES, sleep=lambda _: None))
+            list(stream(endpoint(server.url, key=KEY, **more), MESSAGES))
         text = str(caught.value)
         assert KEY not in text
         assert "\n" not in text
@@ -88,16 +70,16 @@ def failure(*acts: object, **more: object) -> tuple[str, int]:
 
 def test_what_stays_wrong_is_one_line() -> None:
     said, tries = failure(refuses(503, "overloaded"))
-    assert (said, tries) == ("cannot answer (HTTP 503): overloaded (3 tries)", 3)
+    assert (said, tries) == ("cannot answer (HTTP 503): overloaded", 1)
     said, tries = failure(refuses(401, f"Incorrect API key provided: {KEY}."))
     assert tries == 1
     assert said.startswith("refuses the key; set ATTNLENS_API_KEY (HTTP 401): Incorrect API key")
     assert "[key]" in said
     assert failure(refuses(400, "a\nb\tc"))[0] == "cannot answer (HTTP 400): a b c"
     said, tries = failure(hangs_up)
-    assert (said, tries) == ("cut the connection before it answered (3 tries)", 3)
-    said, tries = failure(keeps_silent(2.0), timeout=0.3, retries=1)
-    assert (said, tries) == ("did not answer within 0.3 seconds (2 tries)", 2)
+    assert (said, tries) == ("cut the connection before it answered", 1)
+    said, tries = failure(keeps_silent(2.0), timeout=0.3)
+    assert (said, tries) == ("did not answer within 0.3 seconds", 1)
 
 
 def test_a_redirect_takes_the_text_nowhere() -> None:

@@ -24,7 +24,6 @@ from needed import skip_without
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.server.folders import Folders
-from attnlens.cricket.server.questions import Questions
 from attnlens.errors import InputError
 from attnlens.show.safe import visible_name
 
@@ -59,11 +58,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) ->
     return data
 
 
-@pytest.fixture(scope="module")
-def questions(folder: Path) -> Questions:
-    return Questions(Folders([folder]))
-
-
 def ask(server: Any, talk: Callable[[Client], Awaitable[Any]]) -> Any:
     """What a client makes of a server: in memory, a process's stdio, or an address."""
     import anyio
@@ -76,16 +70,17 @@ def ask(server: Any, talk: Callable[[Client], Awaitable[Any]]) -> Any:
     return anyio.run(session)
 
 
-def asked(questions: Questions, talk: Callable[[Client], Awaitable[Any]]) -> Any:
-    """What a client makes of a server in memory."""
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Any:
+    """A server in memory."""
     from attnlens.cricket.server.app import server_of
 
-    return ask(server_of(questions), talk)
+    return server_of(Folders([folder]))
 
 
-def called(questions: Questions, tool: str, **arguments: Any) -> Any:
+def called(server: Any, tool: str, **arguments: Any) -> Any:
     """A tool's answer as plain data, or what it says is wrong."""
-    result = asked(questions, lambda client: client.call_tool(tool, arguments))
+    result = ask(server, lambda client: client.call_tool(tool, arguments))
     text = result.content[0].text
     if result.is_error:
         assert "\n" not in text.strip()
@@ -94,45 +89,45 @@ def called(questions: Questions, tool: str, **arguments: Any) -> Any:
     return result.structured_content
 
 
-def test_matches_are_listed_by_names_that_can_be_asked_about(questions: Questions) -> None:
-    told = called(questions, "list_matches")
+def test_matches_are_listed_by_names_that_can_be_asked_about(server: Any) -> None:
+    told = called(server, "list_matches")
     names = [one["match"] for one in told["matches"]]
     assert names == ["data/all.zip::inner/one.json", "data/match.csv", "data/more/hostile.json"]
     found = next(one for one in told["matches"] if one["match"] == NAME)
     assert found["teams"] == ["Copperfield Comets", "Saltmarsh Herons"]
     assert found["innings"][0]["deliveries"] == 128
-    assert called(questions, "list_matches", contains="HOSTILE")["files"] == 1
-    last = called(questions, "list_matches", limit=2, offset=2)["matches"]  # one file is refused
+    assert called(server, "list_matches", contains="HOSTILE")["files"] == 1
+    last = called(server, "list_matches", limit=2, offset=2)["matches"]  # one file is refused
     assert [one["match"] for one in last] == names[1:]
-    assert "give a number from 1 to 100" in called(questions, "list_matches", limit=0)
+    assert "give a limit from 1 to 100" in called(server, "list_matches", limit=0)
 
 
-def test_a_ball_is_explained(questions: Questions, folder: Path) -> None:
-    told = called(questions, "explain_ball", match=NAME, ball="47")
+def test_a_ball_is_explained(server: Any, folder: Path) -> None:
+    told = called(server, "explain_ball", match=NAME, ball="47")
     done = run_process(folder, "explain", "match.csv", "--ball", "47", "--json")
     data = json.loads(done.out)
     assert told["echo"] == data["ball"]["echo"]
     assert "summary" not in told
     assert told["narrative"] == [sentence["text"] for sentence in data["narrative"]]
     assert told["data"]["prediction"]["likeliest"] == data["prediction"]["top"]
-    fast = called(questions, "explain_ball", match=NAME, ball="2:47", evidence=False)
+    fast = called(server, "explain_ball", match=NAME, ball="2:47", evidence=False)
     assert fast["data"]["claims"]["rows"] == []
     assert fast["echo"].startswith("innings 2, delivery 47")
 
 
-def test_a_ball_can_be_asked_about_otherwise(questions: Questions) -> None:
-    told = called(questions, "what_if", match=NAME, ball="47", changes={"45": "2"})
+def test_a_ball_can_be_asked_about_otherwise(server: Any) -> None:
+    told = called(server, "what_if", match=NAME, ball="47", changes={"45": "2"})
     assert len(told["outcomes"]) == 11
     assert told["changes"]
-    assert "nothing is asked to be different" in called(questions, "what_if", match=NAME, ball="47")
+    assert "nothing is asked to be different" in called(server, "what_if", match=NAME, ball="47")
 
 
-def test_a_text_is_checked(questions: Questions) -> None:
-    told = called(questions, "explain_ball", match=NAME, ball="47")
+def test_a_text_is_checked(server: Any) -> None:
+    told = called(server, "explain_ball", match=NAME, ball="47")
     text = " ".join(told["narrative"])
-    assert called(questions, "check_text", text=text, match=NAME, ball="47")["grounded"]
+    assert called(server, "check_text", text=text, match=NAME, ball="47")["grounded"]
     lie = "The chance of a single is 93%."
-    wrong = called(questions, "check_text", text=lie, match=NAME, ball="47")
+    wrong = called(server, "check_text", text=lie, match=NAME, ball="47")
     assert [one["text"] for one in wrong["unsupported"]] == ["93%"]
 
 
@@ -153,8 +148,8 @@ def test_a_text_is_checked(questions: Questions) -> None:
         "data/all.zip::none.json",
     ],
 )
-def test_nothing_outside_the_folders_is_read(questions: Questions, folder: Path, name: str) -> None:
-    said = called(questions, "explain_ball", match=name, ball="47", evidence=False)
+def test_nothing_outside_the_folders_is_read(server: Any, folder: Path, name: str) -> None:
+    said = called(server, "explain_ball", match=name, ball="47", evidence=False)
     assert said.startswith("error: ")
     for hidden in (str(folder), str(folder.parent), "secret", "root:"):
         assert hidden not in said.replace(repr(name), "").replace(name or " ", "")
@@ -179,15 +174,13 @@ def test_folders_of_one_name_and_no_folder(folder: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_a_tools_error(
-    questions: Questions, arguments: dict[str, Any], said: str
-) -> None:
-    result = asked(questions, lambda client: client.call_tool("explain_ball", arguments))
+def test_what_is_wrong_is_a_tools_error(server: Any, arguments: dict[str, Any], said: str) -> None:
+    result = ask(server, lambda client: client.call_tool("explain_ball", arguments))
     assert result.is_error
     assert said in result.content[0].text
 
 
-def test_resources(questions: Questions) -> None:
+def test_resources(server: Any) -> None:
     from mcp.shared.exceptions import MCPError
 
     async def talk(client: Client) -> tuple[str, str]:
@@ -198,15 +191,15 @@ def test_resources(questions: Questions) -> None:
             await client.read_resource(place.format(quote("data/../secret.txt", safe="")))
         return schema.contents[0].text, whole.contents[0].text
 
-    schema, whole = asked(questions, talk)
+    schema, whole = ask(server, talk)
     path = Path(__file__).parent.parent / "attnlens" / "cricket" / "explain" / "schema.json"
     assert json.loads(schema) == json.loads(path.read_text("utf-8"))
     assert Explanation.from_json(whole).ball.index == 47
 
 
-def test_hostile_names_are_only_names(questions: Questions) -> None:
+def test_hostile_names_are_only_names(server: Any) -> None:
     name = "data/all.zip::inner/one.json"
-    told = called(questions, "explain_ball", match=name, ball="47")
+    told = called(server, "explain_ball", match=name, ball="47")
     text = json.dumps(told, ensure_ascii=False)
     assert not {"\u202e", "\u200b", "\ufeff", "\x1b"} & set(text)
     read = told["data"]["ball"]

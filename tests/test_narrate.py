@@ -105,7 +105,7 @@ def test_what_goes_wrong_is_one_line(
     strict = ("--strict",) if "cut" in said else ()
     attnlens_here.patch.setenv("ATTNLENS_API_KEY", KEY)
     with serving(act) as server:
-        quick = ("--timeout", "0.4", "--retries", "0", "--no-evidence")
+        quick = ("--timeout", "0.4", "--no-evidence")
         status, out, err = narrate(attnlens_here, sample_match_path, server.url, *quick, *strict)
     assert status == 2
     assert err.startswith(f"attnlens: {server.url}: {said}")

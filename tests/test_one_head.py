@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from numerics import near
 from small_predictors import probabilities, simulated, small_predictor
 
 from attnlens.analysis.scores import divergence
-from attnlens.claims.claims import ROUNDS, Place, Trial
+from attnlens.claims.claims import Place, Trial
 from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
 from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.knowledge import (
@@ -23,8 +22,6 @@ from attnlens.cricket.explain.knowledge import (
     NO_OTHERS,
     ONE_GROUND,
     Known,
-    _controls,
-    knowledge_claims,
     measure_knowledge,
 )
 from attnlens.cricket.explain.reading import SITES
@@ -84,13 +81,6 @@ def test_hiding_keys_from_one_head_is_masking_its_edges(
     found = BALL.under_masks(scale, head, kept)
     np.testing.assert_allclose(found[0], FULL, atol=1e-6)
     np.testing.assert_allclose(found[1], hidden_from(scale, head, list(chosen)), atol=1e-6)
-
-
-def test_a_head_with_everything_hidden_still_sees_the_ball_itself() -> None:
-    for scale, head in HEADS:
-        found = BALL.under_masks(scale, head, np.zeros((1, BALL.scales[scale].keys), bool))
-        assert np.isfinite(found).all()
-        assert found.sum() == pytest.approx(1)
 
 
 def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
@@ -283,24 +273,6 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
         assert found[kind].reason == NO_OTHERS
 
 
-def test_many_alternatives_are_tried_only_where_there_is_doubt() -> None:
-    asked: list[int] = []
-
-    class Counted(Known):
-        def instead(self, group: str, others: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-            asked.append(len(others))
-            return super().instead(group, others)
-
-    known = Counted(PREDICTOR, WINDOW)
-    after = known.without()[3]
-    others = np.zeros(MOST, np.int64)
-    for effect, rounds in ((0.0, [ROUNDS]), (99.0, [ROUNDS, MOST - ROUNDS])):
-        asked.clear()
-        found = _controls("scoreboard", known, others, after, effect, divergence)
-        assert len(found) == sum(rounds)
-        assert asked == rounds
-
-
 def test_a_player_never_met_has_no_record_to_take_away() -> None:
     place = WINDOW.delivery.index - 1
     balls = list(MATCH.innings[1].deliveries)
@@ -312,17 +284,3 @@ def test_a_player_never_met_has_no_record_to_take_away() -> None:
     measured, _ = measure_knowledge(PREDICTOR, window, full, empty_trial())
     striker = next(one for one in measured if one.claim.kind == "striker's record")
     assert (len(striker.controls), striker.reason) == (0, NEVER_MET)
-
-
-def test_the_scoreboard_is_the_chase_where_there_is_a_target() -> None:
-    first, second = (knowledge_claims(window_of(innings, 50)) for innings in (1, 2))
-    assert first["scoreboard"].kind == "the scoreboard"
-    ball = MATCH.innings[1].deliveries[49]
-    target = MATCH.innings[1].target
-    assert target is not None
-    assert second["scoreboard"].kind == "the chase"
-    assert second["scoreboard"].text == (
-        f"the chase ({target - ball.score_before} more to win, {ball.wickets_before} down, "
-        f"over {ball.over})"
-    )
-    assert all(not claim.removed for claim in first.values())

@@ -30,24 +30,22 @@ from attnlens.cricket.model.window import BallWindow, cut_window
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.simulator.rules import RULES, RuledBall, ruled_ball, rules_times
 from attnlens.cricket.simulator.simulate import Simulated, simulate
-from attnlens.cricket.study.false_alarms import (
+from attnlens.cricket.study.planted import (
     OWN,
     RANDOM_SETS,
     RANDOM_UNIFORM,
     SOURCES,
     UNIFORM,
+    RuledInnings,
     Sentence,
     all_sentences,
     frozen_uniform,
-    supported_share,
-    verdict_shares,
-)
-from attnlens.cricket.study.planted import (
-    RuledInnings,
     learnt,
     point,
     ruled_innings,
     ruled_sample,
+    supported_share,
+    verdict_shares,
 )
 from attnlens.cricket.training.dataset import fit_base
 
@@ -229,15 +227,15 @@ def test_every_method_points_as_scikit_learn_says(
         found = point(predictor, one, position, np.random.default_rng(1))
         planted = np.isin(np.arange(position) + 1, list(one.ruled[position].planted))
         recency = np.arange(position, dtype=float)
-        assert found.aucs["recency"]["all"] == pytest.approx(roc_auc_score(planted, recency))
+        assert found["recency"]["all"] == pytest.approx(roc_auc_score(planted, recency))
         batch = window_batch(one.arrays, position)
         masks = np.concatenate([np.ones((1, position), bool), ~np.eye(position, dtype=bool)])
         full, *hidden = under_masks(predictor.model, batch, masks)
         effects = [divergence(full, without) for without in hidden]
-        assert found.aucs["hiding"]["all"] == pytest.approx(roc_auc_score(planted, effects))
+        assert found["hiding"]["all"] == pytest.approx(roc_auc_score(planted, effects))
         late = slice(-35, None)
         if planted[late].any():
-            assert found.aucs["recency"]["last36"] == pytest.approx(
+            assert found["recency"]["last36"] == pytest.approx(
                 roc_auc_score(planted[late], recency[late])
             )
 
@@ -319,7 +317,7 @@ def test_the_command_runs_from_end_to_end_and_goes_on(attnlens_here: Here) -> No
     again = attnlens_here("planted", *SMALL, "--keep", "kept")
     assert again.status == 0
     assert "epoch" not in again.err
-    for words in ("attention, all paths", "has hit, decoys", "False alarms, at most 5% wanted"):
+    for words in ("value norm", "has hit, decoys", "False alarms, at most 5% wanted"):
         assert words in again.out
     for name in ("attention", "random"):
         assert f"{data['pointing']['methods'][name]['all']['mean']:.3f}" in again.out

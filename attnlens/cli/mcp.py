@@ -50,12 +50,11 @@ def run(options: argparse.Namespace) -> int:
             remedy="pip install 'attnlens[mcp]'",
         ) from None
     from attnlens.cricket.server.folders import Folders
-    from attnlens.cricket.server.questions import Questions
 
     folders = Folders(options.folders)
     if not folders.roots:
         print("attnlens: no folder is given, so no match can be read", file=sys.stderr)
-    server = server_of(Questions(folders, options.model))
+    server = server_of(folders, options.model)
     if not options.http:
         server.run("stdio")
         return 0

@@ -57,8 +57,8 @@ def add_to(commands: Commands) -> None:
     trace.add_argument(
         "input",
         metavar="INPUT",
-        help="what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1 or "
-        "a number of rows; for temporal and cricket a match file",
+        help="what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
+        "for temporal and cricket a match file",
     )
     trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
     trace.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")

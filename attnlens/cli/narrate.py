@@ -46,9 +46,6 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="SECONDS", help="without a byte; default 60"
     )
-    parser.add_argument(
-        "--retries", type=int, default=3, metavar="N", help="tries after the first; default 3"
-    )
     parser.set_defaults(run=run)
 
 
@@ -65,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
         options.llm_model,
         key=_key(),
         timeout=options.timeout,
-        retries=options.retries,
     )
     if endpoint.key is not None and not endpoint.sends_key:
         say("the key is not sent over plain HTTP to another machine")

@@ -9,13 +9,11 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
-import random
 import ssl
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
@@ -23,9 +21,6 @@ from typing import IO, Any, Final
 from attnlens._version import VERSION
 from attnlens.errors import EndpointError, InputError
 from attnlens.files import Json
-
-RETRIED: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same question is asked again."""
 
 REFUSALS: Final = {
     401: "refuses the key; set ATTNLENS_API_KEY",
@@ -36,7 +31,6 @@ REFUSALS: Final = {
 ADDRESS: Final = "is it an OpenAI-compatible address, ending in /v1?"
 MOST_CHARACTERS: Final = 200_000
 MOST_LINE: Final = 1 << 20
-LONGEST_WAIT: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +42,6 @@ class Endpoint:
         model: the model's name there.
         key: sent as a bearer token; never shown.
         timeout: seconds without a byte after which it is given up.
-        retries: how often a question is asked again.
-        backoff: seconds before the first retry; each next one waits twice as long.
 
     Raises:
         InputError: the address is none that can be asked.
@@ -59,8 +51,6 @@ class Endpoint:
     model: str
     key: str | None = field(default=None, repr=False)
     timeout: float = 60.0
-    retries: int = 3
-    backoff: float = 1.0
 
     def __post_init__(self) -> None:
         try:
@@ -79,8 +69,8 @@ class Endpoint:
             raise self._unusable("has more than a path")
         if self.key is not None and (not self.key.isprintable() or not self.key.isascii()):
             raise InputError("the key has signs that no key has", remedy="set it again")
-        if not self.timeout > 0 or self.retries < 0:
-            raise InputError("the time-out must be above 0 and retries not below")
+        if not self.timeout > 0:
+            raise InputError("the time-out must be above 0")
 
     def _unusable(self, problem: str) -> InputError:
         return InputError(
@@ -113,7 +103,6 @@ def stream(
     messages: Sequence[Mapping[str, str]],
     *,
     answer: Answer | None = None,
-    sleep: Callable[[float], None] = time.sleep,
     **settings: Any,
 ) -> Iterator[str]:
     """The answer in pieces as they come (server-sent events).
@@ -124,11 +113,11 @@ def stream(
 
     Raises:
         EndpointError: it cannot be asked, refuses, stops in the middle, or answers what is no
-            answer; a question is asked again only as long as nothing has come.
+            answer; nothing is asked twice.
     """
     ended = Answer() if answer is None else answer
     length = 0
-    with _asked(endpoint, messages, {"stream": True, **settings}, sleep) as response:
+    with _asked(endpoint, messages, {"stream": True, **settings}) as response:
         kind = response.headers.get_content_type()
         if kind == "application/json":
             # Some servers do not stream, though asked to.
@@ -188,9 +177,8 @@ def _asked(
     endpoint: Endpoint,
     messages: Sequence[Mapping[str, str]],
     settings: Json,
-    sleep: Callable[[float], None],
 ) -> Iterator[http.client.HTTPResponse]:
-    """The response once it is a good one, after retries; what cuts it short is a failure."""
+    """The response once it is a good one, what cuts it short is a failure."""
     body = {"model": endpoint.model, "messages": list(messages), **settings}
     headers = {
         "Content-Type": "application/json",
@@ -201,7 +189,7 @@ def _asked(
         headers["Authorization"] = f"Bearer {endpoint.key}"
     url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
-    with _opened(endpoint, request, sleep) as response:
+    with _opened(endpoint, request) as response:
         try:
             yield response
         except TimeoutError:
@@ -212,28 +200,17 @@ def _asked(
             raise endpoint.failure(problem, "ask again") from None
 
 
-def _opened(
-    endpoint: Endpoint, request: urllib.request.Request, sleep: Callable[[float], None]
-) -> http.client.HTTPResponse:
-    opener = _opener(endpoint)
-    for attempt in range(endpoint.retries + 1):
-        wait = 0.0
-        try:
-            response: http.client.HTTPResponse = opener.open(request, timeout=endpoint.timeout)
-            return response
-        except urllib.error.HTTPError as error:
-            with error:
-                problem = _refusal(error)
-                wait = _wait_asked_for(error)
-                again = error.code in RETRIED
-        except (http.client.HTTPException, OSError) as error:
-            problem, again = _no_response(endpoint, error)
-        if not again or attempt == endpoint.retries:
-            tries = "" if attempt == 0 else f" ({attempt + 1} tries)"
-            raise endpoint.failure(f"{problem}{tries}")
-        pause = endpoint.backoff * 2**attempt * (1 + random.random() / 4)
-        sleep(min(LONGEST_WAIT, max(pause, wait)))
-    raise AssertionError("the last try returns or raises")
+def _opened(endpoint: Endpoint, request: urllib.request.Request) -> http.client.HTTPResponse:
+    try:
+        response: http.client.HTTPResponse = _opener(endpoint).open(
+            request, timeout=endpoint.timeout
+        )
+    except urllib.error.HTTPError as error:
+        with error:
+            raise endpoint.failure(_refusal(error)) from None
+    except (http.client.HTTPException, OSError) as error:
+        raise endpoint.failure(_no_response(endpoint, error)) from None
+    return response
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:
@@ -255,25 +232,20 @@ def _message(data: Any) -> str:
     return " ".join(message.split())[:200] if isinstance(message, str) else ""
 
 
-def _wait_asked_for(error: urllib.error.HTTPError) -> float:
-    seconds = error.headers.get("Retry-After", "")
-    return float(seconds) if seconds.isascii() and seconds.isdigit() else 0.0
-
-
-def _no_response(endpoint: Endpoint, error: BaseException) -> tuple[str, bool]:
-    """Why there is no response, and whether asking again may help."""
+def _no_response(endpoint: Endpoint, error: BaseException) -> str:
+    """Why there is no response."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, ssl.SSLError):
-        return "its certificate cannot be verified, or TLS fails", False
+        return "its certificate cannot be verified, or TLS fails"
     if isinstance(reason, TimeoutError):
-        return f"did not answer within {endpoint.timeout:g} seconds", True
+        return f"did not answer within {endpoint.timeout:g} seconds"
     if isinstance(reason, ConnectionRefusedError):
-        return "nothing answers there (connection refused)", True
+        return "nothing answers there (connection refused)"
     if isinstance(reason, http.client.RemoteDisconnected | ConnectionError):
-        return "cut the connection before it answered", True
+        return "cut the connection before it answered"
     if isinstance(reason, http.client.HTTPException):
-        return "answers what is not HTTP", False
-    return f"cannot be reached ({getattr(reason, 'strerror', None) or reason})", True
+        return "answers what is not HTTP"
+    return f"cannot be reached ({getattr(reason, 'strerror', None) or reason})"
 
 
 # -- reading what comes --------------------------------------------------------------------------

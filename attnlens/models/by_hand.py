@@ -23,10 +23,7 @@ SHARPNESS: Final = 3.0
 """What queries are multiplied by: without it a row would hardly prefer its like."""
 
 MOST_ROWS: Final = 512
-REMEDY: Final = (
-    f"give rows of {WIDTH} numbers such as 1,0,0,1;0,1,0,1 or how many rows to draw, "
-    f"at most {MOST_ROWS}"
-)
+REMEDY: Final = f"give at most {MOST_ROWS} rows of {WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
 
 
 def attention_by_hand() -> MultiHeadAttention:
@@ -46,15 +43,13 @@ def loaded(path: Path | None = None) -> Loaded:
 
 
 def read_rows(model: Loaded, text: str) -> Reading:
-    """Rows written as ``1,0,0,1;0,1,0,1``, or a number of rows to be drawn with seed 0.
+    """Rows written as ``1,0,0,1;0,1,0,1``.
 
     Raises:
         InputError: not numbers, or rows of another width.
     """
     assert isinstance(model.module, MultiHeadAttention)
-    width = model.module.d
-    drawn = text.strip().isascii() and text.strip().isdigit()
-    rows = _drawn(text, width) if drawn else _written(text, width)
+    rows = _written(text, model.module.d)
     return Reading(
         inputs=(rows[None],),
         names=("X",),
@@ -62,13 +57,6 @@ def read_rows(model: Loaded, text: str) -> Reading:
         labels={"token": tuple(f"row {place}" for place in range(1, len(rows) + 1))},
         about=count(len(rows), "row"),
     )
-
-
-def _drawn(text: str, width: int) -> torch.Tensor:
-    rows = int(text.strip()[:9])
-    if not 1 <= rows <= MOST_ROWS:
-        raise InputError(f"{rows} rows cannot be drawn", remedy=REMEDY)
-    return torch.randn(rows, width, generator=torch.Generator().manual_seed(0))
 
 
 def _written(text: str, width: int) -> torch.Tensor:

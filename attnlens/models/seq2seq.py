@@ -15,11 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.models.transformer import (
-    BASE,
     BlockCache,
-    BlockSizes,
     DecoderBlock,
     EncoderBlock,
+    Seq2SeqSizes,
     sinusoids,
 )
 from attnlens.recording.probe import step
@@ -28,40 +27,6 @@ SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
 """Tokens that every vocabulary begins with: unknown, padding, beginning, end."""
 
 UNK, PAD, BOS, EOS = range(len(SPECIAL))
-
-
-@dataclass(frozen=True, slots=True)
-class Seq2SeqSizes:
-    """Sizes of a `Seq2Seq`.
-
-    Attributes:
-        source_words, target_words: sizes of the two vocabularies.
-        source_length: most tokens of an input.
-        target_length: most tokens of an output, its ``<eos>`` included.
-        width: ``d``.
-        heads: of each attention.
-        d_ff: width inside the feed-forward networks.
-        d_k, d_v: width of one head's keys and values; ``d / heads`` and ``d_k`` unless given.
-        encoder_layers, decoder_layers: how many blocks.
-        dropout: in training, on embeddings and on what sub-layers add.
-        eps: of the layer norms.
-        base: ``n`` of the positions.
-    """
-
-    source_words: int
-    target_words: int
-    source_length: int
-    target_length: int
-    width: int = 64
-    heads: int = 4
-    d_ff: int = 128
-    d_k: int | None = None
-    d_v: int | None = None
-    encoder_layers: int = 1
-    decoder_layers: int = 1
-    dropout: float = 0.1
-    eps: float = 1e-5
-    base: float = BASE
 
 
 @dataclass(slots=True, eq=False)
@@ -109,11 +74,8 @@ class Seq2Seq(nn.Module):
             "positions", sinusoids(longest, sizes.width, sizes.base), persistent=False
         )
         self.dropout = nn.Dropout(sizes.dropout)
-        block = BlockSizes(
-            sizes.width, sizes.heads, sizes.d_ff, sizes.d_k, sizes.d_v, sizes.eps, sizes.dropout
-        )
-        self.encoder = nn.ModuleList(EncoderBlock(block) for _ in range(sizes.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderBlock(block) for _ in range(sizes.decoder_layers))
+        self.encoder = nn.ModuleList(EncoderBlock(sizes) for _ in range(sizes.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderBlock(sizes) for _ in range(sizes.decoder_layers))
         self.W_out = nn.Parameter(
             nn.init.xavier_uniform_(torch.empty(sizes.width, sizes.target_words))
         )

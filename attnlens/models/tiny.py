@@ -12,7 +12,6 @@ to read: every token looks for its partner.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
@@ -183,45 +182,22 @@ def partners(tokens: Tensor) -> Tensor:
     return tokens[:, None, :] == SUM - tokens[:, :, None]
 
 
-def every_input(model: TinyTransformer) -> Tensor:
-    """All that can come in, ``(vocabulary ** context, context)``."""
-    token = torch.arange(model.E.shape[0])
-    return torch.cartesian_prod(*[token] * model.context)
-
-
-def accuracy(model: TinyTransformer) -> tuple[float, float]:
-    """Share of right answers over all inputs, and of inputs with five right answers."""
-    tokens = every_input(model)
-    with torch.no_grad():
-        right = model(tokens).argmax(-1) == answers(tokens)
-    return float(right.float().mean()), float(right.all(-1).float().mean())
-
-
-def train_tiny(
-    seed: int = SEED, steps: int = STEPS, report: Callable[[str], None] = lambda _: None
-) -> TinyTransformer:
-    """A model trained on tokens drawn at random; the same seed gives the same weights.
-
-    Args:
-        report: is told the loss now and then.
-    """
+def train_tiny(seed: int = SEED, steps: int = STEPS) -> TinyTransformer:
+    """A model trained on tokens drawn at random; the same seed gives the same weights."""
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return _trained(steps, report)
-
-
-def _trained(steps: int, report: Callable[[str], None]) -> TinyTransformer:
-    model = TinyTransformer()
-    vocabulary, context = model.E.shape[0], model.context
-    optimiser = torch.optim.Adam(model.parameters(), RATE)
-    slope = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps, pct_start=0.1)
-    for at in range(1, steps + 1):
-        tokens = torch.randint(vocabulary, (BATCH, context))
-        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), answers(tokens).flatten())
-        optimiser.zero_grad()
-        torch.autograd.backward(loss)
-        optimiser.step()
-        slope.step()
-        if at % 1000 == 0 or at == steps:
-            report(f"step {at}: loss {float(loss.detach()):.5f}")
+        model = TinyTransformer()
+        vocabulary, context = model.E.shape[0], model.context
+        optimiser = torch.optim.Adam(model.parameters(), RATE)
+        slope = torch.optim.lr_scheduler.OneCycleLR(
+            optimiser, RATE, total_steps=steps, pct_start=0.1
+        )
+        for _ in range(steps):
+            tokens = torch.randint(vocabulary, (BATCH, context))
+            logits = model(tokens).flatten(0, 1)
+            loss = nn.functional.cross_entropy(logits, answers(tokens).flatten())
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+            slope.step()
     return model.eval()

@@ -45,25 +45,37 @@ def sinusoids(length: int, width: int, n: float = BASE) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockSizes:
-    """Sizes of one block.
+class Seq2SeqSizes:
+    """Sizes of an encoder-decoder and of its blocks.
 
     Attributes:
-        d: width of the vectors.
+        source_words, target_words: sizes of the two vocabularies.
+        source_length: most tokens of an input.
+        target_length: most tokens of an output, its ``<eos>`` included.
+        width: ``d``.
         heads: of each attention.
-        d_ff: width inside the feed-forward network.
+        d_ff: width inside the feed-forward networks.
         d_k, d_v: width of one head's keys and values; ``d / heads`` and ``d_k`` unless given.
-        eps: what layer norm adds to the variance.
-        dropout: share of each `ΔX` that is zeroed in training.
+        encoder_layers, decoder_layers: how many blocks.
+        dropout: in training, on embeddings and on what sub-layers add.
+        eps: of the layer norms.
+        base: ``n`` of the positions.
     """
 
-    d: int
-    heads: int
-    d_ff: int
+    source_words: int
+    target_words: int
+    source_length: int
+    target_length: int
+    width: int = 64
+    heads: int = 4
+    d_ff: int = 128
     d_k: int | None = None
     d_v: int | None = None
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    dropout: float = 0.1
     eps: float = 1e-5
-    dropout: float = 0.0
+    base: float = BASE
 
 
 class FeedForward(nn.Module):
@@ -85,10 +97,10 @@ class FeedForward(nn.Module):
 class AddAndNorm(nn.Module):
     """``LN(ΔX + X)``, where ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
 
-    def __init__(self, sizes: BlockSizes) -> None:
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
         self.dropout = nn.Dropout(sizes.dropout)
-        self.norm = nn.LayerNorm(sizes.d, eps=sizes.eps)
+        self.norm = nn.LayerNorm(sizes.width, eps=sizes.eps)
 
     def forward(self, x: Tensor, change: Tensor) -> Tensor:
         """Both ``(..., d)``, and so is what is returned."""
@@ -101,11 +113,11 @@ class AddAndNorm(nn.Module):
 class EncoderBlock(nn.Module):
     """Self-attention and a feed-forward network, each added to its input and normed."""
 
-    def __init__(self, sizes: BlockSizes) -> None:
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
         self.self_attention = _attention(sizes)
         self.add_attention = AddAndNorm(sizes)
-        self.feed_forward = FeedForward(sizes.d, sizes.d_ff)
+        self.feed_forward = FeedForward(sizes.width, sizes.d_ff)
         self.add_feed_forward = AddAndNorm(sizes)
 
     def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
@@ -144,13 +156,13 @@ class BlockCache:
 class DecoderBlock(nn.Module):
     """Causal self-attention, attention to a memory, and a feed-forward network."""
 
-    def __init__(self, sizes: BlockSizes) -> None:
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
         super().__init__()
         self.self_attention = _attention(sizes, causal=True)
         self.add_self = AddAndNorm(sizes)
         self.cross_attention = _attention(sizes)
         self.add_cross = AddAndNorm(sizes)
-        self.feed_forward = FeedForward(sizes.d, sizes.d_ff)
+        self.feed_forward = FeedForward(sizes.width, sizes.d_ff)
         self.add_feed_forward = AddAndNorm(sizes)
 
     def remember(self, memory: Tensor) -> BlockCache:
@@ -187,14 +199,14 @@ class DecoderBlock(nn.Module):
         return normed
 
 
-def _attention(sizes: BlockSizes, *, causal: bool = False) -> MultiHeadAttention:
-    d_k = sizes.d // sizes.heads if sizes.d_k is None else sizes.d_k
+def _attention(sizes: Seq2SeqSizes, *, causal: bool = False) -> MultiHeadAttention:
+    d_k = sizes.width // sizes.heads if sizes.d_k is None else sizes.d_k
     d_v = d_k if sizes.d_v is None else sizes.d_v
     return MultiHeadAttention(
-        sizes.d,
+        sizes.width,
         sizes.heads,
         d_k=sizes.d_k,
         d_v=d_v,
         causal=causal,
-        project=sizes.heads * d_v != sizes.d,
+        project=sizes.heads * d_v != sizes.width,
     )

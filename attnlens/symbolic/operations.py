@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -131,8 +130,20 @@ def _taken(x: Array, places: Array) -> Array:
 
 
 _TWO: Final = (ANY, ANY)
+DIVISIONS: Final = "div divide truediv true_divide itruediv"
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
+    **{
+        kind: Operation(
+            function, f"{{}} {sign} {{}}", needs, needs[0], torch=torch, swapped=swapped
+        )
+        for kind, function, sign, needs, torch, swapped in (
+            ("add", np.add, "+", (SUM, PRODUCT), "add iadd radd", ""),
+            ("subtract", np.subtract, "−", (SUM, PRODUCT), "sub subtract isub", "rsub"),
+            ("multiply", np.multiply, "⊙", (PRODUCT, PRODUCT), "mul multiply imul", "rmul"),
+            ("divide", np.true_divide, "/", (PRODUCT, POWER), DIVISIONS, "rdiv rtruediv"),
+        )
+    },
     **{
         kind: Operation(function, f"{{}} {sign} {{}}", (PRODUCT, PRODUCT), SUM, torch=names)
         for kind, function, sign, names in (
@@ -146,26 +157,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             ("or", np.logical_or, "∨", "or bitwise_or logical_or"),
         )
     },
-    "add": Operation(np.add, "{} + {}", (SUM, PRODUCT), SUM, torch="add iadd radd"),
-    "subtract": Operation(
-        np.subtract, "{} − {}", (SUM, PRODUCT), SUM, torch="sub subtract isub", swapped="rsub"
-    ),
-    "multiply": Operation(
-        np.multiply,
-        "{} ⊙ {}",
-        (PRODUCT, PRODUCT),
-        PRODUCT,
-        torch="mul multiply imul",
-        swapped="rmul",
-    ),
-    "divide": Operation(
-        np.true_divide,
-        "{} / {}",
-        (PRODUCT, POWER),
-        PRODUCT,
-        torch="div divide truediv true_divide itruediv",
-        swapped="rdiv rtruediv",
-    ),
     "power": Operation(
         np.power, "{}^{}", (ATOM, ANY), POWER, "{}^{{{}}}", torch="pow", swapped="rpow"
     ),
@@ -277,8 +268,8 @@ class Unknown(Exception):
 
 def as_array(value: Tensor) -> Array:
     """Numbers in double precision; whole numbers and booleans stay what they are."""
-    if value.is_floating_point() or value.is_complex():
-        value = value.to(torch.complex128 if value.is_complex() else torch.double)
+    if value.is_floating_point():
+        value = value.double()
     array: Array = value.numpy(force=True)
     return array
 

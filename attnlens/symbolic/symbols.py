@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -12,24 +13,6 @@ from typing import Final
 from torch import nn
 
 from attnlens.symbolic.graph import Expression, Named
-
-GREEK: Final[Mapping[str, str]] = {
-    "\\alpha": "α",
-    "\\beta": "β",
-    "\\gamma": "γ",
-    "\\delta": "δ",
-    "\\epsilon": "ε",
-    "\\lambda": "λ",
-    "\\mu": "μ",
-    "\\sigma": "σ",
-    "\\pi": "π",
-    "\\theta": "θ",
-    "\\Delta": "Δ",
-    "\\hat": "",
-    "\\tilde": "",
-    "\\mathrm": "",
-    "\\text": "",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +62,20 @@ def _latex_word(word: str) -> str:
 
 
 def _plain(raw: str) -> str:
-    for command, sign in GREEK.items():
-        raw = raw.replace(command, sign)
-    raw = raw.replace("\\top", "ᵀ").replace("\\", "")
-    return raw.replace("{", "").replace("}", "").strip()
+    plain = re.sub(r"\\([A-Za-z]+)", _plain_command, raw)
+    return re.sub(r"[\\{}]", "", plain).strip()
+
+
+def _plain_command(found: re.Match[str]) -> str:
+    """A Greek letter as itself, a kind of letters as nothing, another command as its name."""
+    name = found[1]
+    if name in ("hat", "tilde", "mathrm", "text"):
+        return ""
+    size, letter = "CAPITAL" if name[0].isupper() else "SMALL", name.upper().replace("MBD", "MD")
+    try:
+        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return "ᵀ" if name == "top" else name
 
 
 MOST_PARTS: Final = 3

@@ -179,5 +179,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, complex):
-        return f"{value.real:.6g}{value.imag:+.6g}i"
+        return str(value)
     return value

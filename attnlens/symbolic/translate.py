@@ -90,48 +90,34 @@ def _product_added(call: Call) -> Expression:
     return call.made("add", times(call.graph, call.named.get("beta", 1), bias), made)
 
 
-def _norm(kind: str, shifted: bool, usual: float) -> Translator:
-    """A norm over the last axes; whether it can be shifted, and the usual ``eps``."""
+def _norm(kind: str, usual: float, *places: tuple[int, str]) -> Translator:
+    """A norm over the last axes: the usual ``eps``, and where its scale and shift are given."""
 
     def make(call: Call) -> Expression:
-        size = call.argument(1, "normalized_shape")
-        scales = {"multiply": call.argument(2, "weight")}
-        if shifted:
-            scales["add"] = call.argument(3, "bias")
-        eps = call.argument(3 + shifted, "eps")
-        x = call.x
-        inside, outside = _scales(call.graph, scales)
+        x, size = call.x, call.argument(1, "normalized_shape")
+        given = [call.argument(at, name) for at, name in places]
+        scale, shift = (None if one is None else call.graph.of(one) for one in (*given, None)[:2])
+        eps = call.argument(2 + len(places), "eps")
+        # Parameters belong to the norm; what was computed stands after it.
+        inside = [one for one in (scale, shift) if one is not None]
+        if any(one.kind != "parameter" for one in inside):
+            inside = []
         made = call.made(
             kind,
             x,
-            *inside.values(),
+            *inside,
             axes=x.axes,
             last=len(tuple(size)),
             eps=usual if eps is None else eps,
-            weight="multiply" in inside,
-            bias="add" in inside,
+            weight=scale in inside,
+            bias=shift in inside,
         )
-        for operation, one in outside.items():
-            made = call.made(operation, made, one, axes=made.axes)
+        for operation, one in (("multiply", scale), ("add", shift)):
+            if one is not None and one not in inside:
+                made = call.made(operation, made, one, axes=made.axes)
         return made
 
     return make
-
-
-Scales = dict[str, Expression]
-"""What a norm is multiplied by and what is added to it, by those words."""
-
-
-def _scales(graph: Graph, given: Mapping[str, Tensor | None]) -> tuple[Scales, Scales]:
-    """Scale and shift of a norm: parameters belong to it, what was computed stands after it."""
-    inside: Scales = {}
-    outside: Scales = {}
-    for operation, value in given.items():
-        if value is not None:
-            one = graph.of(value)
-            belongs = one.kind == "parameter" and not outside
-            (inside if belongs else outside)[operation] = one
-    return inside, outside
 
 
 def _softmax(kind: str) -> Translator:
@@ -262,9 +248,9 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
     "linear": _linear,
     **dict.fromkeys(("addmm", "baddbmm"), _product_added),
-    "layer_norm": _norm("norm", shifted=True, usual=1e-5),
+    "layer_norm": _norm("norm", 1e-5, (2, "weight"), (3, "bias")),
     # Torch takes the precision of the numbers where no eps is given.
-    "rms_norm": _norm("rms_norm", shifted=False, usual=2.0**-23),
+    "rms_norm": _norm("rms_norm", 2.0**-23, (2, "weight")),
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
     "gelu": _gelu,

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from torch import Tensor
 
@@ -154,12 +154,8 @@ class Writer:
     def _number(self, value: float) -> Written:
         if math.isinf(value):
             return self._signs("−∞" if value < 0 else "∞"), ATOM
-        under = root_of(value)
-        if under is not None:
-            return self._form("root", str(under)), ATOM
-        over = None if not value else root_of(1 / value)
-        if over is not None:
-            return f"1 / {self._form('root', str(over))}", PRODUCT
+        if root := root_of(value):
+            return self._form("root", str(root)), ATOM
         told = str(int(value)) if float(value).is_integer() else f"{value:.6g}"
         return self._signs(told.replace("-", "−")), ATOM if value >= 0 else SUM
 
@@ -188,20 +184,32 @@ class Writer:
         """What is divided by, where that says more than what is multiplied by."""
         if not 0 < value < 1:
             return ""
-        under = root_of(1 / value)
-        if under is not None:
-            return self._form("root", str(under))
+        if root := root_of(1 / value):
+            return self._form("root", str(root))
         return str(round(1 / value)) if (1 / value).is_integer() else ""
 
     def _item(self, one: Expression) -> Written:
+        """``x[...]``; only ``x`` where the index moves axes about."""
         source, *places = one.parts
-        shown = shown_index(one, self.batched)
-        if shown is None:
+        rest, told, at = iter(places), list[str](), 0
+        index = [part for part in one.options["index"] if part is not None]
+        for part in index:
+            if part is ...:
+                told.append(self._signs("…"))
+                at += len(source.shape) - len(index) + 1
+                continue
+            if isinstance(part, str):
+                told.append(self.write(next(rest))[0])
+            elif not isinstance(part, slice):
+                told += [str(part)] if source.shape[at] != 1 else []
+            elif not (self.batched and at == 0 and source.axes[0] == "batch"):
+                told.append(_slice(part))
+            at += 1
+        while told and told[-1] == ":":
+            told.pop()
+        if all(part in (":", self._signs("…")) for part in told):
             return self.write(source)
-        rest = iter(places)
-        told = [self.write(next(rest))[0] if part == "part" else part for part in shown]
-        inner = ", ".join(self._signs("…") if part == "..." else part for part in told)
-        return f"{self._held(source, ATOM)}[{inner}]", ATOM
+        return f"{self._held(source, ATOM)}[{', '.join(told)}]", ATOM
 
     def _split(self, one: Expression) -> Written:
         (inner,) = one.parts
@@ -262,14 +270,12 @@ class Writer:
     def _over_axis(self, one: Expression) -> Written:
         """A function along an axis, which is told where it is not the last."""
         (x,) = one.parts
-        count, places = len(x.shape), places_of(one)
+        places, told = places_of(one), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
         if places is None:
-            told = [] if count < 2 else ["all"]
+            told = ["all"] * (len(x.shape) > 1)
         elif over_another_axis(one):
             told = [x.axes[at] or str(at + 1 - lead) for at in places]
-        else:
-            told = []
         return self._function(function_name(one), one.parts, self._upright(",".join(told)))
 
     _sum = _mean = _highest = _lowest = _any = _all = _over_axis
@@ -305,9 +311,7 @@ def only_number(value: Tensor) -> float | None:
     if not value.numel():
         return None
     first = value.flatten()[0]
-    if value.is_complex() or not bool((value == first).all()):
-        return None
-    return float(first)
+    return float(first) if bool((value == first).all()) and not value.is_complex() else None
 
 
 def is_nothing(one: Expression) -> bool:
@@ -316,7 +320,7 @@ def is_nothing(one: Expression) -> bool:
         return False
     if one.kind in ("matmul", "multiply"):
         return any(is_nothing(part) for part in one.parts)
-    if one.kind in ("expand", "insert", "drop", "reshape", "same"):
+    if one.kind in LAYOUT:
         return is_nothing(one.parts[0])
     return _plain_number(one) == 0
 
@@ -333,35 +337,6 @@ def root_of(value: float) -> int | None:
         return None
     square = value * value
     return round(square) if abs(square - round(square)) < 1e-5 * square else None
-
-
-def shown_index(one: Expression, batched: bool) -> tuple[str, ...] | None:
-    """The index of ``x[...]`` as words; ``None`` where it only moves axes about."""
-    index: tuple[Any, ...] = one.options["index"]
-    source = one.parts[0]
-    used = sum(part is not None and part is not ... for part in index)
-    at, told = 0, []
-    for part in index:
-        if part is None:
-            continue
-        if part is ...:
-            at += len(source.shape) - used
-            told.append("...")
-            continue
-        batch = batched and at == 0 and source.axes[0] == "batch"
-        if isinstance(part, slice):
-            if not batch:
-                told.append(_slice(part))
-        elif isinstance(part, str):
-            told.append(part)
-        elif source.shape[at] != 1:
-            told.append(str(part))
-        at += 1
-    while told and told[-1] == ":":
-        told.pop()
-    if all(part in (":", "...") for part in told):
-        return None
-    return tuple(told)
 
 
 def _slice(part: slice) -> str:

@@ -8,7 +8,7 @@ claim also with them hidden from that head alone. Claims about what was known of
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -124,9 +124,18 @@ def gather_evidence(
     known, masks = measure_knowledge(predictor, window, full, trial)
     trial.spend(MODEL, masks)
 
-    asked, told_as = _asked(claims_of(window, scales), scales)
+    told = []
+    asked = []
+    for claim in claims_of(window, scales):
+        told.append(claim)
+        asked.append((claim, MODEL))
+        if claim.scale is not None and claim.head is not None:
+            long = claim.scale == "long"
+            inner = _by_overs(claim, scales[claim.scale]) if long else claim
+            told.append(claim)
+            asked.append((inner, _place_of(claim.scale, claim.head)))
     measured = [
-        replace(one, claim=claim) for one, claim in zip(trial.measure(asked), told_as, strict=True)
+        replace(one, claim=claim) for one, claim in zip(trial.measure(asked), told, strict=True)
     ]
     return evidence.Evidence(
         full=full,
@@ -177,26 +186,12 @@ def _places(
     return places
 
 
-def _asked(
-    told: Sequence[Claim], scales: Mapping[str, ScaleAttention]
-) -> tuple[list[tuple[Claim, str]], list[Claim]]:
-    """Claims with the places to test them in, and as they are told, in the same order."""
-    asked: list[tuple[Claim, str]] = []
-    told_as: list[Claim] = []
-    for claim in told:
-        asked.append((claim, MODEL))
-        told_as.append(claim)
-        if claim.scale is None or claim.head is None:
-            continue
-        inner = claim
-        if claim.scale == "long":
-            over_of = {ball.index: ball.over for ball in scales["long"].balls}
-            inner = replace(
-                claim,
-                removed=(over_of[claim.removed[0]],),
-                window=tuple(dict.fromkeys(over_of[index] for index in claim.window)),
-                matched=False,
-            )
-        asked.append((inner, _place_of(claim.scale, claim.head)))
-        told_as.append(claim)
-    return asked, told_as
+def _by_overs(claim: Claim, attention: ScaleAttention) -> Claim:
+    """A claim about balls as the long scale's head sees it, whose keys are overs."""
+    over_of = {ball.index: ball.over for ball in attention.balls}
+    return replace(
+        claim,
+        removed=(over_of[claim.removed[0]],),
+        window=tuple(dict.fromkeys(over_of[index] for index in claim.window)),
+        matched=False,
+    )

@@ -9,7 +9,6 @@ So the question is whether *this* record, or scoreboard, says more than another 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -52,25 +51,21 @@ def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
     """One claim for each group of knowledge."""
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
-    told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}"
+    told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
     if innings.target is not None:
         board = "the chase"
         needed = max(innings.target - ball.score_before, 0)
-        told = f"the chase ({needed} more to win, {ball.wickets_before} down"
+        down = f"{ball.wickets_before} down, over {ball.over}"
+        told = f"the chase ({needed} more to win, {down})"
     where = window.match.venue or "the ground"
-    texts: dict[str, tuple[ClaimKind, str]] = {
-        "venue and teams": ("venue and teams", f"what is known of {where} and of the two sides"),
-        "striker's record": (
-            "striker's record",
-            f"{ball.batter.name}'s record as a batter",
-        ),
-        "bowler's record": ("bowler's record", f"{ball.bowler.name}'s record as a bowler"),
-        "scoreboard": (board, f"{told}, over {ball.over})"),
+    texts: dict[ClaimKind, str] = {
+        "venue and teams": f"what is known of {where} and of the two sides",
+        "striker's record": f"{ball.batter.name}'s record as a batter",
+        "bowler's record": f"{ball.bowler.name}'s record as a bowler",
+        board: told,
     }
-    return {
-        group: Claim(text=text, kind=kind, removed=(), window=())
-        for group, (kind, text) in texts.items()
-    }
+    claims = (Claim(text=text, kind=kind, removed=(), window=()) for kind, text in texts.items())
+    return dict(zip(KNOWLEDGE, claims, strict=True))
 
 
 class Known:
@@ -96,7 +91,7 @@ class Known:
         if group == "scoreboard":
             past = len(self.window.past)
             return generator.permutation(np.arange(max(0, past - BOARDS), past))
-        if group not in PLAYERS:
+        if group not in PLAYERS or not self._met(group):
             return np.zeros(0, np.int64)
         table = self.predictor.ratings.tables[PLAYERS[group][0]]
         own = self._player(group)
@@ -106,10 +101,14 @@ class Known:
         rows = np.flatnonzero(alike)
         return generator.permutation(rows[rows != own])[:MOST]
 
-    def met(self, group: str) -> bool:
-        """Whether there is knowledge to take away."""
-        if group not in PLAYERS:
-            return True
+    def why_no_others(self, group: str) -> str:
+        """Why there is nothing to compare a group with, where there is not."""
+        if group in PLAYERS and not self._met(group):
+            return NEVER_MET
+        return ONE_GROUND if group == "venue and teams" else NO_OTHERS
+
+    def _met(self, group: str) -> bool:
+        """Whether the model knows the player."""
         return bool(self.window.arrays.met[PLAYERS[group][0]][self.window.delivery.index - 1])
 
     def _player(self, group: str) -> int:
@@ -178,8 +177,13 @@ def measure_knowledge(
         after = without[number]
         effect = float(trial.effect(full, after))
         generator = np.random.default_rng([trial.seed, number])
-        others = known.others(group, generator) if known.met(group) else np.zeros(0, np.int64)
-        controls = _controls(group, known, others, after, effect, trial.effect)
+        others = known.others(group, generator)
+        controls = np.zeros(0)
+        if len(others) >= FEWEST:
+            controls = trial.effect(known.instead(group, others[:ROUNDS]), after)
+            if p_value(effect, controls) <= IN_DOUBT:
+                more = trial.effect(known.instead(group, others[ROUNDS:]), after)
+                controls = np.append(controls, more)
         found.append(
             Measured(
                 claim=claim,
@@ -190,30 +194,7 @@ def measure_knowledge(
                 controls=controls,
                 matched=False,
                 identity=(group, frozenset()),
-                reason=_reason(group, known),
+                reason=known.why_no_others(group),
             )
         )
     return found, known.asked
-
-
-def _controls(
-    group: str,
-    known: Known,
-    others: NDArray[np.int64],
-    after: Floats,
-    effect: float,
-    measure: Callable[[Floats, Floats], Floats],
-) -> Floats:
-    """Effects of taking others' knowledge away, in two rounds; none where there are too few."""
-    if len(others) < FEWEST:
-        return np.zeros(0)
-    first = measure(known.instead(group, others[:ROUNDS]), after)
-    if p_value(effect, first) > IN_DOUBT:
-        return first
-    return np.append(first, measure(known.instead(group, others[ROUNDS:]), after))
-
-
-def _reason(group: str, known: Known) -> str:
-    if not known.met(group):
-        return NEVER_MET
-    return ONE_GROUND if group == "venue and teams" else NO_OTHERS

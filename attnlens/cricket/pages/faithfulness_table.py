@@ -1,8 +1,8 @@
-"""The figures of ``attnlens faithfulness`` for a terminal: one table, and what it says."""
+"""The figures of ``attnlens faithfulness`` for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import Page, terminal_page
@@ -56,8 +56,10 @@ def render_faithfulness(page: Page, shown: Faithfulness) -> None:
     page.blank()
     _methods(page, shown.methods)
     page.blank()
-    for sentence in sentences(shown):
-        page.paragraph(sentence)
+    page.paragraph(
+        "Rank agreement describes the model on average and proves no single claim; the scoreboard "
+        "stays in all of this."
+    )
 
 
 def _worth(page: Page, data: Faithfulness) -> None:
@@ -77,8 +79,13 @@ def _worth(page: Page, data: Faithfulness) -> None:
             (f"scrambled, log-loss, {balls}", wider.scramble_cost),
             (f"all hidden, log-loss, {balls}", wider.worth_of_past),
         ]
+    _add_figures(page, rows, 4)
+
+
+def _add_figures(page: Page, rows: Sequence[tuple[str, Figure]], digits: int) -> None:
+    """A row per figure, with its interval."""
     cells: list[list[Cell]] = [
-        [words, number(figure.value, 4), interval(figure.ci, 4)] for words, figure in rows
+        [words, number(figure.value, digits), interval(figure.ci, digits)] for words, figure in rows
     ]
     add_table(page, [Words(), Column(style="name"), Words(style="quiet")], cells)
 
@@ -113,43 +120,14 @@ def _methods(page: Page, methods: Mapping[str, Method]) -> None:
         "wrong sign: how often one of the first k holds the likeliest outcome down",
         "quiet",
     )
+    beside = methods["attention"].beside
+    names = {"recency": "that of recency", "uniform": "that of even attention in the same windows"}
+    page.blank()
+    page.paragraph("Spearman of attention, last 36, less", "heading", indent=0)
+    gaps = [(words, beside[f"minus_{key}"]["spearman_last36"]) for key, words in names.items()]
+    _add_figures(page, gaps, 2)
 
 
 def _figure(figure: Figure, decimals: int) -> str:
     value = figure.known_value
     return number(value, decimals) if decimals else f"{100 * value:.0f}%"
-
-
-def sentences(data: Faithfulness) -> list[str]:
-    """What the figures say of attention, in two sentences that claim no more."""
-    attention = data.methods["attention"]
-    agreement, low, high = attention.figures["spearman_last36"].known
-    agrees = "agrees" if low > 0 else "disagrees" if high < 0 else "does not clearly agree"
-    recency = _compared(attention, "recency", "recency alone")
-    even = _compared(attention, "uniform", "even attention in the same windows")
-    wider = data.log_loss.wider_sample
-    cost, *ends = (data.scramble_cost_nats if wider is None else wider.scramble_cost).known
-    largest = data.largest_single_ball_effect_nats.known_value
-    verdict = (
-        f"scrambling past outcomes costs {cost:.4f} nats a ball {interval(ends, 4)}"
-        if ends[0] > 0
-        else f"that scrambling past outcomes costs anything is not shown ({cost:.4f} nats a ball "
-        f"{interval(ends, 4)})"
-    )
-    return [
-        f"Attention's order of the last 35 balls {agrees} with what hiding each did "
-        f"(Spearman {number(agreement, 2)}, {recency} and {even}); this describes the model on "
-        "average and proves no single claim.",
-        f"The most telling past ball moves a prediction by {largest:.4f} nats on average, and "
-        f"{verdict}; the scoreboard stays in all of this.",
-    ]
-
-
-def _compared(attention: Method, control: str, name: str) -> str:
-    """By how much attention agrees more than a control."""
-    value, low, high = attention.beside[f"minus_{control}"]["spearman_last36"].known
-    if low > 0:
-        return f"{value:.2f} {interval([low, high], 2)} more than {name}"
-    if high < 0:
-        return f"{-value:.2f} {interval([-high, -low], 2)} less than {name}"
-    return f"no more than {name} as far as this sample tells"

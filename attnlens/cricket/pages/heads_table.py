@@ -12,13 +12,7 @@ from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.study.head_report import (
-        Bias,
-        Head,
-        HeadReport,
-        Scale,
-        Slot,
-    )
+    from attnlens.cricket.study.head_report import Bias, Head, HeadReport, Scale, Slot
     from attnlens.cricket.study.heads import Importance
 
 FAVOURED: Final = 1.25
@@ -57,10 +51,7 @@ LEGEND: Final = (
 
 @terminal_page(most=110)
 def render_heads(page: Page, shown: HeadReport) -> None:
-    """The document of ``attnlens heads``.
-
-    On a narrow page the figures of a row follow its name, each with what it is.
-    """
+    """The document of ``attnlens heads``."""
     _head(page, shown)
     for scale in shown.scales:
         _scale(page, scale)

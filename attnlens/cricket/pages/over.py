@@ -14,7 +14,7 @@ from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.overs.over import CrossAttention, NextOver
-    from attnlens.cricket.overs.samples import Samples
+    from attnlens.cricket.overs.tokens import Samples
 
 SIDE: Final = 12
 """Columns before the heat map."""

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from attnlens.cricket.pages.faithfulness_table import TITLES
 from attnlens.show.page import render_plain
 
-METHODS: Final[dict[str, str]] = {
-    "attention": "attention, all paths",
+METHODS: Final[dict[str, str]] = TITLES | {
     "hiding": "effect of hiding the ball",
     "replacing": "effect of replacing the ball",
-    "content_only": "content-only attention",
-    "value_norm": "value-norm attention",
-    "rollout": "rollout",
-    "gradient_x_input": "gradient x input",
-    "recency": "recency",
-    "uniform": "even attention in the same windows",
-    "random": "random",
 }
 """What to call each method."""
 

@@ -1,9 +1,11 @@
-"""The protocol around `attnlens.cricket.server.questions`, by the official SDK."""
+"""The server: what a `Session` answers about the matches in some folders, by the official SDK."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from importlib.resources import files
+from typing import Annotated, Any, Final, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -11,12 +13,18 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from attnlens._version import VERSION
-from attnlens.cricket.server.questions import Questions, schema
-from attnlens.errors import AttnlensError
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.prompt import tables_of
+from attnlens.cricket.server.folders import Folders
+from attnlens.cricket.session import Session
+from attnlens.cricket.whatif.types import WhatIf
+from attnlens.cricket.words.grounding import check_grounding
+from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json
-from attnlens.show.safe import visible_name
+from attnlens.show.safe import visible, visible_name
 
 Answer = TypeVar("Answer")
+MOST_TEXT: Final = 100_000
 
 INSTRUCTIONS = (
     "Explains, ball by ball, what a cricket model expects and what it looked at, each claim with "
@@ -59,17 +67,28 @@ class _Server(MCPServer):
         return await super().call_tool(name, arguments, context)
 
 
-def server_of(questions: Questions) -> MCPServer:
-    """The server: four tools and two resources."""
+def server_of(folders: Folders, model: str | None = None) -> MCPServer:
+    """Four tools and two resources, which answer one question at a time.
+
+    Args:
+        folders: where matches may be read from.
+        model: a checkpoint, or the name of a shipped one.
+    """
     server = _Server("attnlens", version=VERSION, instructions=INSTRUCTIONS, log_level="WARNING")
+    session, lock = Session(model), threading.Lock()
 
     def told(ask: Callable[[], Answer], error: type[Exception] = ToolError) -> Answer:
+        """An answer; what is wrong on one line, with no path of this machine in it."""
         try:
-            return ask()
+            with lock:
+                return ask()
         except AttnlensError as wrong:
-            raise error(questions.said(wrong)) from None
+            raise error(visible(folders.shown(str(wrong)), 500)) from None
         except OSError as wrong:
             raise error(f"cannot be read ({wrong.strerror or type(wrong).__name__})") from None
+
+    def explained(match: str, ball: str, innings: int | None, **asked: Any) -> Explanation:
+        return session.explain(folders.path_of(match), ball=ball, innings=innings, **asked)
 
     @server.tool(annotations=READS)
     def list_matches(
@@ -78,7 +97,7 @@ def server_of(questions: Questions) -> MCPServer:
         offset: Annotated[int, Field(description="files passed over")] = 0,
     ) -> Json:
         """The matches that can be asked about: their names, sides, dates and innings."""
-        return told(lambda: questions.list_matches(contains, limit, offset))
+        return told(lambda: folders.matches(contains, limit, offset))
 
     @server.tool(annotations=READS)
     def explain_ball(
@@ -90,9 +109,7 @@ def server_of(questions: Questions) -> MCPServer:
     ) -> Json:
         """Why the model expects what it expects of one ball, with the verdict of every test."""
         return told(
-            lambda: questions.explain(
-                match, ball, innings=innings, outcome=outcome, evidence=evidence
-            )
+            lambda: in_short(explained(match, ball, innings, outcome=outcome, evidence=evidence))
         )
 
     @server.tool(annotations=READS)
@@ -110,8 +127,16 @@ def server_of(questions: Questions) -> MCPServer:
     ) -> Json:
         """What the model would have expected of one ball, had something been different."""
         return told(
-            lambda: questions.what_if(
-                match, ball, changes, innings=innings, bowler=bowler, batter=batter, target=target
+            lambda: difference(
+                session.what_if(
+                    folders.path_of(match),
+                    ball=ball,
+                    innings=innings,
+                    bowler=bowler,
+                    batter=batter,
+                    target=target,
+                    changes=changes,
+                )
             )
         )
 
@@ -124,20 +149,52 @@ def server_of(questions: Questions) -> MCPServer:
         outcome: Outcome = None,
     ) -> Json:
         """Every number, name, ball and verdict of a text that stands nowhere in the explanation."""
-        return told(lambda: questions.check(text, match, ball, innings, outcome))
+        return told(lambda: checked(text, explained(match, ball, innings, outcome=outcome)))
 
     @server.resource("attnlens://schema", mime_type="application/schema+json")
     def explanation_schema() -> str:
         """The JSON Schema (2020-12) of an explanation."""
-        return schema()
+        return files("attnlens.cricket.explain").joinpath("schema.json").read_text("utf-8")
 
     @server.resource(
         "attnlens://explanation/{match}/{innings}/{ball}", mime_type="application/json"
     )
     def explanation(match: str, innings: int, ball: str) -> str:
         """A whole explanation; the match's name with / written %2F."""
-        return told(
-            lambda: questions.explanation(match, ball, innings).to_json(), error=ResourceError
-        )
+        return told(lambda: explained(match, ball, innings).to_json(), error=ResourceError)
 
     return server
+
+
+def in_short(explanation: Explanation) -> Json:
+    """What a language model can read at once."""
+    return {
+        "echo": visible(explanation.ball.echo),
+        "narrative": [visible(sentence.text) for sentence in explanation.narrative],
+        "data": tables_of(explanation),
+    }
+
+
+def difference(answer: WhatIf) -> Json:
+    """What would have been expected, in short."""
+    return {
+        "before": visible(answer.before.echo),
+        "after": visible(answer.after.echo),
+        "changes": [visible(change.text) for change in answer.changes],
+        "narrative": [visible(sentence.text) for sentence in answer.narrative],
+        "outcomes": [outcome.model_dump() for outcome in answer.outcomes],
+        "effect_nats": answer.effect_nats,
+        "flags": [visible(flag.text) for flag in answer.flags],
+    }
+
+
+def checked(text: str, explanation: Explanation) -> Json:
+    """What a text says that an explanation does not.
+
+    Raises:
+        InputError: the text is too long.
+    """
+    if len(text) > MOST_TEXT:
+        raise InputError(f"the text has more than {MOST_TEXT:,} characters")
+    unsupported = [entry.to_dict() for entry in check_grounding(explanation, text)]
+    return {"grounded": not unsupported, "unsupported": unsupported}

@@ -1,14 +1,21 @@
-"""The folders that a client may read from, and nothing outside them."""
+"""The folders that a client may read from, nothing outside them, and the matches in them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import Final
 
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.readers import member_names, read_matches
 from attnlens.errors import InputError
+from attnlens.files import Json
+from attnlens.show.safe import visible_name
 
-MEMBER = "::"
+MEMBER: Final = "::"
+MOST_LISTED: Final = 100
 
 
 class Folders:
@@ -58,6 +65,43 @@ class Folders:
             for path in self._files(root):
                 yield f"{alias}/{path.relative_to(root).as_posix()}", path
 
+    def matches(self, contains: str, limit: int, offset: int) -> Json:
+        """Matches that can be read, with their names.
+
+        Args:
+            contains: only of files whose name holds it, in any case.
+            limit: files read, at most `MOST_LISTED`.
+            offset: files passed over.
+
+        Raises:
+            InputError: there is no such limit or offset.
+        """
+        if not 1 <= limit <= MOST_LISTED or offset < 0:
+            raise InputError(
+                f"there is no limit {limit} with an offset {offset}",
+                remedy=f"give a limit from 1 to {MOST_LISTED} and an offset from 0",
+            )
+        names = [name for name in self._names() if contains.lower() in name.lower()]
+        found = [match for name in names[offset : offset + limit] for match in self._told(name)]
+        return {"matches": found, "files": len(names), "offset": offset}
+
+    def _names(self) -> Iterator[str]:
+        for name, path in self.files():
+            low = path.name.lower()
+            if low.endswith(".zip"):
+                yield from (f"{name}{MEMBER}{member}" for member in member_names(path))
+            elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
+                yield name
+
+    def _told(self, name: str) -> list[Json]:
+        try:
+            several = list(islice(read_matches(self.path_of(name)), MOST_LISTED))
+        except InputError:  # what is no match, or leads out of its folder, is not listed
+            return []
+        if len(several) == 1:
+            return [_match_data(name, several[0])]
+        return [_match_data(f"{name}{MEMBER}{one.match_id}", one) for one in several]
+
     def shown(self, text: str) -> str:
         """A message without the paths of this machine."""
         for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
@@ -104,3 +148,21 @@ class Folders:
 
 def _literal(stem: str) -> str:
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in stem)
+
+
+def _match_data(name: str, match: Match) -> Json:
+    return {
+        "match": name,
+        "teams": [visible_name(team) for team in match.teams],
+        "date": match.date.isoformat() if match.date is not None else None,
+        "venue": None if match.venue is None else visible_name(match.venue),
+        "innings": [
+            {
+                "innings": side.number,
+                "batting": visible_name(side.batting_team),
+                "deliveries": len(side.deliveries),
+                "total": f"{side.total}/{side.wickets}",
+            }
+            for side in match.innings
+        ],
+    }

@@ -173,19 +173,11 @@ def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
     NaN where fewer than two keys are visible, or nothing varies; as
     `attnlens.cricket.explain.reading.bias_shares` says of one ball.
     """
-    count = visible.sum(-1)[:, None]
-
-    def variance(logits: Floats) -> Floats:
-        seen = np.where(visible[:, None], logits, 0.0)
-        mean = seen.sum(-1) / count.clip(1)
-        off = np.where(visible[:, None], logits - mean[..., None], 0.0)
-        result: Floats = (off * off).sum(-1)
-        return result
-
-    built, other = variance(bias), variance(content)
-    total = built + other
+    enough = visible.sum(-1)[:, None] >= 2
+    counted = np.broadcast_to(visible[:, None] | ~enough[..., None], bias.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((count >= 2) & (total > 0), built / total, np.nan)
+        built, learnt = (part.var(-1, where=counted) for part in (bias, content))
+        return np.where(enough & (built + learnt > 0), built / (built + learnt), np.nan)
 
 
 def _scale_keys(

@@ -338,11 +338,10 @@ def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True)
             earns its name; the name is the same.
     """
     tests: dict[int, Hiding] = {}
-    earned = UNSPECIALISED
+    supported: list[str] = []
     for relation in study.candidates(scale, head) if len(study.sample) else ():
+        if supported and not thorough:
+            break
         tests[relation] = study.hiding(scale, head, relation)
-        if earned == UNSPECIALISED and tests[relation].supports:
-            earned = RELATIONS[relation]
-            if not thorough:
-                break
-    return Named(earned, tests)
+        supported += [RELATIONS[relation]] * tests[relation].supports
+    return Named(supported[0] if supported else UNSPECIALISED, tests)

@@ -63,21 +63,19 @@ def sample(
     return [fitting[pick] for pick in sorted(picks)]
 
 
-def sample_balls(
-    innings: Sequence[E], balls: int, seed: int, *, before: int = BEFORE
-) -> list[tuple[E, list[int]]]:
-    """Balls to ask about, with at least ``before`` balls before them: innings and positions.
+def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
+    """Balls to ask about, with at least `BEFORE` before them: innings and positions.
 
     About `BALLS_EACH` per innings where there are innings enough, none twice; fewer than
     ``balls`` only where there are no more.
     """
     generator = np.random.default_rng(seed)
-    long_enough = [one for one in innings if len(one.arrays) > before]
+    long_enough = [one for one in innings if len(one.arrays) > BEFORE]
     order = generator.permutation(len(long_enough))
     pool: list[tuple[int, int]] = []
     for taken, number in enumerate(order.tolist(), 1):
         one = long_enough[number]
-        pool += [(number, at) for at in range(before, len(one.arrays)) if happened(one, at)]
+        pool += [(number, at) for at in range(BEFORE, len(one.arrays)) if happened(one, at)]
         if len(pool) >= balls and taken * BALLS_EACH >= balls:
             break
     picks = generator.permutation(len(pool))[:balls]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -20,9 +19,6 @@ NEW_BATTER: Final = "a new batter"
 UNNAMED_BOWLER: Final = "an unnamed bowler"
 UNNAMED: Final = {NEW_BATTER: "unnamed_batter", UNNAMED_BOWLER: "unnamed_bowler"}
 """Stand-ins for people no file can tell; they have no record."""
-
-BOWLERS_SHARE: Final = 5
-"""A bowler may bowl at most a fifth of the overs."""
 
 MOST_A_BALL: Final = 6
 LARGEST_TARGET: Final = 1500
@@ -80,24 +76,7 @@ def what_if_flags(
 
 def _new_flags(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
     """Cautions about who plays instead."""
-    was, now, innings = before.delivery, after.delivery, after.innings
-    past = innings.deliveries[: now.index - 1]
-    if now.bowler.key != was.bowler.key:
-        mine = [ball for ball in past if ball.bowler.key == now.bowler.key]
-        quota, size = quota_of(after.match, innings), innings.balls_per_over
-        if quota is not None and not innings.super_over:
-            overs = math.ceil(quota / size / BOWLERS_SHARE)
-            if sum(ball.is_legal for ball in mine) >= overs * size:
-                yield "bowler_quota", f"{now.bowler} has bowled all {overs} overs allowed"
-        if any(ball.over == now.over - 1 for ball in mine):
-            yield (
-                "bowled_last_over",
-                f"{now.bowler} bowled in the over before: nobody bowls two in a row",
-            )
-    if now.batter.key != was.batter.key:
-        out = {wicket.player_out.key for ball in past for wicket in ball.wickets if wicket.counts}
-        if now.batter.key in out:
-            yield "already_out", f"{now.batter} is out already"
+    was, now = before.delivery, after.delivery
     for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
         away = player.key != old.key and player.name not in UNNAMED
         if away and not sides_of(before.match, player):

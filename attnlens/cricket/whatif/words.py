@@ -7,14 +7,12 @@ from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import (
     Part,
     Source,
-    fine_percent,
-    finest_percent,
     outcome_words,
     sentence,
     significant,
 )
 from attnlens.cricket.words.narrative import FELT
-from attnlens.show.numbers import percent, signed_points
+from attnlens.show.numbers import signed_points
 
 
 def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
@@ -65,13 +63,9 @@ def _moved(answer: WhatIf, source: Source[WhatIf], place: int) -> list[Part]:
     """How the chance of an outcome changes, with as few decimals as show it."""
     pointer = f"/outcomes/{place}"
     outcome = source.quote(f"{pointer}/outcome", outcome_words)
-    for form in (percent, fine_percent, finest_percent):
-        before, after = (source.quote(f"{pointer}/{when}", form) for when in ("before", "after"))
-        if before.text != after.text:
-            break
-    else:
-        stays = source.quote(f"{pointer}/before", fine_percent)
-        return ["the chance of ", outcome, " stays at ", stays]
+    before, after = source.change(f"{pointer}/before", f"{pointer}/after")
+    if before.text == after.text:
+        return ["the chance of ", outcome, " stays at ", before]
     verb = "falls" if answer.outcomes[place].points < 0 else "rises"
     points = source.quote(f"{pointer}/points", signed_points)
     return [

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import Evidence, Explanation, Fact, Prediction, Sentence
+from attnlens.cricket.explain.types import Evidence, Explanation, Prediction, Sentence
 from attnlens.cricket.words.facts import (
     Part,
     Source,
@@ -26,9 +26,6 @@ from attnlens.show.numbers import percent, signed_points
 STANDS_OUT: Final = 1.0
 """Points between an outcome and its baseline from which it is worth remarking on."""
 
-FIRM, LOOSE = 0.5, 0.36
-"""Chances of the likeliest outcome from which, and below which, it is told as such."""
-
 FELT: Final = 0.05
 """Points below which a contribution prints as 0.0 and is not worth a sentence."""
 
@@ -39,26 +36,6 @@ SURPRISES: Final = ((1.5, "no surprise"), (3.0, "a mild surprise"), (5.0, "a sur
 """What to call a surprise below so many bits; above, it is a great one."""
 
 ORDER: Final = ("supported", "not better than chance", "contradicted", None)
-
-REASONS: Final[Mapping[str, str]] = {
-    "controls do as much": "as it does with others hidden",
-    "too small to matter": "which is too small to matter",
-    "operators disagree": "but a second test does not bear it out",
-    "other balls do more": "where hiding nearly any others does more",
-    "hiding them raises what they are said to raise": "against what was said of them",
-}
-"""Why a claim is not supported, in few words; another reason is quoted as it is."""
-
-RELATION_WORDS: Final[Mapping[str, str]] = {
-    "same_over": "the current over",
-    "same_bowler": "this bowler's balls",
-    "same_batsman": "this batter's balls",
-    "same_matchup": "this bowler's balls to this batter",
-    "boundary": "boundaries",
-    "wicket_adjacent": "wickets and the balls beside them",
-    "boundary_cluster": "clusters of boundaries",
-    "over_boundary": "the first and last balls of overs",
-}
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "venue and teams": ("the ground and the teams",),
@@ -152,8 +129,7 @@ def _expectation(source: Source[Explanation]) -> Sentence:
     entry = prediction.outcomes[place]
     difference = 100 * (entry.probability - entry.baseline)
     favourite = source.quote(f"{top}/outcome", outcome_words)
-    chance = prediction.outcomes[likeliest].probability
-    start: list[Part] = [*_situation(source), ": the model ", *_backed(favourite, chance)]
+    start: list[Part] = [*_situation(source), ": the model makes ", favourite, " likeliest"]
     against: list[Part] = [now, ", against ", base, " for a ball of which it knows nothing."]
     if top == moved:
         return sentence([*start, ", at ", *against])
@@ -169,13 +145,6 @@ def _expectation(source: Source[Explanation]) -> Sentence:
     )
 
 
-def _backed(favourite: Fact, chance: float) -> list[Part]:
-    """How firmly it holds to the likeliest outcome."""
-    if chance >= FIRM:
-        return ["backs ", favourite]
-    return ["leans to ", favourite] if chance < LOOSE else ["makes ", favourite, " likeliest"]
-
-
 def _focus(source: Source[Explanation]) -> list[Sentence]:
     """What was looked at, with verdicts: the leading claim and one that fared differently."""
     explanation = source.document
@@ -184,7 +153,7 @@ def _focus(source: Source[Explanation]) -> list[Sentence]:
         return [sentence([f"{nothing}what was known before it."])]
     chosen = chosen_claims(explanation)
     if not chosen:
-        return [_picture(source)]
+        return [sentence(["Nothing it looked at was tested: the heat maps are a picture only."])]
     return [claim_sentence(source, at, leading=at == chosen[0]) for at in chosen]
 
 
@@ -218,27 +187,6 @@ def _rank(claim: Evidence) -> tuple[int, bool, bool, float]:
     return ORDER.index(claim.verdict), one_head, not looked, -abs(claim.effect_nats)
 
 
-def _picture(source: Source[Explanation]) -> Sentence:
-    """Where attention went when nothing was tested; quotes shares, which overlap."""
-    shares = source.document.across_balls.medium.shares
-    known = [
-        at for at, share in enumerate(shares) if share.relation in RELATION_WORDS and share.uniform
-    ]
-    if not known:
-        return sentence(["Nothing it looked at was tested: the heat maps are a picture only."])
-    at = max(known, key=lambda place: shares[place].share)
-    pointer = f"/across_balls/medium/shares/{at}"
-    return sentence(
-        [
-            "Of its attention to recent balls ",
-            source.quote(f"{pointer}/share", percent),
-            f" went to {RELATION_WORDS[shares[at].relation]}, where even attention would give ",
-            source.quote(f"{pointer}/uniform", percent),
-            "; no claim was tested, so this is a picture and not a reason.",
-        ]
-    )
-
-
 def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True) -> Sentence:
     """A claim about past balls: where the model looked, and what hiding that does.
 
@@ -265,19 +213,12 @@ def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True
         end = [", which is ", verdict, "."]
     else:
         looked += [hidden, "the chance of ", outcome]
-        end = [*_reason(source, at), ": ", verdict, "."]
+        reason: list[Part] = [source.quote(f"{pointer}/reason"), ": "] if claim.reason else []
+        end = [", ", *reason, verdict, "."]
     if before.text == after.text:
         return sentence([*looked, " stays at ", before, *end])
     verb = "falls" if claim.top_change.points < 0 else "rises"
     return sentence([*looked, f" {verb} from ", before, " to ", after, *end])
-
-
-def _reason(source: Source[Explanation], at: int) -> list[Part]:
-    reason = source.document.evidence[at].reason
-    if reason is None:
-        return []
-    known = REASONS.get(reason)
-    return [", ", source.quote(f"/evidence/{at}/reason") if known is None else known]
 
 
 def _looked(source: Source[Explanation], at: int, leading: bool) -> list[Part]:
