@@ -248,13 +248,13 @@ def by_hand(model: TextModel, data: TextExplanation, way: str, gone: tuple[int, 
     answer = torch.tensor([[BOS, *map(model.target.number, written)]])
     network = model.network
     with torch.no_grad():
+        memory = network.encoded(source)
         if way == "model":
             source[0, list(gone)] = UNK
-            memory = network.remember(source)
+            memory = network.encoded(source)
         else:
-            memory = network.remember(source)
-            memory.hidden[..., list(gone)] = True
-        logits = network.continued(answer[:, :-1], memory)[0].double()
+            source[0, list(gone)] = PAD  # which the decoder does not see
+        logits = network.decoded(answer[:, :-1], memory, source)[0].double()
     shares = logits.softmax(-1)[torch.arange(len(written)), answer[0, 1:]]
     return shares.clamp(1e-12, 1 - 1e-12).numpy()
 
