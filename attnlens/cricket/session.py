@@ -29,9 +29,9 @@ from attnlens.files import Json
 if TYPE_CHECKING:
     import pandas
 
-    from attnlens.cricket.model.predict import Row
     from attnlens.cricket.model.timeline import Timeline
     from attnlens.cricket.model.trained import TrainedPredictor
+    from attnlens.cricket.model.window import Row
     from attnlens.cricket.overs.over import NextOver
     from attnlens.cricket.overs.trained import TrainedOvers
 
@@ -275,7 +275,7 @@ class Session:
 
     def rows(self, match: Match | File) -> Iterator[Row]:
         """Every delivery of a match with the model's probabilities; see `predict`."""
-        from attnlens.cricket.model.predict import predict_match
+        from attnlens.cricket.model.window import predict_match
 
         match = self.read(match)
         return predict_match(match, self.dated(match))
@@ -284,7 +284,7 @@ class Session:
         """The same as a table; see `predict`."""
         import pandas
 
-        from attnlens.cricket.model.predict import COLUMNS
+        from attnlens.cricket.model.window import COLUMNS
 
         return pandas.DataFrame(self.rows(match), columns=list(COLUMNS))
 
@@ -381,8 +381,11 @@ def what_if(
     """What the model would have expected of one ball, had something been different.
 
     Args:
-        match, innings, model, history: as for `explain`.
-        ball: likewise; ``"next"`` may be asked about without naming anybody.
+        match: as for `explain`.
+        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
+        innings: as for `explain`.
+        model: as for `explain`.
+        history: as for `explain`.
         bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
             name or registry id.
         batter: who faces instead, likewise.
@@ -421,7 +424,9 @@ def next_over(
     """What the encoder-decoder expects of an over, and which past balls it looked at.
 
     Args:
-        match, innings, history: as for `explain`.
+        match: as for `explain`.
+        innings: as for `explain`.
+        history: as for `explain`.
         over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
             ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
