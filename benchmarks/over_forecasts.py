@@ -27,8 +27,16 @@ from attnlens.cricket.model.ratings import PHASES
 from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.overs.encoder_decoder import END, PAD, Choice, decode
 from attnlens.cricket.overs.features import OverArrays, encode_overs, over_batch
-from attnlens.cricket.overs.samples import Drawn, Limits, brought
-from attnlens.cricket.overs.tokens import TOKEN_INDEX, TOKENS, legal, overs_of, token_of
+from attnlens.cricket.overs.tokens import (
+    TOKEN_INDEX,
+    TOKENS,
+    Drawn,
+    Limits,
+    brought,
+    legal,
+    overs_of,
+    token_of,
+)
 from attnlens.cricket.overs.trained import TrainedOvers, load_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.held_out import last_day, sides

@@ -22,10 +22,9 @@ from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.heads import SHARES
-from attnlens.cricket.model.predict import predict_match
 from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.model.trained import TrainedPredictor, load_predictor
-from attnlens.cricket.model.window import window_for
+from attnlens.cricket.model.window import predict_match, window_for
 from attnlens.cricket.readers import read_match, read_matches
 
 CHANCES = [f"p_{outcome}" for outcome in OUTCOMES]

@@ -16,8 +16,7 @@ from attnlens.cricket.overs.encoder_decoder import Choice
 from attnlens.cricket.overs.features import encode_overs, over_batch
 from attnlens.cricket.overs.over import next_over
 from attnlens.cricket.overs.question import find_over
-from attnlens.cricket.overs.samples import Limits, brought, samples_of
-from attnlens.cricket.overs.tokens import TOKEN_INDEX
+from attnlens.cricket.overs.tokens import TOKEN_INDEX, Limits, brought, samples_of
 from attnlens.cricket.overs.trained import TrainedOvers
 from attnlens.errors import InputError
 

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.pages.evaluation import render_evaluation
     from attnlens.cricket.session import Session
     from attnlens.cricket.study.evaluate import calibration_table, evaluation, judge
-    from attnlens.cricket.training.comparison import compare
+    from attnlens.cricket.training.baselines import compare
     from attnlens.files import write_text
 
     def work(held: HeldOut) -> Evaluation:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.match.match import Match
-    from attnlens.cricket.model.predict import Row
+    from attnlens.cricket.model.window import Row
     from attnlens.cricket.session import Session
 
 ROWS_AT_ONCE = 20_000
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
                 with part.open("w", encoding="utf-8", newline="") as file:
                     _write_csv(rows, file)
     progress("")
-    report_skipped(f"skipped {len(skipped)} files", skipped)
+    report_skipped(skipped)
     return 0
 
 
@@ -104,7 +104,7 @@ def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
 def _write_csv(rows: Iterable[Row], file: TextIO) -> None:
     import csv
 
-    from attnlens.cricket.model.predict import COLUMNS
+    from attnlens.cricket.model.window import COLUMNS
     from attnlens.show.safe import cell
 
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -120,7 +120,7 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    from attnlens.cricket.model.predict import COLUMNS
+    from attnlens.cricket.model.window import COLUMNS
 
     kinds = {"innings": pyarrow.int32(), "index": pyarrow.int32()}
     schema = pyarrow.schema(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import Given, date, given, listed
+from attnlens.cli.options import Given, date, given, listed, whole
 from attnlens.cli.output import check_outputs, since_now
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -61,11 +61,14 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--head-balls",
-        type=int,
+        type=whole(1, 999_999),
         metavar="N",
         help="balls on which heads can earn their names (default 200; fewer is faster)",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    # Starting very many would bring the process down.
+    parser.add_argument(
+        "--threads", type=whole(1, MOST_THREADS), metavar="N", help="default: all cores"
+    )
     parser.add_argument(
         "--state",
         metavar="FILE",
@@ -75,13 +78,18 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    _check(options)
+    check_outputs({"--out": options.out, "--state": options.state}, sources=options.sources)
+    for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
+        if getattr(options, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is not for --model cricket",
+                remedy="leave it out; its sizes are --set's",
+            )
     from pathlib import Path
 
     from attnlens.cricket.training.course import Course
     from attnlens.cricket.training.processes import processes
-    from attnlens.cricket.training.run import TRAINERS, Plan, use_threads
-    from attnlens.cricket.training.settings import recipe_and_sizes
+    from attnlens.cricket.training.run import TRAINERS, Plan, recipe_and_sizes, use_threads
 
     kind, train = TRAINERS[options.model]
     numbers = given(options, "epochs", "seed", "hidden_dim")
@@ -97,22 +105,3 @@ def run(options: argparse.Namespace) -> int:
     train(options.sources, options.out, plan, recipe, course)
     among.close()
     return 0
-
-
-def _check(options: argparse.Namespace) -> None:
-    """Whether the options go together, and nothing that is read is written over."""
-    for name, value in (("--threads", options.threads), ("--head-balls", options.head_balls)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} {value} is too few", remedy="give a number from 1")
-    if options.threads is not None and options.threads > MOST_THREADS:
-        # Starting them would bring the process down.
-        raise InputError(
-            f"--threads {options.threads} is too many", remedy=f"give at most {MOST_THREADS}"
-        )
-    check_outputs({"--out": options.out, "--state": options.state}, sources=options.sources)
-    for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
-        if getattr(options, name):
-            raise InputError(
-                f"--{name.replace('_', '-')} is not for --model cricket",
-                remedy="leave it out; its sizes are --set's",
-            )

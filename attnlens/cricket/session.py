@@ -29,9 +29,9 @@ from attnlens.files import Json
 if TYPE_CHECKING:
     import pandas
 
-    from attnlens.cricket.model.predict import Row
     from attnlens.cricket.model.timeline import Timeline
     from attnlens.cricket.model.trained import TrainedPredictor
+    from attnlens.cricket.model.window import Row
     from attnlens.cricket.overs.over import NextOver
     from attnlens.cricket.overs.trained import TrainedOvers
 
@@ -275,7 +275,7 @@ class Session:
 
     def rows(self, match: Match | File) -> Iterator[Row]:
         """Every delivery of a match with the model's probabilities; see `predict`."""
-        from attnlens.cricket.model.predict import predict_match
+        from attnlens.cricket.model.window import predict_match
 
         match = self.read(match)
         return predict_match(match, self.dated(match))
@@ -284,7 +284,7 @@ class Session:
         """The same as a table; see `predict`."""
         import pandas
 
-        from attnlens.cricket.model.predict import COLUMNS
+        from attnlens.cricket.model.window import COLUMNS
 
         return pandas.DataFrame(self.rows(match), columns=list(COLUMNS))
 

@@ -98,15 +98,9 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
     Raises:
         InterventionError: sizes that are not those of the weights.
     """
-    lifts: dict[int, tuple[Any, ...]] = {
-        1: (None, None, None),
-        2: (slice(None), None, None),
-        3: (slice(None), None),
-        4: (),
-    }
-    if value.dim() not in lifts:
-        raise InterventionError(f"{name}= has shape {tuple(value.shape)}; {TENSORS}")
-    four = value[lifts[value.dim()]]
+    four = value
+    while four.dim() < 4:
+        four = four.unsqueeze(min(1, four.dim() - 1))
     if any(size not in (1, whole) for size, whole in zip(four.shape, shape, strict=True)):
         told = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
         raise InterventionError(

@@ -1,14 +1,18 @@
-"""One ball, ready to be asked about: the tensors, and the words that belong to them."""
+"""One ball, ready to be asked about: its tensors and words; and every ball of a match, as rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import torch
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference, innings_numbered
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.model.batch import window_batch
+from attnlens.cricket.model.batch import training_batch, window_batch
 from attnlens.cricket.model.heads import SHARES, PastBall
 from attnlens.cricket.model.relations import RELATIONS, Batch, relate
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
@@ -80,3 +84,51 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
             )
         )
     return BallWindow(match, innings, innings.deliveries[position], batch, tuple(past), arrays)
+
+
+DIGITS: Final = 6
+
+COLUMNS: Final[tuple[str, ...]] = (
+    "match_id",
+    "innings",
+    "index",
+    "label",
+    "batter",
+    "bowler",
+    "actual",
+    *(f"p_{outcome}" for outcome in OUTCOMES),
+)
+"""The columns of a prediction, in order."""
+
+
+Row: TypeAlias = dict[str, str | int | float]
+"""A delivery by `COLUMNS`."""
+
+
+def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
+    """One row per delivery, innings by innings, in file order.
+
+    The prediction for a ball uses the balls before it and what is known before it is
+    bowled; its own outcome stands beside, in ``actual``.
+    """
+    for innings in match.innings:
+        if not innings.deliveries:
+            continue
+        arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
+        batch, _ = training_batch([arrays])
+        with one_thread(), torch.no_grad():
+            chances = predictor.model(batch)[0].double().softmax(-1).tolist()
+        for ball, row in zip(innings.deliveries, chances, strict=True):
+            yield {
+                "match_id": match.match_id,
+                "innings": innings.number,
+                "index": ball.index,
+                "label": ball.label,
+                "batter": ball.batter.name,
+                "bowler": ball.bowler.name,
+                "actual": ball.outcome,
+                **{
+                    f"p_{outcome}": round(chance, DIGITS)
+                    for outcome, chance in zip(OUTCOMES, row, strict=True)
+                },
+            }

@@ -21,13 +21,15 @@ from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, OverModel, decode
 from attnlens.cricket.overs.features import OverBatch, encode_overs, over_batch
 from attnlens.cricket.overs.question import OverQuestion
-from attnlens.cricket.overs.samples import (
+from attnlens.cricket.overs.tokens import (
+    TOKENS,
     Limits,
     Samples,
     brought,
     samples_of,
+    token_of,
+    written,
 )
-from attnlens.cricket.overs.tokens import TOKENS, token_of, written
 from attnlens.cricket.overs.trained import OverWriter, TrainedOvers
 from attnlens.errors import InputError
 from attnlens.files import Json

@@ -58,19 +58,12 @@ class Processes:
         if self.count == 1:
             return
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        told = [
-            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            for parameter in parameters
-        ]
-        # Beside the gradients, who has one at all: what nobody uses is not to decay either.
-        used = told[0].new_tensor([float(parameter.grad is not None) for parameter in parameters])
-        flat = self.add_up(torch.cat([used, *(gradient.flatten() for gradient in told)]))
-        start = len(parameters)
-        for parameter, users in zip(parameters, flat[:start].tolist(), strict=True):
-            size = parameter.numel()
-            gradient = flat[start : start + size].view_as(parameter).clone()
-            parameter.grad = gradient if users else None
-            start += size
+        # Who has a gradient at all: what nobody uses is not to decay either.
+        had = [float(parameter.grad is not None) for parameter in parameters]
+        users = self.add_up(torch.tensor(had, device=self.device)).tolist()
+        for parameter in (one for one, count in zip(parameters, users, strict=True) if count):
+            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            parameter.grad = self.add_up(gradient)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
         """The array that the first process makes, in every process.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import torch
 from torch import nn
@@ -18,6 +19,7 @@ from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.kinds import kind_card
 from attnlens.cricket.model.predictor import FullModel, Sizes
 from attnlens.cricket.model.ratings import Ratings
+from attnlens.cricket.model.temporal import HEADS
 from attnlens.cricket.model.tensors import BaseModel, Encoded
 from attnlens.cricket.model.trained import Trained, TrainedPredictor, identities, save_predictor
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
@@ -32,12 +34,116 @@ from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
 from attnlens.cricket.training.overs import SMALL, OverRecipe, lessons_of, token_runs
 from attnlens.cricket.training.processes import Processes
-from attnlens.cricket.training.settings import OVERS, PREDICTOR, Kind, Setting
 from attnlens.errors import InputError
 
 Report = Callable[[str], None]
 VALIDATION_SHARE = 0.1
 WHOLE = "give the same day to --train-until and --validate-until to train without validation"
+
+R = TypeVar("R", bound=Pace)
+Setting: TypeAlias = bool | float | dict[str, int] | None
+"""What a recipe's setting or a size may be; the heads are counted by scale."""
+
+KINDS: Final = ("int", "float", "float | None", "bool")
+FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
+"""Sizes that follow from what a model is told and writes."""
+
+WIDEST: Final = 4096
+LARGEST: Final = 1e9
+COUNTS: Final = (
+    *("epochs", "heads", "innings", "patience", "hidden_dim", "slot_dim", "overs", "history"),
+    *("d", "d_k", "ff", "length"),
+    *map("heads.{}".format, HEADS),
+)
+SHARES: Final = (
+    *("hide_some", "hide_all", "hide_player", "hide_block", "forget", "forget_past", "final"),
+    *("teacher", "smoothing"),
+)
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    **dict.fromkeys(COUNTS, (1, WIDEST)),
+    **dict.fromkeys(SHARES, (0, 1)),
+    **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
+    "null": (-LARGEST, LARGEST),
+}
+"""The least and the most a setting may be; from 0 to `LARGEST` where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Kind(Generic[R]):
+    """What can be set for one kind of model: its recipe, its sizes, and heads by scale."""
+
+    recipe: type[R]
+    sizes: type
+    scales: Mapping[str, int]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Every setting, and the kind of value it takes."""
+        every = {
+            field.name: str(field.type) for field in (*fields(self.recipe), *fields(self.sizes))
+        }
+        known = {n: kind for n, kind in every.items() if kind in KINDS and n not in FIXED}
+        return known | {f"heads.{scale}": "int" for scale in self.scales}
+
+
+PREDICTOR: Final = Kind(Recipe, Sizes, HEADS)
+OVERS: Final = Kind(OverRecipe, OverSizes, {})
+
+
+def recipe_and_sizes(
+    kind: Kind[R], words: Sequence[str], given: Mapping[str, Setting]
+) -> tuple[R, dict[str, Setting]]:
+    """The recipe, and the sizes that differ from the default.
+
+    Args:
+        words: such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``.
+        given: further settings by name, already values.
+
+    Raises:
+        InputError: a name is no setting, or a value does not fit it.
+    """
+    known = kind.settings
+    chosen: dict[str, Any] = {}
+    for name, value in [*map(_parted, words), *given.items()]:
+        if name not in known:
+            names = ", ".join(known)
+            raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {names}")
+        chosen[name] = _fitting(name, value, known[name])
+    heads = {scale: chosen.pop(f"heads.{scale}", usual) for scale, usual in kind.scales.items()}
+    of_recipe = {field.name for field in fields(kind.recipe)}
+    make: Callable[..., R] = kind.recipe
+    recipe = make(**{name: value for name, value in chosen.items() if name in of_recipe})
+    sizes = {name: value for name, value in chosen.items() if name not in of_recipe}
+    return recipe, sizes if heads == kind.scales else {**sizes, "heads": heads}
+
+
+def _parted(word: str) -> tuple[str, Any]:
+    name, sign, value = word.partition("=")
+    if not sign:
+        raise InputError(f"--set {word}: a setting is NAME=VALUE")
+    try:
+        return name.strip(), json.loads(value)
+    except ValueError:
+        raise InputError(f"--set {word}: {value!r} is not a number, true, false or null") from None
+
+
+def _fitting(name: str, value: Any, kind: str) -> Any:
+    """``value`` where it is of the kind a dataclass names, and within `BOUNDS`."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fits = {
+        "int": number and float(value).is_integer(),
+        "bool": isinstance(value, bool),
+        "float": number,
+        "float | None": number or value is None,
+    }
+    if not fits[kind]:
+        raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
+    least, most = BOUNDS.get(name, (0, LARGEST))
+    if number and not least <= value <= most:
+        raise InputError(
+            f"--set {name}={json.dumps(value)}: {name} is between {least:g} and {most:g}"
+        )
+    return int(value) if kind == "int" else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +185,10 @@ def train(
         check_teacher()
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
-    begun = _begun(
+    split, course, base = _begun(
         sources, plan, recipe, lambda: FullModel(sizes, torch.zeros(sizes.outcomes)), course
     )
-    split, base, ratings, course = begun.split, begun.base, Ratings(), begun.course
+    ratings = Ratings()
     innings = rate_and_encode(split.used, base, ratings)
     learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
     validation = innings[len(learnt) :]
@@ -102,7 +208,10 @@ def train(
         teacher=teacher,
         course=course,
     )
-    card = begun.card(fitted) | {"balls": balls, "teachers": [TREES] if plan.teacher else []}
+    card = split.card(recipe, fitted) | {
+        "balls": balls,
+        "teachers": [TREES] if plan.teacher else [],
+    }
     predictor = TrainedPredictor(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
@@ -132,8 +241,8 @@ def train_overs(
     """
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
-    begun = _begun(sources, plan, recipe, lambda: OverModel(sizes), course)
-    split, base, ratings = begun.split, begun.base, Ratings(kinds=RATED)
+    split, course, base = _begun(sources, plan, recipe, lambda: OverModel(sizes), course)
+    ratings = Ratings(kinds=RATED)
     lessons = lessons_of(
         split.used,
         lambda match, side: encode_overs(match, side, ratings, base),
@@ -143,8 +252,8 @@ def train_overs(
         recipe,
     )
     course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
-    fitted = follow(lambda: OverModel(sizes), lessons, recipe, begun.course)
-    card = begun.card(fitted) | {
+    fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
+    card = split.card(recipe, fitted) | {
         "overs_trained_on": len(lessons.train),
         "token_runs": token_runs(split.training).round(9).tolist(),
     }
@@ -197,29 +306,15 @@ class Split:
     training: list[Match]
     used: list[Match]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Begun:
-    """A run before its training.
-
-    Attributes:
-        base: what the scoreboard alone expects in the matches to train on.
-    """
-
-    split: Split
-    recipe: Pace
-    course: Course
-    base: BaseModel
-
-    def card(self, fitted: Fitted[Any]) -> dict[str, Any]:
+    def card(self, recipe: Pace, fitted: Fitted[Any]) -> dict[str, Any]:
         """What a checkpoint says of its training."""
         return {
-            "trained_from": min(match.dates[0] for match in self.split.training).isoformat(),
-            "trained_until": self.split.validate_until.isoformat(),
-            "weights_until": self.split.train_until.isoformat(),
-            **kind_card(self.split.training),
-            "matches": len(self.split.training),
-            "recipe": asdict(self.recipe),
+            "trained_from": min(match.dates[0] for match in self.training).isoformat(),
+            "trained_until": self.validate_until.isoformat(),
+            "weights_until": self.train_until.isoformat(),
+            **kind_card(self.training),
+            "matches": len(self.training),
+            "recipe": asdict(recipe),
             "epochs": fitted.history,
         }
 
@@ -230,8 +325,8 @@ def _begun(
     recipe: Pace,
     make: Callable[[], nn.Module],
     course: Course,
-) -> Begun:
-    """Read and split the matches, and see that the run can begin, or go on, with its state."""
+) -> tuple[Split, Course, BaseModel]:
+    """The matches, a course that can begin or go on, and what the scoreboard alone expects."""
     split = split_matches(read_dated(sources, course.report), plan, sources[0])
     played = [
         (
@@ -246,7 +341,7 @@ def _begun(
     check_state(make, recipe, course)
     count = len(split.training)
     course.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
-    return Begun(split, recipe, course, fit_base(split.training, seed=recipe.seed))
+    return split, course, fit_base(split.training, seed=recipe.seed)
 
 
 def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
