@@ -54,20 +54,6 @@ def test_the_explanation_fits_the_schema_that_is_printed(
     assert [error.message for error in validator.iter_errors({**whole, "flags": 3})] != []
 
 
-def test_the_page_begins_with_the_ball_that_was_meant(
-    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
-) -> None:
-    page = attnlens_here.good("explain", sample_match_path, "--ball", "47")
-    assert " ".join(page.split()).startswith(ECHO)
-    assert "\x1b" not in page
-    assert max(map(len, page.splitlines())) <= 100
-    assert "hiding them" in page
-    shown = [claim for claim in whole["evidence"] if claim["scale"] in ("medium", None)]
-    told = {claim["verdict"] for claim in shown if claim["verdict"]}
-    assert told
-    assert [verdict for verdict in told if verdict not in page] == []
-
-
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_has_its_page_and_its_heat_map(
     attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any], scale: str
@@ -203,12 +189,12 @@ def test_predict_gives_a_row_for_each_delivery(
 
 
 def test_predict_reads_many_files(attnlens_here: Here) -> None:
-    names = [f"{seed}.csv" for seed in (3, 4, 5)]
-    for seed, name in zip((3, 4, 5), names, strict=True):
+    names = [f"{seed}.csv" for seed in (3, 4)]
+    for seed, name in zip((3, 4), names, strict=True):
         attnlens_here.good("simulate", "--seed", seed, "--out", name)
-    ids = [attnlens.read_match(name).match_id for name in names]
     together = rows_of(attnlens_here.good("predict", *names))
-    assert list(dict.fromkeys(row["match_id"] for row in together)) == ids
+    matches = [attnlens.read_match(name).match_id for name in names]
+    assert list(dict.fromkeys(row["match_id"] for row in together)) == matches
     assert rows_of(attnlens_here.good("predict", ".")) == together
 
 

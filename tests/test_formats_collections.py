@@ -172,24 +172,6 @@ def test_a_long_table_is_read_in_little_memory(tmp_path: Path, sample_match_path
     assert peak < path.stat().st_size / 2
 
 
-def test_a_zip_of_kaggle_tables_is_one_file_of_matches(shared_data: Path, tmp_path: Path) -> None:
-    kaggle = shared_data / "formats" / "kaggle_ipl"
-    archive = tmp_path / "archive.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
-        stream.write(kaggle / "deliveries_2025.csv", "deliveries.csv")
-        stream.write(kaggle / "matches_2025.csv", "matches.csv")
-    whole = list(read_matches(kaggle / "deliveries_2025.csv"))
-    found = list(read_matches(archive))
-    assert len(found) == len(whole) == 73
-    assert all(
-        (one.innings, one.outcome) == (other.innings, other.outcome)
-        for one, other in zip(found, whole, strict=True)
-    )
-    assert problem(archive).endswith(
-        "name one, such as archive.zip::deliveries.csv::1, or list them with `attnlens match`"
-    )
-
-
 def test_an_id_that_is_a_path_leads_nowhere(tmp_path: Path, sample_match_path: Path) -> None:
     folder = tmp_path / "inner"
     folder.mkdir()

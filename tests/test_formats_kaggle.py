@@ -9,7 +9,6 @@ from match_files import problem
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.deliveries import UNKNOWN_PLAYER
 from attnlens.cricket.readers.kaggle_layouts import non_strikers
 
 OF_2019 = (
@@ -64,24 +63,6 @@ def test_extras_that_cannot_be_told_are_refused(tmp_path: Path) -> None:
     assert "the match has no wide, bye or leg bye" in problem(
         written(tmp_path / "d.csv", OF_2019, rows)
     )
-
-
-def test_the_tenth_ball_and_missing_balls(tmp_path: Path) -> None:
-    rows = [ball_2019(number, wide=1) for number in range(1, 10)] + [ball_2019(1), ball_2019(13)]
-    match = read_match(written(tmp_path / "d.csv", OF_2019, rows))
-    labels = [ball.label for ball in match.innings[0].deliveries]
-    assert labels == [*(f"0.{number}" for number in range(1, 11)), "0.13"]
-    assert "innings 1: balls 0.11, 0.12 are missing from the file" in match.notes
-
-
-def test_super_overs_are_numbered_on(tmp_path: Path) -> None:
-    rows = [ball_2019(1, bat=1, inning=number) for number in (1, 2, 3)]
-    rows.append(ball_2019(1, bat=1, inning=5).replace("Reds,Blues", "Blues,Reds"))
-    match = read_match(written(tmp_path / "d.csv", OF_2019, rows))
-    assert [(innings.number, innings.super_over) for innings in match.innings] == [
-        (1, False), (2, False), (3, True), (4, True),
-    ]  # fmt: skip
-    assert "innings 4 is numbered 5 in the file" in match.notes
 
 
 def ball_2024(ball: int, bat: int = 0, extra: int = 0, kind: str = "", wicket: str = "NA") -> str:
@@ -150,15 +131,6 @@ def test_labels_that_count_legal_balls_and_flags(tmp_path: Path) -> None:
     assert [ball.non_striker.name for ball in balls] == ["Bea", "Bea", "Ana", "Ana", "Ana", "Bea"]
     assert balls[4].wickets[0].kind == "run out"
     assert (str(match.date), match.venue, match.season) == ("2025-03-22", "Park, Town", "2025")
-
-
-def test_a_partner_who_cannot_be_told_is_not_made_up(tmp_path: Path) -> None:
-    match = read_match(written(tmp_path / "d.csv", OF_2025, [ball_2025("0.1")]))
-    assert match.innings[0].deliveries[0].non_striker == UNKNOWN_PLAYER
-    assert (
-        "the non-striker is not in this layout: worked out from who batted together, and not "
-        "known on 1 of 1 balls"
-    ) in match.notes
 
 
 @pytest.mark.parametrize(

@@ -119,33 +119,6 @@ def test_what_a_file_tells_is_a_sentence(
     assert "\n".join(notes_of(tmp_path, content)) == expected
 
 
-def test_the_results_of_unlimited_matches_are_checked(tmp_path: Path) -> None:
-    content = document()
-    content["info"]["match_type"] = "Test"
-    content["innings"][1].pop("target")
-    content["info"]["outcome"] = {"winner": "Reds", "by": {"runs": 13}}
-    assert notes_of(tmp_path, content) == ()
-    content["info"]["outcome"] = {"winner": "Reds", "by": {"innings": 1, "runs": 14}}
-    assert notes_of(tmp_path, content) == (
-        f"the stated result (Reds won by an innings and 14 runs) {STATED}",
-    )
-    content["info"]["outcome"] = {"winner": "Blues", "by": {"wickets": 9}}
-    assert len(notes_of(tmp_path, content)) == 1
-
-
-def test_a_super_over_won_by_the_side_behind_is_told(tmp_path: Path) -> None:
-    content = document()
-    content["info"]["outcome"] = {"result": "no result", "eliminator": "Reds"}
-    for team, runs in (("Blues", 6), ("Reds", 4)):
-        balls = [delivery(runs=runs)]
-        content["innings"].append(
-            {"team": team, "super_over": True, "overs": [{"over": 0, "deliveries": balls}]}
-        )
-    assert notes_of(tmp_path, content)[-1] == (
-        "Reds won the super over as the file says, and the balls say Blues 6, Reds 4"
-    )
-
-
 KNOWN_ERRORS = {"1207736", "1252723", "1318396"}
 
 

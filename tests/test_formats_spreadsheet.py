@@ -67,20 +67,6 @@ def test_a_table_without_line_ends_is_refused_quickly(tmp_path: Path) -> None:
     assert "columns; its line may not end" in problem(path)
 
 
-def test_the_real_one_is_whole(shared_data: Path) -> None:
-    place = shared_data / "formats" / "spreadsheet_damaged" / "deliveries_cwc2023_excerpt.csv"
-    matches = list(read_matches(place))
-    assert [match.match_id for match in matches] == ["1", "2", "3", "4", "5", "6", "18"]
-    assert [str(match.date) for match in matches] == [
-        "2023-10-05", "2023-10-06", "2023-10-07", "2023-10-07", "2023-10-08", "2023-10-09",
-        "2023-10-20",
-    ]  # fmt: skip
-    for match in matches:
-        for innings in match.innings:
-            labels = [ball.label for ball in innings.deliveries]
-            assert len(set(labels)) == len(labels)
-
-
 @pytest.mark.parametrize(
     ("text", "day_first", "expected"),
     [

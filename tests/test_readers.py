@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from match_files import delivery, document, problem, written
+from match_files import document, problem, written
 
 from attnlens.cricket.match.match import Facts, Player, Wicket
 from attnlens.cricket.readers import read_match
@@ -89,30 +89,6 @@ def test_a_missing_target_is_worked_out_with_a_note(tmp_path: Path) -> None:
     match = read_match(written(tmp_path, content))
     assert (match.innings[1].target, match.innings[1].target_balls) == (None, None)
     assert match.notes[-1] == "innings 2 has no target in the file (D/L changed it)"
-
-
-def test_a_super_over_chase_has_a_target(tmp_path: Path) -> None:
-    content = document()
-    for team, runs in (("Blues", 6), ("Reds", 4)):
-        balls = [delivery(runs=runs)]
-        content["innings"].append(
-            {"team": team, "super_over": True, "overs": [{"over": 0, "deliveries": balls}]}
-        )
-    third, fourth = read_match(written(tmp_path, content)).innings[2:]
-    assert (third.super_over, third.target, third.target_balls) == (True, None, None)
-    assert (fourth.super_over, fourth.target, fourth.target_balls) == (True, 7, 6)
-
-
-def test_an_unlimited_match_has_no_overs_a_side(tmp_path: Path) -> None:
-    content = document()
-    content["info"]["match_type"] = "Test"
-    content["innings"][1].pop("target")
-    match = read_match(written(tmp_path, content))
-    assert (match.overs, match.innings[1].target, match.innings[1].super_over) == (
-        None,
-        None,
-        False,
-    )
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from match_files import problem
 
-from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.readers import files, read_match, read_matches
+from attnlens.cricket.readers import files, read_match
 
 
 def sample_rows(sample: Path) -> list[str]:
@@ -102,18 +101,6 @@ def test_csv2_names_what_is_wrong(
     first = read_match(sample_match_path).innings[0]
     said = expected.format(batting=first.batting_team, bowling=first.bowling_team)
     assert problem(path) == f"bad.csv:3: {said}"
-
-
-def test_rows_of_a_match_that_come_back_are_refused(
-    tmp_path: Path, sample_match_path: Path
-) -> None:
-    rows = sample_rows(sample_match_path)
-    path = tmp_path / "all.csv"
-    own_id = rows[1].partition(",")[0]
-    second = "".join(rows[1:]).replace(own_id, "other")
-    path.write_text("".join(rows) + second + rows[5], encoding="utf-8")
-    with pytest.raises(MatchFileError, match="come back after another's"):
-        list(read_matches(path))
 
 
 def test_csv2_in_a_zip_finds_its_info(tmp_path: Path, sample_match_path: Path) -> None:

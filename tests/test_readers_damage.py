@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import tracemalloc
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -25,32 +24,6 @@ VALUES: list[Any] = [
 QUICK = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-byte_edits = st.lists(
-    st.tuples(
-        st.sampled_from(["flip", "delete", "insert", "cut", "repeat"]),
-        st.floats(0, 1, exclude_max=True),
-        st.integers(0, 255),
-    ),
-    min_size=1,
-    max_size=6,
-)
-
-
-def edited(data: bytes, edits: list[tuple[str, float, int]]) -> bytes:
-    for kind, place, byte in edits:
-        position = int(place * len(data))
-        before, after = data[:position], data[position:]
-        if kind == "flip":
-            data = before + bytes([byte]) + after[1:]
-        elif kind == "delete":
-            data = before + after[1 + byte :]
-        elif kind == "insert":
-            data = before + bytes([byte]) + after
-        elif kind == "cut":
-            data = before
-        else:
-            data = before + after[:byte] + after
-    return data
 
 
 def paths_of(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -119,29 +92,6 @@ def test_json_of_other_types_and_without_keys(folder: Path, edits: list[tuple[An
             continue
     file = folder / "types.json"
     file.write_text(json.dumps(content), encoding="utf-8")
-    check(file)
-
-
-@QUICK
-@given(edits=byte_edits, spoil_info=st.booleans())
-def test_csv2_with_damaged_bytes(
-    folder: Path, sample_match_path: Path, edits: list[tuple[str, float, int]], spoil_info: bool
-) -> None:
-    table = sample_match_path.read_bytes()
-    info = sample_match_path.with_name("match_info.csv").read_bytes()
-    (folder / "m.csv").write_bytes(table if spoil_info else edited(table, edits))
-    (folder / "m_info.csv").write_bytes(edited(info, edits) if spoil_info else info)
-    check(folder / "m.csv")
-
-
-@QUICK
-@given(edits=byte_edits)
-def test_zips_with_damaged_bytes(folder: Path, edits: list[tuple[str, float, int]]) -> None:
-    archive = folder / "whole.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
-        stream.writestr("m.json", json.dumps(DOCUMENT))
-    file = folder / "damaged.zip"
-    file.write_bytes(edited(archive.read_bytes(), edits))
     check(file)
 
 

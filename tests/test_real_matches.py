@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -82,46 +81,9 @@ def check_every_form(
     return data
 
 
-def spread_over_years(archive: Path, count: int) -> list[str]:
-    """Members of a zip, evenly spread over the days the matches were played on."""
-    with zipfile.ZipFile(archive) as zipped:
-        dated = []
-        for name in zipped.namelist():
-            if not name.endswith(".json"):
-                continue
-            with zipped.open(name) as file:
-                head = file.read(2000).decode("utf-8")
-            day = head.partition('"dates"')[2].partition('"')[2].partition('"')[0]
-            dated.append((day, name))
-    dated.sort()
-    step = (len(dated) - 1) / (count - 1)
-    return [dated[round(place * step)][1] for place in range(count)]
-
-
 def ball_of(source: str | Path) -> str:
     first = read_match(source).innings[0]
     return "47" if len(first.deliveries) >= 47 else "last"
-
-
-@pytest.mark.parametrize("place", range(5))
-def test_ball_47_of_internationals_over_the_years(
-    attnlens_here: Here,
-    shared_data: Path,
-    validator: jsonschema.Draft202012Validator,
-    place: int,
-    members: list[str],
-) -> None:
-    source = f"{shared_data / 't20s_male_json.zip'}::{members[place]}"
-    data = check_every_form(attnlens_here, validator, source, ball_of(source))
-    assert data["match"]["match_type"] in ("T20", "IT20")
-    assert data["match"]["match_id"] == members[place].removesuffix(".json")
-
-
-@pytest.fixture(scope="module")
-def members(shared_data: Path) -> list[str]:
-    chosen = spread_over_years(shared_data / "t20s_male_json.zip", 5)
-    assert len(set(chosen)) == 5
-    return chosen
 
 
 @pytest.mark.parametrize(("path", "with_info"), CSV2)

@@ -79,21 +79,6 @@ def test_a_scorecard_as_it_was_printed(shared_data: Path) -> None:
     assert "did not bat Mohammed Shami, T Natarajan, YS Chahal" in page
 
 
-def test_who_retires_hurt_and_who_comes_back(shared_data: Path) -> None:
-    match = read_match(f"{shared_data / 't20s_male_json.zip'}::1383095.json")
-    outs = [line.out for side in match.innings for line in scorecard(side).batting]
-    assert "retired hurt" in outs
-    for side in match.innings:
-        lines = {line.player.key: line for line in scorecard(side).batting}
-        last = side.deliveries[-1]
-        gone = {wicket.player_out.key for ball in side.deliveries for wicket in ball.wickets}
-        assert all(
-            lines[p.key].out == "not out"
-            for p in (last.batter, last.non_striker)
-            if p.key not in gone
-        )
-
-
 def test_results_in_words(shared_data: Path) -> None:
     archive = shared_data / "t20s_male_json.zip"
     told = {

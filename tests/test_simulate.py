@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from math import exp, log
 from pathlib import Path
 from statistics import fmean, mean, pstdev
 
 import pytest
 
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
+from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.writers import write_match
 from attnlens.cricket.simulator.causes import PLANTED
 from attnlens.cricket.simulator.files import save_simulated
 from attnlens.cricket.simulator.league import (
@@ -102,24 +99,6 @@ def test_the_league_has_the_spreads_that_were_fitted() -> None:
     assert found > 0.5
 
 
-def test_the_strike_turns_over(matches: list[Match]) -> None:
-    turned = kept = 0
-    for innings in every_innings(matches):
-        for ball, following in pairwise(innings.deliveries):
-            assert ball.batter != ball.non_striker
-            gone = {wicket.player_out for wicket in ball.wickets}
-            assert not gone & {following.batter, following.non_striker}
-            if ball.wickets or ball.extras:
-                continue
-            swaps = (ball.runs_batter % 2) ^ (ball.over != following.over)
-            pair = (ball.non_striker, ball.batter) if swaps else (ball.batter, ball.non_striker)
-            assert (following.batter, following.non_striker) == pair
-            turned += swaps
-            kept += not swaps
-    assert turned > 1000
-    assert kept > 1000
-
-
 def test_without_causes_no_ball_depends_on_another() -> None:
     one = simulate(7, strength=0)
     first = [ball for ball in one.truth if ball.innings == 1]
@@ -182,23 +161,3 @@ def test_the_sample_is_what_its_readme_says(tmp_path: Path, sample_match_path: P
     save_simulated(tmp_path / "match.csv", [82])
     for name in ("match.csv", "match_info.csv"):
         assert (tmp_path / name).read_bytes() == sample_match_path.with_name(name).read_bytes()
-
-
-def test_oddities_survive_writing(tmp_path: Path) -> None:
-    match = simulate_match(1)
-    first = match.innings[0]
-    one, two = Player("A, B", "00000001"), Player('"Q"', "00000002")
-    odd = Delivery(
-        1, 0, "0.1", "0.1", True, one, two, Player("No Id"), 4, 0, 4, Facts(),
-        (Wicket("caught", one, ("X, Y",)), Wicket("retired hurt", two)),
-        "W", 0, 0, 0, non_boundary=True,
-    )  # fmt: skip
-    changed = dataclasses.replace(first, deliveries=(odd,))
-    chase = dataclasses.replace(
-        match.innings[1], deliveries=(dataclasses.replace(odd, wickets=(), outcome="4"),),
-        target=5, target_balls=49,
-    )  # fmt: skip
-    whole = dataclasses.replace(match, innings=(changed, chase))
-    write_match(whole, tmp_path / "odd.csv")
-    again = read_match(tmp_path / "odd.csv")
-    assert again.innings == whole.innings

@@ -16,14 +16,14 @@ from typing import Final, Literal
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import (
+    cricsheet_csv2,
     cricsheet_json,
     cricsheet_original,
+    kaggle_layouts,
     kaggle_results,
 )
 from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
-from attnlens.cricket.readers.cricsheet_csv2 import FORMAT as CSV2
 from attnlens.cricket.readers.files import MatchFile, Source, files_in, open_one, source_of
-from attnlens.cricket.readers.kaggle_layouts import LAYOUTS as KAGGLE_LAYOUTS
 from attnlens.cricket.readers.tables import Format, Part
 from attnlens.cricket.readers.text import looks_like, shown
 from attnlens.errors import InputError
@@ -42,10 +42,10 @@ __all__ = [
 INFO: Final = "_info.csv"
 
 FORMATS: Final[tuple[Format, ...]] = (
-    cricsheet_json,
-    CSV2,
-    cricsheet_original,
-    *KAGGLE_LAYOUTS,
+    cricsheet_json.FORMAT,
+    cricsheet_csv2.FORMAT,
+    cricsheet_original.FORMAT,
+    *kaggle_layouts.LAYOUTS,
 )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from attnlens.cricket.match.match import Facts, Match
 from attnlens.cricket.readers.deliveries import InningsDraft, People
@@ -72,25 +73,14 @@ class MatchDraft:
         for innings in self.innings:
             self._tell_oddities(innings)
         self.notes.extend(contradictions(self, limited, balls_per_over))
-        return Match(
-            match_id=self.match_id,
-            match_type=self.match_type,
-            gender=self.gender,
-            dates=self.dates,
-            season=self.season,
-            event=self.event,
-            venue=self.venue,
-            city=self.city,
-            teams=self.teams,
-            toss=self.toss,
-            outcome=self.outcome,
-            overs=self.overs,
-            balls_per_over=balls_per_over,
-            innings=tuple(innings.finished(balls_per_over) for innings in self.innings),
-            source=self.source,
-            notes=tuple(self.notes),
-            players=Facts(self.players),
-        )
+        made: dict[str, Any] = {
+            "balls_per_over": balls_per_over,
+            "innings": tuple(innings.finished(balls_per_over) for innings in self.innings),
+            "notes": tuple(self.notes),
+            "players": Facts(self.players),
+        }
+        kept = {one.name: getattr(self, one.name) for one in fields(Match) if one.name not in made}
+        return Match(**kept, **made)
 
     def _balls_per_over(self) -> int:
         if self.balls_per_over is not None:
@@ -201,12 +191,9 @@ class MatchDraft:
             )
         if not innings.oddities:
             return
-        if innings.labels_count_legal:
-            self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
-            return
         labels = Counter(ball.label for ball in innings.deliveries)
         repeated = [label for label, count in labels.items() if count > 1]
-        if repeated:
+        if repeated and not innings.labels_count_legal:
             self.notes.append(
                 f"innings {innings.number} uses a label for several balls "
                 f"({_some(repeated)}): a spreadsheet may have changed 0.10 to 0.1"
@@ -235,9 +222,6 @@ def contradictions(draft: MatchDraft, limited: bool, balls_per_over: int) -> Ite
     if limited and len(main) == 2:
         yield from _target(draft, main[0], main[1])
         yield from _limited_result(draft, main[0], main[1])
-        yield from _eliminator(draft)
-    elif not limited:
-        yield from _unlimited_result(draft, main)
 
 
 def _overs(innings: InningsDraft, balls_per_over: int) -> Iterator[str]:
@@ -297,60 +281,17 @@ def _limited_result(draft: MatchDraft, first: InningsDraft, second: InningsDraft
         yield _says(draft, (first, second))
 
 
-def _unlimited_result(draft: MatchDraft, main: Sequence[InningsDraft]) -> Iterator[str]:
-    winner = draft.outcome.get("winner")
-    margin = draft.outcome.get("by", {})
-    if winner is None or not margin or not main:
-        return
-    sides = {innings.batting_team for innings in main}
-    ahead = sum(
-        innings.total if innings.batting_team == winner else -innings.total for innings in main
-    )
-    if "wickets" in margin:
-        last = main[-1]
-        fits = (
-            last.batting_team == winner
-            and ahead > 0
-            and _ALL_OUT - last.wickets == margin["wickets"]
-        )
-    else:
-        fits = winner in sides and ahead == margin.get("runs", ahead)
-    if not fits:
-        yield _says(draft, main)
-
-
-def _eliminator(draft: MatchDraft) -> Iterator[str]:
-    name = draft.outcome.get("eliminator")
-    supers = [innings for innings in draft.innings if innings.super_over]
-    if name is None or len(supers) < 2:
-        return
-    one, other = supers[-2:]
-    # Level super overs were decided by boundaries for some years.
-    if one.total != other.total:
-        ahead = one if one.total > other.total else other
-        if ahead.batting_team != name:
-            yield (
-                f"{name} won the super over as the file says, and the balls say "
-                f"{one.batting_team} {one.total}, {other.batting_team} {other.total}"
-            )
-
-
 def _says(draft: MatchDraft, innings: Sequence[InningsDraft]) -> str:
-    outcome = draft.outcome
-    if "winner" in outcome:
-        margin = " and ".join(_amount(key, value) for key, value in outcome.get("by", {}).items())
-        stated = f"{outcome['winner']} won by {margin}"
-    else:
-        stated = str(outcome.get("result"))
+    stated = str(draft.outcome.get("result"))
+    if "winner" in draft.outcome:
+        margin = " and ".join(
+            f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
+            for unit, amount in draft.outcome.get("by", {}).items()
+        )
+        stated = f"{draft.outcome['winner']} won by {margin}"
     scores = ", ".join(f"{one.batting_team} {one.total}/{one.wickets}" for one in innings)
     caution = "" if draft.penalties_known else "; penalty runs may be missing from this format"
     return (
         f"the stated result ({stated}) does not follow from the balls ({scores}); "
         f"both are told as the file has them{caution}"
     )
-
-
-def _amount(key: str, value: int) -> str:
-    if key == "innings":
-        return "an innings" if value == 1 else f"{value} innings"
-    return f"{value} {key.removesuffix('s') if value == 1 else key}"

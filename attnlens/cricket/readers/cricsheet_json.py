@@ -6,9 +6,10 @@ Source: https://cricsheet.org/format/json/ (1.1.0), and 1.2.0, which adds
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from attnlens.cricket.match.match import Match, Wicket
@@ -17,7 +18,7 @@ from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, I
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.info import facts_of
 from attnlens.cricket.readers.json_values import Node, Wrong, line_of, place_in_words
-from attnlens.cricket.readers.tables import Part, Refused
+from attnlens.cricket.readers.tables import DocumentFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
     LAST_OVER,
@@ -46,22 +47,13 @@ _MOST_TOLD = 40
 _FIRST_DATE = re.compile(rb'"dates"\s*:\s*\[\s*"([0-9]{4}-[0-9]{2}-[0-9]{2})"')
 
 
-def recognises(file: MatchFile) -> bool:
-    """Whether the file is JSON at all; what kind is told when reading it."""
-    return file.is_json
-
-
-def parts(file: MatchFile) -> Iterator[Part]:
-    """The one match of a Cricsheet JSON file, with its date where it is easily found."""
+def first_day(file: MatchFile) -> datetime.date | None:
+    """The date that stands first in a file of Cricsheet JSON."""
     found = _FIRST_DATE.search(file.head)
-    yield Part(file.stem, None if found is None else date_from(found[1].decode()))
+    return None if found is None else date_from(found[1].decode())
 
 
-def matches(
-    file: MatchFile,
-    part: Part | None = None,  # noqa: ARG001  # every format is asked alike
-    refused: Refused | None = None,  # noqa: ARG001  # one match: its error is the file's
-) -> Generator[Match, None, None]:
+def match_of(file: MatchFile) -> Match:
     """The one match of a Cricsheet JSON file.
 
     Raises:
@@ -71,7 +63,7 @@ def matches(
     file.check_wanted(file.stem)
     document = _parsed(text, file)
     try:
-        yield _match(document, file)
+        return _match(document, file)
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
     except Wrong as wrong:
@@ -323,3 +315,7 @@ def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
     if actual is not None and balls_in(actual, 0) is None:
         raise ball.wrong(f"is {shown(actual)}, not a ball such as 7.4", "actual_delivery")
     raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")
+
+
+# Whether it is JSON at all; what kind is told when reading it.
+FORMAT = DocumentFormat(lambda file: file.is_json, match_of, first_day)

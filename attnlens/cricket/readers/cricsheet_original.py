@@ -7,8 +7,8 @@ https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, fr
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Generator, Iterator
 from functools import partial
 
 from attnlens.cricket.errors import MatchFileError
@@ -19,7 +19,7 @@ from attnlens.cricket.readers.deliveries import MOST_DELIVERIES
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.info import facts_of, read_info
 from attnlens.cricket.readers.json_values import Node
-from attnlens.cricket.readers.tables import Part, Refused
+from attnlens.cricket.readers.tables import DocumentFormat
 from attnlens.cricket.readers.text import WrongHere, date_from, shown
 
 _FIELDS_OF_A_BALL = 16
@@ -40,18 +40,13 @@ def recognises(file: MatchFile) -> bool:
     )
 
 
-def parts(file: MatchFile) -> Iterator[Part]:
-    """The one match of the file, and its first day."""
+def first_day(file: MatchFile) -> datetime.date | None:
+    """The first date among the info rows."""
     found = _INFO_DATE.search(file.head)
-    text = "" if found is None else found[1].decode("utf-8", "replace")
-    yield Part(file.stem, date_from(text))
+    return None if found is None else date_from(found[1].decode("utf-8", "replace"))
 
 
-def matches(
-    file: MatchFile,
-    part: Part | None = None,  # noqa: ARG001  # every format is asked alike
-    refused: Refused | None = None,  # noqa: ARG001  # one match: its error is the file's
-) -> Generator[Match, None, None]:
+def match_of(file: MatchFile) -> Match:
     """The one match of the file.
 
     Raises:
@@ -79,7 +74,7 @@ def matches(
         draft.notes.append("fielders are not in this version of the format")
     if not info.registry:
         draft.notes.append("the file has no registry of people: players are known by name")
-    yield builder.finished()
+    return builder.finished()
 
 
 def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[str]:
@@ -122,3 +117,6 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     if len(rows) == MOST_DELIVERIES * 4:
         raise wrong("has more balls than a match")
     rows.append((line, row))
+
+
+FORMAT = DocumentFormat(recognises, match_of, first_day)

@@ -194,11 +194,8 @@ class KaggleRows(ABC):
             return
         result = result.spelt_as(teams)
         draft.teams = result.teams
-        draft.dates = () if result.date is None else (result.date,)
-        draft.season = result.season or draft.season
-        draft.city = result.city
-        draft.venue = result.venue or draft.venue
-        draft.event, draft.toss, draft.outcome = result.event, result.toss, result.outcome
+        for name, fact in result.facts.items():
+            setattr(draft, name, fact or getattr(draft, name))
         for innings in draft.innings:
             if innings.number == _MAIN_INNINGS:
                 innings.target = result.target
@@ -220,4 +217,5 @@ class KaggleReader:
         """The date in the match's first row, or in the table of results."""
         if "date" in self._layout.columns:
             return date_from(row[table.position("date")])
-        return self._results[match_id].date if match_id in self._results else None
+        dates = self._results[match_id].facts["dates"] if match_id in self._results else ()
+        return dates[0] if dates else None

@@ -310,7 +310,7 @@ class Rows2025(KaggleRows):
         if len(result.scores) != 2:
             return
         first, second = result.scores
-        margin = result.outcome.get("by", {})
+        margin = result.facts["outcome"].get("by", {})
         if margin.get("runs") == first[0] - second[0] or (
             "wickets" in margin and second[0] > first[0]
         ):

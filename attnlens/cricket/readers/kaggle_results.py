@@ -6,9 +6,9 @@ Three layouts, told by their columns. Every word of them stands here.
 from __future__ import annotations
 
 import csv
-import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Facts
@@ -39,16 +39,14 @@ _UNDECIDED = ("tie", "no result")
 
 @dataclass(frozen=True)
 class Result:
-    """What a table of results says of one match; ``None`` and empty where it does not."""
+    """What a table of results says of one match; ``None`` and empty where it does not.
 
-    date: datetime.date | None
+    Attributes:
+        facts: by the names of a draft's fields.
+    """
+
     teams: tuple[str, ...]
-    toss: Facts
-    outcome: Facts
-    event: Facts
-    season: str | None
-    city: str | None
-    venue: str | None
+    facts: Mapping[str, Any]
     target: int | None
     target_balls: int | None
     scores: tuple[tuple[int, int], ...]
@@ -65,12 +63,9 @@ class Result:
             told = {key: value for key, value in facts.items() if isinstance(value, str)}
             return Facts(facts, **{key: spelling.get(_plain(told[key]), told[key]) for key in told})
 
-        return replace(
-            self,
-            teams=tuple(spelling.get(_plain(team), team) for team in self.teams),
-            toss=spelt(self.toss),
-            outcome=spelt(self.outcome),
-        )
+        facts = {key: spelt(self.facts[key]) for key in ("toss", "outcome")}
+        names = tuple(spelling.get(_plain(team), team) for team in self.teams)
+        return replace(self, teams=names, facts={**self.facts, **facts})
 
 
 def recognises(file: MatchFile) -> bool:
@@ -125,15 +120,20 @@ def _result(row: dict[str, str], day_first: bool, outcome: Facts) -> Result:
     decision = _DECISIONS.get((_text(row, "toss_decision") or "").lower())
     stage = _text(row, "stage") or _text(row, "match_type")
     season = _text(row, "season") or (_text(row, "Season") or "").removeprefix("IPL-")
+    date = date_from(row["date"], day_first=day_first)
     return Result(
-        date=date_from(row["date"], day_first=day_first),
         teams=tuple(team for key in ("team1", "team2") if (team := _text(row, key))),
-        toss=Facts.known(winner=_text(row, "toss_winner"), decision=decision),
-        outcome=outcome,
-        event=Facts.known(name="Indian Premier League", stage=stage if stage != "League" else None),
-        season=season or None,
-        city=_text(row, "city"),
-        venue=_text(row, "venue"),
+        facts={
+            "dates": () if date is None else (date,),
+            "season": season or None,
+            "city": _text(row, "city"),
+            "venue": _text(row, "venue"),
+            "event": Facts.known(
+                name="Indian Premier League", stage=stage if stage != "League" else None
+            ),
+            "toss": Facts.known(winner=_text(row, "toss_winner"), decision=decision),
+            "outcome": outcome,
+        },
         target=_number(row.get("target_runs")),
         target_balls=balls_in(row.get("target_overs", ""), _BALLS_PER_OVER),
         scores=_scores(row),

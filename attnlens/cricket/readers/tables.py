@@ -43,23 +43,36 @@ class Part:
     line: int = 0
 
 
-class Format(Protocol):
-    """A way to write matches down: how to know it and how to read it."""
+@dataclass(frozen=True)
+class DocumentFormat:
+    """A format whose files hold one match each.
 
-    def recognises(self, file: MatchFile, /) -> bool:
-        """Whether the file is written so."""
+    Attributes:
+        recognises: whether a file is written so.
+        match: the match of a file.
+        date: its first day, without reading the match.
+    """
+
+    recognises: Callable[[MatchFile], bool]
+    match: Callable[[MatchFile], Match]
+    date: Callable[[MatchFile], datetime.date | None]
+
+    def parts(self, file: MatchFile) -> Iterator[Part]:
+        """The one match of the file."""
+        yield Part(file.stem, self.date(file))
 
     def matches(
-        self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
+        self,
+        file: MatchFile,
+        part: Part | None = None,  # noqa: ARG002  # as of tables
+        refused: Refused | None = None,  # noqa: ARG002  # one match: its error is the file's
     ) -> Generator[Match, None, None]:
-        """Every match of a file, or the one that a part or ``file.wanted`` names.
+        """The one match of the file.
 
-        Args:
-            refused: receives what is wrong with one of several; without it, it is raised.
+        Raises:
+            MatchFileError: what is wrong with it.
         """
-
-    def parts(self, file: MatchFile, /) -> Iterator[Part]:
-        """The matches of a file by id and date, without reading them."""
+        yield self.match(file)
 
 
 class MatchBuilder(Protocol):
@@ -115,7 +128,10 @@ class TableFormat:
     def matches(
         self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
     ) -> Generator[Match, None, None]:
-        """The matches of the table, or the one that is asked for.
+        """The matches of the table, or the one that a part or ``file.wanted`` names.
+
+        Args:
+            refused: receives what is wrong with one of several; without it, it is raised.
 
         Raises:
             MatchFileError: with the line that is wrong.
@@ -146,6 +162,10 @@ class TableFormat:
             more = ", ..." if len(names) > _MATCHES_TOLD else ""
             remedy = f"it has {', '.join(names[:_MATCHES_TOLD])}{more}"
             raise file.wrong(f"has no match {shown(wanted)}", remedy)
+
+
+Format = DocumentFormat | TableFormat
+"""A way to write matches down: how to know it and how to read it."""
 
 
 def _built(
