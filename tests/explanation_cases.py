@@ -7,8 +7,11 @@ rows of attention, labels from the balls.
 
 from __future__ import annotations
 
+import copy
+import json
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 from attnlens.cricket.explain import heatmap
@@ -16,10 +19,12 @@ from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.heads import PastBall, Scale
-from attnlens.cricket.model.tensors import NODES
 from attnlens.cricket.words.narrative import with_narrative
 from attnlens.cricket.words.summary import summarize_temporal_attention
 
+EXAMPLE: dict[str, Any] = json.loads(
+    Path(__file__).with_name("explanation_example.json").read_text(encoding="utf-8")
+)
 GROUPS = (
     "venue and teams",
     "striker's record",
@@ -162,27 +167,6 @@ def points(moves: dict[str, float]) -> list[dict[str, Any]]:
     return [{"outcome": name, "points": round(moves.get(name, 0.0), 6)} for name in OUTCOMES]
 
 
-def calibration(probability: list[float]) -> dict[str, Any]:
-    """Calls that came true about as often as they said."""
-    return {
-        "checkpoint": "bundled",
-        "matches": 153,
-        "balls": 34552,
-        "first": "2025-04-01",
-        "last": "2025-06-30",
-        "outcomes": [
-            {
-                "outcome": name,
-                "predicted": round(p * 0.98, 6),
-                "happened": round(p * 0.97, 6),
-                "happened_ci": [round(p * 0.85, 6), round(p * 1.1, 6)],
-                "balls": 2140,
-            }
-            for name, p in zip(OUTCOMES, probability, strict=True)
-        ],
-    }
-
-
 def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
     """Four claims, one with each verdict and one with too few control sets to judge."""
     kept = (
@@ -245,9 +229,8 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
     every = innings()
     now, past = every[ball - 1], every[: ball - 1]
     chance = random.Random(ball)
-    baseline = shares_of([37, 33, 6, 0.4, 12, 0.05, 4, 5, 1.9, 0.35, 0.3])
-    tilt = [-3.6, 0.8, 0.2, 0.0, 4.9, 0.0, 0.9, -2.4, -0.7, -0.05, -0.05]
-    probability = [round(b + t / 100, 6) for b, t in zip(baseline, tilt, strict=True)]
+    outcomes = EXAMPLE["prediction"]["outcomes"]
+    probability, baseline = ([row[key] for row in outcomes] for key in ("probability", "baseline"))
     total = {
         name: 100 * (p - b) for name, p, b in zip(OUTCOMES, probability, baseline, strict=True)
     }
@@ -304,29 +287,8 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
         flags.append(("evidence_skipped", "No claim was tested: evidence was switched off."))
     data: dict[str, Any] = {
         "schema_version": "1.0",
-        "model": {
-            "name": "bundled",
-            "sha256": "5f0c9d1e" * 8,
-            "trained_from": "2005-02-17",
-            "trained_until": "2025-02-03",
-            "ratings_until": "2025-02-03",
-            "match_types": ["T20", "IT20"],
-        },
-        "match": {
-            "match_id": "invented-1",
-            "match_type": "T20",
-            "gender": "female",
-            "dates": ["2025-06-14"],
-            "season": "2025",
-            "event": "Invented Cup, match 3",
-            "venue": "Tidewater Oval",
-            "city": "Tidewater",
-            "teams": ["Harbour Kings", "Valley Riders"],
-            "batting_team": "Harbour Kings",
-            "bowling_team": "Valley Riders",
-            "result": "Harbour Kings won by 9 runs",
-            "notes": [],
-        },
+        "model": EXAMPLE["model"],
+        "match": EXAMPLE["match"],
         "ball": {
             "innings": number,
             "index": now["index"],
@@ -353,46 +315,17 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             f"{now['wickets']} | {now['bowler']} to {now['batter']}",
         },
         "prediction": {
-            "outcomes": [
-                {"outcome": name, "probability": p, "baseline": b}
-                for name, p, b in zip(OUTCOMES, probability, baseline, strict=True)
-            ],
-            "top": OUTCOMES[probability.index(max(probability))],
-            "explained": None,
+            **EXAMPLE["prediction"],
             "actual": actual,
             "surprise_bits": None
             if actual is None
             else round(-math.log2(probability[OUTCOMES.index(actual)]), 6),
-            "calibration": None if super_over else calibration(probability),
+            "calibration": None if super_over else EXAMPLE["prediction"]["calibration"],
         },
         "contributions": contributions if evidence else [],
-        "within_ball": {
-            "layers": [
-                {
-                    "layer": layer,
-                    "weight": weight,
-                    "nodes": [
-                        {
-                            "node": node,
-                            "weight": share,
-                            "visible": len(past)
-                            if layer == "dynamics" or node in ("batsman_state", "bowler_state")
-                            else None,
-                        }
-                        for node, share in zip(
-                            nodes, shares_of([3 + at for at in range(len(nodes))]), strict=True
-                        )
-                    ],
-                }
-                for (layer, nodes), weight in zip(
-                    NODES.items(), (0.1, 0.38, 0.3, 0.22), strict=True
-                )
-            ]
-        },
+        "within_ball": EXAMPLE["within_ball"],
         "across_balls": maps,
-        "fusion_weights": dict(
-            zip(("within_ball", *SCALES), (0.41, 0.12, 0.15, 0.22, 0.1), strict=True)
-        ),
+        "fusion_weights": EXAMPLE["fusion_weights"],
         "history": history,
         "evidence": claims(maps["medium"], probability[4]) if evidence else [],
         "flags": [{"flag": flag, "text": text} for flag, text in flags],
@@ -401,7 +334,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
         maps["medium"], {entry["index"]: entry for entry in history}
     )
     data["narrative"] = []
-    return data
+    return copy.deepcopy(data)
 
 
 def narrated(data: dict[str, Any]) -> list[dict[str, Any]]:

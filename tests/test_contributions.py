@@ -157,18 +157,3 @@ def test_captum_finds_the_same_shapley_values() -> None:
         assert float(theirs[0, items[0]]) == pytest.approx(
             table[names.index(name), target], abs=1e-6
         )
-
-
-def test_captum_finds_the_same_ablations() -> None:
-    captum = pytest.importorskip("captum.attr", reason="captum is not installed")
-    window = window_for(MATCHES[0], BallReference(2, 47), PREDICTOR)
-    forward, mask = game_for_captum(window)
-    full = probabilities(PREDICTOR.model, window.batch)[0, 0]
-    target = OUTCOMES.index("4")
-    theirs = captum.FeatureAblation(forward).attribute(
-        torch.ones(mask.shape), target=target, perturbations_per_eval=16
-    )
-    for index in (1, 20, 46):
-        without = probabilities(PREDICTOR.model, with_hidden(window.batch, [index - 1]))[0, 0]
-        expected = full[target] - without[target]
-        assert float(theirs[0, index - 1]) == pytest.approx(expected, abs=1e-6)

@@ -61,46 +61,6 @@ def test_a_short_past_gives_pictures_and_no_claims(ball: int) -> None:
     assert any("a picture and not a claim" in line["text"] for line in data["narrative"])
 
 
-def all_wides(count: int) -> Match:
-    """An innings in which every ball so far was a wide."""
-    first = MATCH.innings[0].deliveries[0]
-    balls = tuple(
-        dataclasses.replace(
-            first,
-            index=number,
-            label=f"0.{number}",
-            is_legal=False,
-            runs_batter=0,
-            runs_extras=1,
-            runs_total=1,
-            extras={"wides": 1},
-            wickets=(),
-            outcome="wd",
-            score_before=number - 1,
-            wickets_before=0,
-            legal_balls_before=0,
-            actual_delivery=first.actual_delivery,
-        )
-        for number in range(1, count + 1)
-    )
-    side = dataclasses.replace(MATCH.innings[0], deliveries=balls)
-    return dataclasses.replace(MATCH, innings=(side, *MATCH.innings[1:]))
-
-
-def test_an_innings_of_nothing_but_wides() -> None:
-    data = explained(all_wides(14), 1, 14)
-    assert data["ball"]["legal_number"] == 1
-    assert not [one for one in data["evidence"] if one["kind"] == "boundaries"]
-    this_over = [one for one in data["evidence"] if one["kind"] == "this over"]
-    assert [len(one["removed"]) for one in this_over] == [13]
-    # All of the past is this over: there is no other set as large.
-    assert this_over[0]["verdict"] is None
-    many = explained(all_wides(60), 1, 60)
-    judged = [one for one in about_balls(many) if one["verdict"] is not None]
-    assert judged
-    assert all(one["controls"] >= 39 for one in judged)
-
-
 @pytest.mark.parametrize(
     "heads",
     [

@@ -265,17 +265,6 @@ def test_groups_must_cover_every_item_once(groups: dict[str, list[int]], told: s
         assert "\n" not in str(error.value)
 
 
-def test_claims_about_what_is_not_there_are_refused() -> None:
-    predict = additive(weights_with(()))
-    for wrong, told in (
-        (Claim(text="x", removed=(1,), window=(1, 100)), "the claim 'x' names 1;"),
-        (Claim(text="x", removed=(101,), window=(100,)), "removes what its window has not"),
-        (claim(101, matched=True), "is matched by distance; give distances"),
-    ):
-        with pytest.raises(InputError, match=told):
-            gather(predict, [wrong], EVERY, items=ITEMS)
-
-
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), size=st.integers(0, 8), parts=st.integers(1, 5))
 def test_contributions_sum_to_full_minus_baseline(seed: int, size: int, parts: int) -> None:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from attnlens.cricket.explain import types
-from attnlens.cricket.explain.types import Explanation, HeatmapDocument, json_schema
+from attnlens.cricket.explain.types import Explanation, json_schema
 from attnlens.errors import InputError
 
 EXAMPLE = Path(__file__).with_name("explanation_example.json")
@@ -137,9 +137,3 @@ def test_a_refusal_is_one_line_that_names_the_place(example: dict[str, Any]) -> 
         Explanation.from_dict(example)
     with pytest.raises(InputError, match="Invalid JSON"):
         Explanation.from_json("{")
-
-
-def test_a_heat_map_is_a_document_of_its_own(example: dict[str, Any]) -> None:
-    for scale in types.SCALES:
-        document = {"temporal_attention": example["across_balls"][scale]}
-        assert HeatmapDocument.model_validate(document).model_dump(mode="json") == document

@@ -22,7 +22,6 @@ from attnlens.cricket.explain.knowledge import (
     NO_OTHERS,
     ONE_GROUND,
     Known,
-    knowledge_claims,
     measure_knowledge,
 )
 from attnlens.cricket.explain.reading import SITES
@@ -285,17 +284,3 @@ def test_a_player_never_met_has_no_record_to_take_away() -> None:
     measured, _ = measure_knowledge(PREDICTOR, window, full, empty_trial())
     striker = next(one for one in measured if one.claim.kind == "striker's record")
     assert (len(striker.controls), striker.reason) == (0, NEVER_MET)
-
-
-def test_the_scoreboard_is_the_chase_where_there_is_a_target() -> None:
-    first, second = (knowledge_claims(window_of(innings, 50)) for innings in (1, 2))
-    assert first["scoreboard"].kind == "the scoreboard"
-    ball = MATCH.innings[1].deliveries[49]
-    target = MATCH.innings[1].target
-    assert target is not None
-    assert second["scoreboard"].kind == "the chase"
-    assert second["scoreboard"].text == (
-        f"the chase ({target - ball.score_before} more to win, {ball.wickets_before} down, "
-        f"over {ball.over})"
-    )
-    assert all(not claim.removed for claim in first.values())

@@ -30,24 +30,22 @@ from attnlens.cricket.model.window import BallWindow, cut_window
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.simulator.rules import RULES, RuledBall, ruled_ball, rules_times
 from attnlens.cricket.simulator.simulate import Simulated, simulate
-from attnlens.cricket.study.false_alarms import (
+from attnlens.cricket.study.planted import (
     OWN,
     RANDOM_SETS,
     RANDOM_UNIFORM,
     SOURCES,
     UNIFORM,
+    RuledInnings,
     Sentence,
     all_sentences,
     frozen_uniform,
-    supported_share,
-    verdict_shares,
-)
-from attnlens.cricket.study.planted import (
-    RuledInnings,
     learnt,
     point,
     ruled_innings,
     ruled_sample,
+    supported_share,
+    verdict_shares,
 )
 from attnlens.cricket.training.dataset import fit_base
 

@@ -108,20 +108,6 @@ def test_softmaxes_of_named_modules(way: str) -> None:
     assert recording["blocks.1"].keys is not None
 
 
-def test_softmaxes_end_with_the_block_after_an_exception_too() -> None:
-    class Fails(ByHand):
-        def forward(self, q: Tensor) -> tuple[Tensor, Tensor]:
-            super().forward(q)
-            raise KeyError("ours")
-
-    model = Fails()
-    with pytest.raises(KeyError), record(model, adapters=SoftmaxAdapter("*")):
-        model(*tensors(2, 3, 5, 8))
-    assert torch.overrides._get_current_function_mode_stack() == []
-    assert not model._forward_hooks
-    assert not model._forward_pre_hooks
-
-
 def test_an_adapter_that_matches_nothing() -> None:
     with (
         pytest.raises(NothingRecordedError, match=r"OfByHand matches no module; modules: Calls"),

@@ -165,17 +165,6 @@ def test_some_sites_only() -> None:
         run(model, x, include=[first, "head"])
 
 
-def test_modules_that_did_not_run_are_told_in_a_note() -> None:
-    model = nn.ModuleDict({"a": encoder(1), "b": encoder(1)})
-    (x,) = tensors(1, 3, 12)
-    with record(model) as recording:
-        model["a"](x)
-    assert list(recording) == ["a.layers.0.self_attn"]
-    assert [n for n in recording.notes if "did not run" in n] == [
-        "did not run in the block, so nothing was recorded: b.layers.0.self_attn"
-    ]
-
-
 def test_tensors_without_values() -> None:
     with pytest.raises(RecordingError, match="tensors on the device meta have no values"):
         run(Calls(), *(part.to("meta") for part in tensors(1, 2, 3, 4, many=3)))

@@ -112,21 +112,15 @@ def test_format_1_is_read(tmp_path: Path) -> None:
     assert (record.rows, record.lazy, record.notes) == (None, None, ())
 
 
-@pytest.mark.parametrize(
-    ("writer", "wanted"),
-    [("7.2.0", "attnlens 7.2.0 or later"), (None, "a later attnlens"), ("\x1b[2J", "a later")],
-)
-def test_a_later_format_tells_what_is_needed(
-    tmp_path: Path, writer: str | None, wanted: str
-) -> None:
+def test_a_later_format_tells_what_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "new"
     about = {"format": "attnlens recording 3", "records": "[]"}
-    save_file({"a": torch.zeros(1)}, path, about | ({} if writer is None else {"attnlens": writer}))
+    save_file({"a": torch.zeros(1)}, path, about)
     with pytest.raises(InputError) as caught:
         load_recording(path)
     assert str(caught.value).startswith(
         f"{path}: has format 3; attnlens {VERSION} reads recordings of format 1 to 2; "
-        f"install {wanted}"
+        "install a later attnlens"
     )
 
 
@@ -155,28 +149,20 @@ def lazy_part(part: str, value: Any) -> Change:
 
 
 LIES: list[tuple[str, Change, str]] = [
-    ("all", put("site", 3), "a site is no text"),
-    ("all", put("call", -1), "call -1 is no number from 0"),
+    ("all", put("site", 3), "a text is none"),
+    ("all", put("call", -1), "a call or a row is no number"),
     ("all", put("axes", [["query", None]]), "axes say"),
-    ("all", put("axes", 5), "not iterable"),
-    ("all", put("axes", [[3, None]] * 4), "the name of an axis is no text"),
-    ("all", put("axes", [["a", [1, 2]]] * 4), "labels of axis 'a' are no texts"),
-    ("all", put("notes", [1]), "a note is no text"),
+    ("all", put("axes", [[3, None]] * 4), "the name or the labels of axis"),
+    ("all", put("notes", [1]), "a text is none"),
     ("all", put("rows", [0, 1]), "2 rows named of 7"),
-    ("all", put("price", 3), "a record has no part 'price'"),
     ("all", put("key_count", 9), "a residual without keys"),
     ("all", put("tensors", {"weights": "nowhere"}), "nowhere"),
-    ("all", put("expanded", {"weights": [9, 9]}), ""),
     ("all", tensor("0.weights", lambda w: w.int()), "weights are torch.int32"),
     ("all", tensor("0.content", lambda w: w[:, :5]), "content does not fit"),
-    ("top", put("key_count", None), "key count None is no number"),
     ("top", put("key_count", 3), "a key is not among the 3"),
-    ("top", tensor("0.keys", lambda keys: keys.float()), "do not fit weights"),
     ("top", tensor("0.residual", lambda rest: rest[:1]), "the residual does not fit"),
     ("lazy", lazy_part("scale", "much"), "scale 'much' is no number"),
-    ("lazy", lazy_part("causal", 3), "causal is 3"),
     ("lazy", lazy_part("price", 3), "lazy attention has no part 'price'"),
-    ("lazy", put("lazy", [1, 2]), ""),
     ("lazy", put("lazy", None), "weights"),
     ("lazy", tensor("0.lazy.k", lambda k: k.repeat(1, 4, 1, 1)), "do not fit"),
     ("lazy", tensor("0.lazy.q", lambda q: q.long()), "queries or keys are no numbers"),

@@ -137,15 +137,6 @@ def test_a_recording_is_told_on_one_screen() -> None:
     assert all(line.isprintable() and len(line) < 220 for line in lines)
 
 
-def test_telling_of_a_lazy_record_forms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("weights were worked out")
-
-    monkeypatch.setattr(LazyAttention, "weights", refuse)
-    assert "lazy, float32" in repr(lazy_record())
-    assert "lazy" in repr(Recording([lazy_record()]))
-
-
 def test_axes_that_do_not_fit_are_refused() -> None:
     weights = torch.zeros(2, 5, 6)
     with pytest.raises(RecordingError) as caught:

@@ -12,8 +12,6 @@ import pytest
 from command_line import REPOSITORY, Here, run_process
 
 import attnlens
-from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
 
 ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
 
@@ -48,14 +46,6 @@ def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
     assert max(map(len, narrow.splitlines())) <= 44
 
 
-def test_settings_may_hold_a_change(attnlens_here: Here, sample_match_path: Path) -> None:
-    attnlens_here.patch.setenv("ATTNLENS_SET", "ball:45=2")
-    data = answered(attnlens_here, sample_match_path, "--ball", "47")
-    assert [change["ball"] for change in data["changes"]] == [45]
-    data = answered(attnlens_here, sample_match_path, "--ball", "47", "--set", "ball:46=2")
-    assert [change["ball"] for change in data["changes"]] == [46]
-
-
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -78,32 +68,6 @@ def test_what_cannot_be_asked_is_said_in_one_line(
     assert attnlens_here.files() == []
 
 
-def test_other_checkpoints_and_ratings_of_the_day(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    asked = ("--ball", "47", "--set", "bowler=Velladurai")
-    measured = answered(attnlens_here, sample_match_path, *asked, "--model", "measured")
-    assert measured["model"]["name"] == "measured"
-    history = attnlens_here.folder / "history"
-    history.mkdir()
-    for seed in (1, 2, 3):
-        write_match(simulate_match(seed), history / f"{seed}.json")
-    later = simulate_match(4)
-    path = f"{later.match_id}.json"
-    write_match(later, path)
-    bowler = later.innings[0].deliveries[0].bowler.name
-    asked = ("--ball", "20", "--set", f"bowler={bowler}")
-    plain = answered(attnlens_here, path, *asked)
-    dated = answered(attnlens_here, path, *asked, "--history", history)
-    flags = [{flag["flag"] for flag in data["flags"]} for data in (plain, dated)]
-    assert "ratings_from_later" in flags[0] - flags[1]
-    assert dated["model"]["ratings_until"] != plain["model"]["ratings_until"]
-    there = attnlens.what_if(
-        later, ball=20, bowler=bowler, history=attnlens.read_matches(str(history))
-    )
-    assert there.to_dict() == dated
-
-
 def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
     text = (REPOSITORY / "docs" / "whatif.md").read_text(encoding="utf-8")
     block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
@@ -118,9 +82,3 @@ def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
     python = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert python is not None
     exec(compile(python[1], "docs/whatif.md", "exec"), {"attnlens": attnlens})
-
-
-def test_the_document_names_every_key() -> None:
-    text = (REPOSITORY / "docs" / "whatif.md").read_text(encoding="utf-8")
-    schema = attnlens.WhatIf.model_json_schema()
-    assert [key for key in schema["properties"] if f"`{key}`" not in text] == []

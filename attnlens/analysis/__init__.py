@@ -6,13 +6,10 @@ arrays alike. Measures of faithfulness, which run the model again, have modules 
 
 from attnlens.analysis.flow import rollout, value_norms
 from attnlens.analysis.focus import (
-    GroupShares,
     Strongest,
-    effective_keys,
     entropy,
     entropy_bounds,
     group_shares,
-    highest_weight,
     strongest_keys,
 )
 from attnlens.analysis.importance import gradient_importance
@@ -26,18 +23,15 @@ from attnlens.analysis.patterns import (
 )
 
 __all__ = [
-    "GroupShares",
     "RelationScores",
     "Strongest",
     "duplicate_token",
     "earlier_token",
-    "effective_keys",
     "entropy",
     "entropy_bounds",
     "first_token",
     "gradient_importance",
     "group_shares",
-    "highest_weight",
     "induction",
     "relation_scores",
     "rollout",

@@ -69,9 +69,7 @@ def _places(rows: Sequence[int] | None, queries: int) -> Integers:
     return np.array([row % queries for row in asked], np.int64)
 
 
-def value_norms(
-    weights: Numbers, values: Numbers, output: Numbers | None = None, *, summed: bool = False
-) -> Floats:
+def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None) -> Floats:
     """Norm-based attention: how long the vector is that a key sends to a query.
 
     ``‖α v W‖`` in place of ``α``: a key that is paid much and says nothing counts little.
@@ -81,14 +79,11 @@ def value_norms(
         values: what each key says to each head, ``(..., head, key, depth)``.
         output: how heads are joined, as ``torch.nn.Linear`` keeps it,
             ``(model, head · depth)``; without it the values' own lengths count.
-        summed: the length of the sum over heads, which may cancel one another, in place of
-            each head's own. Needs ``output``.
-
     Returns:
-        ``(..., head, query, key)``, or ``(..., query, key)`` where summed.
+        ``(..., head, query, key)``.
 
     Raises:
-        InputError: shapes that do not fit, or ``summed`` without ``output``.
+        InputError: shapes that do not fit.
 
     Reference:
         Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3.
@@ -100,8 +95,6 @@ def value_norms(
             f"weights {shares.shape} need (..., head, key, depth) with the same heads and keys"
         )
     if output is None:
-        if summed:
-            raise InputError("a sum over heads needs the output projection", remedy="give output")
         plain: Floats = shares * np.linalg.norm(said, axis=-1)[..., None, :]
         return plain
     joins = as_floats(output)
@@ -114,13 +107,7 @@ def value_norms(
     by_head = joins.reshape(len(joins), heads, depth)
     # The inner products of what heads send about one key are all that lengths need:
     # (head, head) numbers a key, and never a vector for each pair of query and key.
-    if not summed:
-        gram = np.einsum("mhd,mhe->hde", by_head, by_head)
-        squares = np.einsum("...hkd,hde,...hke->...hk", said, gram, said, optimize=True)
-        by_heads: Floats = shares * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
-        return by_heads
-    sent = np.einsum("...hkd,mhd->...khm", said, by_head, optimize=True)
-    products = sent @ np.swapaxes(sent, -1, -2)
-    total = np.einsum("...hqk,...khg,...gqk->...qk", shares, products, shares, optimize=True)
-    together: Floats = np.sqrt(np.maximum(total, 0.0))
-    return together
+    gram = np.einsum("mhd,mhe->hde", by_head, by_head)
+    squares = np.einsum("...hkd,hde,...hke->...hk", said, gram, said, optimize=True)
+    lengths: Floats = shares * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
+    return lengths

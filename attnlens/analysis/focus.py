@@ -75,20 +75,14 @@ def as_flags(values: Numbers) -> Flags:
     return np.asarray(values, dtype=np.bool_)
 
 
-def entropy(weights: Numbers, visible: Numbers | None = None) -> Floats:
+def entropy(weights: Numbers) -> Floats:
     """Shannon entropy over keys, ``(..., key) -> (...)``.
 
     In nats: 0 where one key is paid everything, ``log n`` where ``n`` keys are paid alike.
-    With ``visible``, flags that broadcast to ``weights``, it is divided by the logarithm of
-    the number of keys that could be paid: 0 to 1, and 0 where there is only one.
     """
     parts = []
-    for rows, shares in query_blocks(weights):
+    for _, shares in query_blocks(weights):
         nats = np.maximum(nats_of(shares).sum(-1), 0.0)
-        if visible is not None:
-            seen = _rows_of(as_flags(visible), rows)
-            most = np.log(np.maximum(np.broadcast_to(seen, shares.shape).sum(-1), 1))
-            nats = np.divide(nats, most, out=np.zeros_like(nats), where=most > 0)
         parts.append(np.where(shares.sum(-1) > 0, nats, np.nan))
     return joined(parts)
 
@@ -98,11 +92,6 @@ def nats_of(shares: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Floats = -np.where(shares > 0, shares * np.log(shares), 0.0)
     return nats
-
-
-def _rows_of(flags: Flags, rows: slice) -> Flags:
-    shared = flags.ndim < 2 or flags.shape[-2] == 1 or rows == slice(None)
-    return flags if shared else flags[..., rows, :]
 
 
 def joined(parts: list[Floats], axis: int = -1) -> Floats:
@@ -144,21 +133,6 @@ def entropy_bounds(kept: Numbers, residual: Numbers, keys: int) -> tuple[Floats,
     return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
 
 
-def effective_keys(weights: Numbers) -> Floats:
-    """How many keys share the attention, ``exp(entropy)``: ``n`` where ``n`` are paid alike."""
-    return np.exp(entropy(weights))
-
-
-def highest_weight(weights: Numbers) -> Floats:
-    """The weight of the strongest key, ``(..., key) -> (...)``."""
-    return joined(
-        [
-            np.where(shares.sum(-1) > 0, shares.max(-1), np.nan)
-            for _, shares in query_blocks(weights)
-        ]
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Strongest:
     """The keys that are paid most, from the most to the least; ties by position.
@@ -166,7 +140,7 @@ class Strongest:
     Attributes:
         positions: of the keys, ``(..., count)``.
         weights: theirs, ``(..., count)``.
-        labels: the label of each position, where labels were given, ``(..., count)`` of str.
+        labels: the label of each position, where a record has them, ``(..., count)`` of str.
     """
 
     positions: Integers
@@ -174,23 +148,18 @@ class Strongest:
     labels: NDArray[np.object_] | None
 
 
-def strongest_keys(weights: Numbers, count: int, labels: Sequence[str] | None = None) -> Strongest:
+def strongest_keys(weights: Numbers, count: int) -> Strongest:
     """The ``count`` keys of every row that are paid most, all of them where there are fewer.
 
     Args:
         weights: ``(..., key)``.
-        labels: one per key; a record's own where not given.
 
     Raises:
-        InputError: no count from 1, or not as many labels as keys.
+        InputError: no count from 1.
     """
     if count < 1:
         raise InputError(f"the {count} strongest keys are none", remedy="ask for 1 or more")
-    if labels is None and isinstance(weights, AttentionRecord):
-        labels = weights.axes[-1].labels
-    keys = weights.shape[-1]
-    if labels is not None and len(labels) != keys:
-        raise InputError(f"{len(labels)} labels for {keys} keys")
+    labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
     orders, paid = [], []
     for _, shares in query_blocks(weights):
         order = np.argsort(-shares, axis=-1, kind="stable")[..., :count].astype(np.int64)
@@ -205,52 +174,32 @@ def strongest_keys(weights: Numbers, count: int, labels: Sequence[str] | None = 
     return Strongest(order, joined(paid, -2), names)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupShares:
-    """What each group of keys is paid.
-
-    Attributes:
-        names: of the groups, in the order in which they first stand among the keys.
-        shares: ``(..., group)``; sums to what the keys of all groups are paid.
-    """
-
-    names: tuple[str, ...]
-    shares: Floats
-
-    def of(self, name: str) -> Floats:
-        """The shares of one group, ``(...)``.
-
-        Raises:
-            InputError: no such group.
-        """
-        if name not in self.names:
-            raise InputError(f"no group {name!r}; groups: {', '.join(self.names)}")
-        return self.shares[..., self.names.index(name)]
-
-
 def group_shares(
-    weights: Numbers, groups: Sequence[str | None] | Mapping[str, str | None] | None = None
-) -> GroupShares:
+    weights: Numbers, groups: Sequence[str | None] | Mapping[str, str | None]
+) -> dict[str, Floats]:
     """How much of the attention goes to the keys of each group.
 
     Args:
         weights: ``(..., key)``.
         groups: the group of each key, such as the kind of token; ``None`` for no group. Of a
-            record with labels, a mapping from labels to groups will do (labels it lacks are in
-            no group), and where nothing is given keys of one label are a group.
+            record with labels, a mapping from labels to groups will do; labels it lacks are in
+            no group.
+
+    Returns:
+        by group, in the order in which they first stand among the keys, ``(...)``.
 
     Raises:
         InputError: not one group per key, or groups by label of keys without labels.
     """
-    if groups is None or isinstance(groups, Mapping):
+    if isinstance(groups, Mapping):
         labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
         if labels is None:
             raise InputError("keys without labels have no groups", remedy="give one per key")
-        groups = labels if groups is None else [groups.get(label) for label in labels]
-    keys = weights.shape[-1]
-    if len(groups) != keys:
-        raise InputError(f"{len(groups)} groups for {keys} keys")
-    names = tuple(dict.fromkeys(name for name in groups if name is not None))
+        groups = [groups.get(label) for label in labels]
+    if len(groups) != weights.shape[-1]:
+        raise InputError(f"{len(groups)} groups for {weights.shape[-1]} keys")
+    names = dict.fromkeys(name for name in groups if name is not None)
     member = np.array([[group == name for name in names] for group in groups], dtype=np.float64)
     member = member.reshape(len(groups), len(names))
-    return GroupShares(names, joined([shares @ member for _, shares in query_blocks(weights)], -2))
+    shares = joined([paid @ member for _, paid in query_blocks(weights)], -2)
+    return {name: shares[..., number] for number, name in enumerate(names)}

@@ -34,7 +34,7 @@ CHUNK_CELLS: Final = 1 << 23
 
 
 def choose(recording: Recording, **asked: str | None) -> Recording:
-    """The part of a recording that words name: ``site``, ``call``, ``batch``, ``head``, ``query``.
+    """The part of a recording that words name: ``site``, ``batch``, ``head``, ``query``.
 
     Along an axis a word is a label, or else the number of a position; records without that
     axis are left out.
@@ -49,10 +49,6 @@ def choose(recording: Recording, **asked: str | None) -> Recording:
                 f"no attention recorded at {site!r}", remedy=f"choose of {', '.join(recording)}"
             )
         records = list(recording.calls(site))
-    if (call := asked.get("call")) is not None:
-        records = [record for record in records if str(record.call) == call]
-        if not records:
-            raise InputError(f"no call {call}", remedy="calls are counted from 0")
     for axis in ("batch", "head", "query"):
         if (word := asked.get(axis)) is None:
             continue
@@ -316,22 +312,16 @@ def _measured(
     queries, keys = _sides(record)
     maps = len(_leads(record))
     step = max(1, CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
-    top = None
+    kept = None
     if record.keys is not None:
-        shape = (maps, queries, record.keys.shape[-1])
-        kept = as_floats(record.weights).reshape(shape)
-        rest = np.maximum(1 - kept.sum(-1), 0)
-        if record.residual is not None:
-            rest = as_floats(record.residual).reshape(shape[:-1])
-        top = kept, record.keys.cpu().numpy().reshape(shape), entropy_bounds(kept, rest, keys)
+        kept = record.to_numpy().reshape(maps, queries, keys)
+        shares = as_floats(record.weights)
+        rest = np.maximum(1 - shares.sum(-1), 0) if record.residual is None else record.residual
+        low, high = (one.reshape(maps, queries) for one in entropy_bounds(shares, rest, keys))
     for start in range(0, queries, step):
         rows = slice(start, min(start + step, queries))
-        if top is not None:
-            kept, places, (low, high) = top
-            paid = np.nonzero(kept[:, rows] > 0)
-            some = np.zeros((maps, rows.stop - start, keys))
-            some[(*paid[:-1], places[:, rows][paid])] = kept[:, rows][paid]
-            yield start, some.astype(np.float32), low[:, rows], high[:, rows]
+        if kept is not None:
+            yield start, kept[:, rows].astype(np.float32), low[:, rows], high[:, rows]
             continue
         if record.lazy is not None:
             some = as_floats(record.lazy.weights(rows)).reshape(maps, -1, keys)

@@ -351,22 +351,10 @@ class Trial(Generic[C]):
                 judged = judge(
                     one.effect, points, hardest.controls, q, against=against, items=self.items
                 )
-            tested.append(
-                Tested(
-                    claim=one.claim,
-                    place=one.place,
-                    probabilities=one.probabilities,
-                    effect=one.effect,
-                    points=one.points,
-                    controls=hardest.controls,
-                    matched=hardest.matched,
-                    identity=one.identity,
-                    redraw=hardest.redraw,
-                    p=p,
-                    q=q,
-                    judged=judged,
-                )
-            )
+            known = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+            known |= {"controls": hardest.controls, "matched": hardest.matched}
+            known |= {"redraw": hardest.redraw, "p": p, "q": q, "judged": judged}
+            tested.append(Tested(**known))
         return self._checked(tested, full)
 
     def _checked(

@@ -28,7 +28,6 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("recording", metavar="RECORDING", help="a saved recording")
     parser.add_argument("--site", metavar="NAME", help="only this site")
-    parser.add_argument("--call", metavar="N", help="only this call of a site, from 0")
     parser.add_argument("--batch", metavar="B", help="only this batch: a label, or a number from 0")
     parser.add_argument("--head", metavar="H", help="only this head, likewise")
     parser.add_argument(
@@ -71,7 +70,7 @@ def _chosen(options: argparse.Namespace) -> Recording:
     recording = load_recording(options.recording)
     if not recording:
         raise InputError("holds no record", path=options.recording, remedy="record something")
-    asked = {name: getattr(options, name) for name in ("site", "call", "batch", "head", "query")}
+    asked = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
     try:
         return choose(recording, **asked)
     except InputError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -52,14 +51,11 @@ class Edges:
                 kept = positions(field.name, given, InterventionError)
                 object.__setattr__(self, field.name, kept)
 
-    def cells(
-        self, shape: tuple[int, ...], site: str, axes: Sequence[str] = AXES, device: Any = None
-    ) -> Tensor:
+    def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
         """The cells of weights of a shape.
 
         Args:
             shape: ``(batch, head, query, key)``.
-            axes: those that the site has; the others are one position long.
 
         Returns:
             boolean, broadcastable to ``shape``; true where a cell is chosen.
@@ -72,11 +68,6 @@ class Edges:
             given = getattr(self, name)
             if given is None:
                 continue
-            if AXES[place] not in axes and name != "key":
-                raise InterventionError(
-                    f"{site}: {name}= is given, and its weights have no such axis "
-                    f"({', '.join(axes)})"
-                )
             flags = torch.zeros(shape[place], dtype=torch.bool)
             told = f"{site}: {'batch row' if name == 'row' else name}"
             flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
@@ -98,15 +89,9 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
     Raises:
         InterventionError: sizes that are not those of the weights.
     """
-    lifts: dict[int, tuple[Any, ...]] = {
-        1: (None, None, None),
-        2: (slice(None), None, None),
-        3: (slice(None), None),
-        4: (),
-    }
-    if value.dim() not in lifts:
-        raise InterventionError(f"{name}= has shape {tuple(value.shape)}; {TENSORS}")
-    four = value[lifts[value.dim()]]
+    four = value
+    while four.dim() < 4:
+        four = four.unsqueeze(min(1, four.dim() - 1))
     if any(size not in (1, whole) for size, whole in zip(four.shape, shape, strict=True)):
         told = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
         raise InterventionError(

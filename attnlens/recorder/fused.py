@@ -25,7 +25,7 @@ from attnlens.recorder.sites import local_of
 
 _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
 
-_NATIVE: Final = getattr(torch, "_native_multi_head_attention", None)
+_NATIVE: Final = torch._native_multi_head_attention
 """As it is without us: this module is loaded before anything stands in for it."""
 
 
@@ -70,7 +70,7 @@ def _is_changed(frame: FrameType, part: str = "") -> bool:
 
 def _wants_weights(told: Told, src: Tensor, heads: int) -> bool:
     """Whether the operators form weights, in float32, and all who are told prefer them."""
-    if _NATIVE is None or src.is_nested or src.device.type != "cpu" or src.dtype != torch.float32:
+    if src.is_nested or src.device.type != "cpu" or src.dtype != torch.float32:
         return False
     shape = (src.shape[0], heads, src.shape[1], src.shape[1])
     return all(listener.prefers_weights(shape) for listener, _ in told)
@@ -179,7 +179,6 @@ class _Layer(_Projected):
 
     def with_weights(self, told: Told) -> Tensor:
         """The layer by the operators that the fused one is made of, in its order."""
-        assert _NATIVE is not None
         x = self.first(self.src) if self.norm_first else self.src
         x = self.native(_NATIVE, x, told)[0].add_(self.src)
         if self.norm_first:

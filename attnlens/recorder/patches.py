@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import MethodType
 from typing import Any, Final
@@ -194,35 +194,21 @@ def _unnamed(function: Any) -> Meant | None:
 
 
 @contextmanager
-def patched(kinds: Iterable[type[nn.Module]]) -> Iterator[None]:
-    """Everything of torch that computes attention leads to the listeners in the block.
+def intercepting(listener: Listener) -> Iterator[None]:
+    """Tell a listener of its model's attention calls, in this thread, while the block runs.
 
-    Args:
-        kinds: types of the listener's modules, to learn which ways they may take.
+    Everything of torch that computes attention leads to the listeners then.
     """
-    kinds = set(kinds)
-    _patches.come(kinds)
+    _patches.come(listener.sites.kinds)
     try:
         with ExitStack() as stack:
             # A mode costs a Python call per torch function: only where names do not do.
             if _holders.hidden():
                 stack.enter_context(WatchingMode(_unnamed))
+            # From the list of the thread that came in: generators may end elsewhere.
+            for listeners in (here.listeners, everywhere):
+                listeners.append(listener)
+                stack.callback(listeners.remove, listener)
             yield
     finally:
         _patches.go()
-
-
-@contextmanager
-def intercepting(listener: Listener) -> Iterator[None]:
-    """Tell a listener of its model's attention calls, in this thread, while the block runs."""
-    listeners = here.listeners
-    with patched(listener.sites.kinds):
-        listeners.append(listener)
-        everywhere.append(listener)
-        try:
-            yield
-        finally:
-            # By identity, and from the list of the thread that came in: generators may end
-            # elsewhere, and in another order.
-            listeners.remove(listener)
-            everywhere.remove(listener)

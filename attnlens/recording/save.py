@@ -100,14 +100,13 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
     known = {field.name for field in fields(AttentionRecord)}
     if unknown := sorted({*told, *(name for name in tensors if not name.startswith(LAZY))} - known):
         raise RecordingError(f"a record has no part {unknown[0]!r}")
-    _demand(isinstance(told["site"], str), "a site is no text")
-    _demand(_is_count(told["call"]), f"call {told['call']!r} is no number from 0")
     told["axes"] = tuple(_axis(*pair) for pair in told["axes"])
     told["notes"] = tuple(told.get("notes", ()))
-    _demand(all(isinstance(note, str) for note in told["notes"]), "a note is no text")
+    _demand(all(isinstance(one, str) for one in (told["site"], *told["notes"])), "a text is none")
     if told.get("rows") is not None:
         told["rows"] = tuple(told["rows"])
-        _demand(all(map(_is_count, told["rows"])), "rows are no numbers from 0")
+    numbers = (told["call"], *(told.get("rows") or ()))
+    _demand(all(map(_is_count, numbers)), "a call or a row is no number from 0")
     if told.get("lazy") is not None:
         told["lazy"] = _lazy(told["lazy"], tensors)
         # The queries stand in for the weights, which would be costly to form here.
@@ -239,8 +238,6 @@ class Stream:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise InputError(f"to={path!r} is no path", remedy="give a folder to be made")
         self.path = Path(os.path.abspath(path))
         if self.path.exists():
             raise InputError("is there already", path=path, remedy="give a folder to be made")
@@ -308,13 +305,10 @@ def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
     if matched is None:
         raise InputError("not a recording", path=path, remedy="give one that was saved")
     if not 1 <= int(matched[1]) <= NEWEST:
-        writer = str(about.get("attnlens"))
-        known = re.fullmatch(r"[0-9][0-9A-Za-z.+]{0,30}", writer)
-        wanted = f"attnlens {writer} or later" if known else "a later attnlens"
         raise InputError(
             f"has format {matched[1]}; attnlens {VERSION} reads recordings of format 1 to {NEWEST}",
             path=path,
-            remedy=f"install {wanted}",
+            remedy="install a later attnlens",
         )
 
 
@@ -357,12 +351,9 @@ class _Places:
 
 def _axis(name: object, labels: Sequence[object] | None) -> Axis:
     told = None if labels is None else tuple(labels)
-    _demand(isinstance(name, str), "the name of an axis is no text")
-    if told is not None:
-        _demand(
-            not isinstance(labels, str) and all(isinstance(label, str) for label in told),
-            f"labels of axis {name!r} are no texts",
-        )
+    texts = [name, *(told or ())]
+    good = not isinstance(labels, str) and all(isinstance(text, str) for text in texts)
+    _demand(good, f"the name or the labels of axis {name!r} are no texts")
     return Axis(str(name), None if told is None else tuple(map(str, told)))
 
 
@@ -381,10 +372,9 @@ def _lazy(told: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
         fits and k.shape[1] > 0 and q.shape[1] % k.shape[1] == 0,
         f"queries {tuple(q.shape)} and keys {tuple(k.shape)} do not fit",
     )
-    scale = lazy.scale
-    number = isinstance(scale, int | float) and not isinstance(scale, bool)
-    _demand(number and math.isfinite(scale), f"scale {scale!r} is no number")
-    _demand(isinstance(lazy.causal, bool), f"causal is {lazy.causal!r}")
+    number = isinstance(lazy.scale, int | float) and not isinstance(lazy.scale, bool)
+    good = number and math.isfinite(lazy.scale) and isinstance(lazy.causal, bool)
+    _demand(good, f"scale {lazy.scale!r} is no number, or causal {lazy.causal!r} no flag")
     if lazy.mask is not None:
         kind = lazy.mask.dtype == torch.bool or lazy.mask.is_floating_point()
         _demand(kind and _broadcasts(lazy.mask, lazy.shape), "the mask does not fit")
