@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import shutil
@@ -145,17 +144,6 @@ def opened(page: Any, server: Server, path: str = SAMPLE, *, explained: bool = F
     page.wait_for_selector("body[data-ready=yes]")
     if explained:
         page.wait_for_selector(".claims")
-
-
-def colours(png: bytes) -> set[tuple[int, int, int]]:
-    """Those of the picture on a white ground."""
-    from PIL import Image
-
-    image = Image.open(io.BytesIO(png)).convert("RGBA")
-    ground = Image.new("RGBA", image.size, "white")
-    seen = Image.alpha_composite(ground, image).convert("RGB")
-    found = seen.getcolors(image.width * image.height)
-    return {colour for _, colour in found}
 
 
 def ball(page: Any) -> int:

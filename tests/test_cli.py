@@ -54,20 +54,6 @@ def test_the_explanation_fits_the_schema_that_is_printed(
     assert [error.message for error in validator.iter_errors({**whole, "flags": 3})] != []
 
 
-def test_the_page_begins_with_the_ball_that_was_meant(
-    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
-) -> None:
-    page = attnlens_here.good("explain", sample_match_path, "--ball", "47")
-    assert " ".join(page.split()).startswith(ECHO)
-    assert "\x1b" not in page
-    assert max(map(len, page.splitlines())) <= 100
-    assert "hiding them" in page
-    shown = [claim for claim in whole["evidence"] if claim["scale"] in ("medium", None)]
-    told = {claim["verdict"] for claim in shown if claim["verdict"]}
-    assert told
-    assert [verdict for verdict in told if verdict not in page] == []
-
-
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_has_its_page_and_its_heat_map(
     attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any], scale: str
@@ -202,23 +188,14 @@ def test_predict_gives_a_row_for_each_delivery(
     assert attnlens_here.files() == ["balls.csv", "balls.parquet"]
 
 
-def test_predict_reads_many_files_and_chooses_by_date(attnlens_here: Here) -> None:
-    days = {}
-    for seed in (3, 4, 5):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"{seed}.csv")
-        match = attnlens.read_match(f"{seed}.csv")
-        assert match.date is not None
-        days[match.match_id] = match.date.isoformat()
-    names = [f"{seed}.csv" for seed in (3, 4, 5)]
-    assert len(set(days.values())) == 3
+def test_predict_reads_many_files(attnlens_here: Here) -> None:
+    names = [f"{seed}.csv" for seed in (3, 4)]
+    for seed, name in zip((3, 4), names, strict=True):
+        attnlens_here.good("simulate", "--seed", seed, "--out", name)
     together = rows_of(attnlens_here.good("predict", *names))
-    assert list(dict.fromkeys(row["match_id"] for row in together)) == list(days)
+    matches = [attnlens.read_match(name).match_id for name in names]
+    assert list(dict.fromkeys(row["match_id"] for row in together)) == matches
     assert rows_of(attnlens_here.good("predict", ".")) == together
-    middle = sorted(days.values())[1]
-    for option, fits in (("--from", lambda d: d >= middle), ("--until", lambda d: d <= middle)):
-        rows = rows_of(attnlens_here.good("predict", *names, option, middle))
-        kept = {match_id for match_id, day in days.items() if fits(day)}
-        assert rows == [row for row in together if row["match_id"] in kept]
 
 
 def test_predict_skips_what_cannot_be_read_when_told_to(

@@ -169,6 +169,3 @@ def test_a_flag_and_a_needed_option_can_come_from_settings(
     attnlens_here.patch.setenv("ATTNLENS_OUT", "from-environment.csv")
     attnlens_here.good("simulate")
     assert "from-environment.csv" in attnlens_here.files()
-    attnlens_here.patch.setenv("ATTNLENS_FROM", "2999-01-01")
-    answer = attnlens_here("predict", sample_match_path)
-    assert answer.err == "attnlens: no match left to predict; widen --from and --until\n"

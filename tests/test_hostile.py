@@ -14,7 +14,7 @@ import torch
 from command_line import Here
 from small_predictors import small_predictor
 
-from attnlens.cricket.model.trained import load_predictor, save_predictor
+from attnlens.cricket.model.trained import save_predictor
 from attnlens.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 Change = Callable[[dict[str, torch.Tensor], dict[str, Any]], None]
@@ -134,29 +134,15 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), REFUSED)
-def test_a_training_that_cannot_be(attnlens_here: Here, words: tuple[str, ...], told: str) -> None:
-    if any(word.startswith("/proc") for word in words) and not Path("/proc/self").exists():
-        pytest.skip("no /proc on this system")
-    folder = attnlens_here.folder / "matches"
-    folder.mkdir()
+def test_a_training_that_cannot_be(attnlens_here: Here) -> None:
+    (attnlens_here.folder / "matches").mkdir()
     for seed in range(3):
         attnlens_here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
     before = attnlens_here.files()
-    answer = attnlens_here("train", "matches", "--out", "mine.safetensors", *words)
-    assert answer.status == 2
-    assert told in answer.err
-    assert answer.err.startswith("attnlens: ")
-    assert answer.err.count("\n") == 1
-    assert attnlens_here.files() == before
-
-
-def test_a_card_tells_no_day_after_the_last_match(attnlens_here: Here) -> None:
-    for seed in range(2):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"{seed}.json", "--format", "json")
-    days = ("--train-until", "2030-01-01", "--validate-until", "2030-01-01")
-    small = ("--epochs", 1, "--hidden-dim", 12, "--threads", 1, "--head-balls", 1)
-    done = attnlens_here("train", "0.json", "1.json", "--out", "mine.safetensors", *days, *small)
-    assert done.status == 0
-    card = load_predictor("mine.safetensors").card
-    assert (card["trained_until"], card["weights_until"]) == ("2024-01-02", "2024-01-02")
+    for words, told in REFUSED:
+        answer = attnlens_here("train", "matches", "--out", "mine.safetensors", *words)
+        assert answer.status == 2
+        assert told in answer.err
+        assert answer.err.startswith("attnlens: ")
+        assert answer.err.count("\n") == 1
+        assert attnlens_here.files() == before

@@ -218,12 +218,6 @@ def test_no_file_and_no_room_goes_round_in_a_circle() -> None:
     assert circle_in(rooms) == []
 
 
-def test_a_circle_is_found() -> None:
-    ring = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a"}}
-    assert set(circle_in(ring)) == {"b", "c"}
-    assert circle_in({"a": {"b"}, "b": {"c"}, "c": set()}) == []
-
-
 def words_of_cricket(text: str) -> list[str]:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
     return [match.group() for match in CRICKET_WORD.finditer(spaced)]

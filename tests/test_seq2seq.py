@@ -131,7 +131,7 @@ def test_padding_is_hidden_everywhere() -> None:
 
 
 @torch.no_grad()
-def test_decoding_with_kept_keys_is_decoding_without() -> None:
+def test_what_is_written_is_the_likeliest_token_each_time() -> None:
     model = model_of(encoder_layers=2, decoder_layers=3)
     source, _ = inputs()
     written = model.written(source)

@@ -55,7 +55,7 @@ def judged(options: argparse.Namespace, model: TrainedPredictor, work: Callable[
         document = work(held_out_of(options, model, skipped))
     finally:
         progress("")
-    report_skipped(f"skipped {len(skipped)} files", skipped)
+    report_skipped(skipped)
     return document
 
 

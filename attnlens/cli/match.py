@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         _show(first[0], options)
     else:
         _list(itertools.chain(first, matches), options)
-    report_skipped(f"skipped {len(skipped)}", skipped)
+    report_skipped(skipped)
     return 0
 
 

@@ -158,14 +158,7 @@ def described(entry: ReferenceModel, loaded: Loaded) -> Description:
 
     reading = entry.reading(loaded)
     with one_thread():
-        return describe(
-            loaded.module,
-            *reading.inputs,
-            name=entry.name,
-            names=reading.names,
-            axes=reading.axes,
-            batched=reading.batched,
-        )
+        return describe(loaded.module, *reading.inputs, name=entry.name, **reading.told)
 
 
 def traced(
@@ -190,7 +183,5 @@ def traced(
             name=entry.name,
             labels=reading.labels,
             about=reading.about,
-            names=reading.names,
-            axes=reading.axes,
-            batched=reading.batched,
+            **reading.told,
         )

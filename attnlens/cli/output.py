@@ -57,10 +57,10 @@ def utf8_stdout() -> None:
         reconfigure(encoding="utf-8")
 
 
-def report_skipped(heading: str, skipped: Sequence[MatchFileError]) -> None:
+def report_skipped(skipped: Sequence[MatchFileError]) -> None:
     """Every file that was passed over, and why, on stderr; nothing where there was none."""
     if skipped:
-        say(f"{heading}:")
+        say(f"skipped {len(skipped)} files:")
         for error in skipped:
             say(str(error))
 

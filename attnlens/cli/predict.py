@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
                 with part.open("w", encoding="utf-8", newline="") as file:
                     _write_csv(rows, file)
     progress("")
-    report_skipped(f"skipped {len(skipped)} files", skipped)
+    report_skipped(skipped)
     return 0
 
 

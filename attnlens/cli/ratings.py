@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     now, added = brought_up_to_date(predictor, given)
     if added.matches:
         save_predictor(options.out, now)
-    report_skipped(f"skipped {len(skipped)} files", skipped)
+    report_skipped(skipped)
     kinds = ", ".join(f"{number} {kind}" for kind, number in added.other_kinds.items())
     unlike, until = sum(added.other_kinds.values()), now.ratings.until
     if unlike:

@@ -39,6 +39,11 @@ class Reading:
     batched: bool = True
     about: str = ""
 
+    @property
+    def told(self) -> Any:
+        """What `attnlens.describe` takes of it by name."""
+        return {"names": self.names, "axes": self.axes, "batched": self.batched}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:

@@ -14,34 +14,13 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.models.transformer import (
-    BlockCache,
-    DecoderBlock,
-    EncoderBlock,
-    Seq2SeqSizes,
-    sinusoids,
-)
+from attnlens.models.transformer import DecoderBlock, EncoderBlock, Seq2SeqSizes, sinusoids
 from attnlens.recording.probe import step
 
 SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
 """Tokens that every vocabulary begins with: unknown, padding, beginning, end."""
 
 UNK, PAD, BOS, EOS = range(len(SPECIAL))
-
-
-@dataclass(slots=True, eq=False)
-class Memory:
-    """An input as the decoder sees it, and how far the decoder has come.
-
-    Attributes:
-        hidden: where the input is padding, ``(batch, 1, 1, source)``.
-        blocks: one cache per decoder block.
-        written: places written so far.
-    """
-
-    hidden: Tensor
-    blocks: list[BlockCache]
-    written: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,67 +70,53 @@ class Seq2Seq(nn.Module):
         Returns:
             logits ``(batch, target, target_words)``.
         """
-        return self.continued(target, self.remember(source))
+        return self.decoded(target, self.encoded(source), source)
 
-    def remember(self, source: Tensor) -> Memory:
-        """The input, read: tokens ``(batch, source)``."""
-        hidden = (source == PAD)[:, None, None, :]
+    def encoded(self, source: Tensor) -> Tensor:
+        """The memory ``(batch, source, d)`` of an input, tokens ``(batch, source)``."""
         places: Tensor = self.get_buffer("positions")[: source.shape[1]]
         x = step("X", self.dropout(self.E_source[source] + places), "words and their places")
         for block in self.encoder:
-            x = block(x, hidden)
-        x = step("M", x, "the memory")
-        return Memory(hidden, [block.remember(x) for block in self.decoder_blocks()])
+            x = block(x, _padding(source))
+        return step("M", x, "the memory")
 
-    def continued(self, target: Tensor, memory: Memory) -> Tensor:
-        """Logits after each of ``target``, the tokens that follow what was written before.
-
-        Args:
-            target: tokens ``(batch, target)``.
-            memory: it takes these tokens in.
-
-        Returns:
-            ``(batch, target, target_words)``.
-        """
-        start, end = memory.written, memory.written + target.shape[1]
-        hidden = (target == PAD)[:, None, None, :]
-        places: Tensor = self.get_buffer("positions")[start:end]
+    def decoded(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+        """`forward`, with the memory of ``source`` worked out before."""
+        places: Tensor = self.get_buffer("positions")[: target.shape[1]]
         x = step("U", self.dropout(self.E_target[target] + places), "the answer so far")
-        for block, cache in zip(self.decoder_blocks(), memory.blocks, strict=True):
-            x = block(x, hidden, cache, memory.hidden)
-        memory.written = end
+        for block in self.decoder:
+            x = block(x, _padding(target), memory, _padding(source))
         x = step("H", x, "what the decoder ends with")
         return step(r"\mathrm{logits}", x @ self.W_out + self.b_out, "of the next token")
 
-    def decoder_blocks(self) -> list[DecoderBlock]:
-        """The decoder's blocks, first to last."""
-        return [block for block in self.decoder if isinstance(block, DecoderBlock)]
-
     @torch.no_grad()
     def written(self, source: Tensor, most: int | None = None) -> Written:
-        """The likeliest token again and again, until ``<eos>``; keys and values are kept.
+        """The likeliest token again and again, until ``<eos>``.
 
         Args:
             source: tokens ``(batch, source)``.
             most: tokens at most; ``target_length`` unless given.
         """
-        memory = self.remember(source)
-        batch = source.shape[0]
-        last = torch.full((batch, 1), BOS, device=source.device)
+        memory, batch = self.encoded(source), source.shape[0]
+        begun = torch.full((batch, 1), BOS, device=source.device)
         done = torch.zeros(batch, dtype=torch.bool, device=source.device)
-        tokens, probabilities = [], []
+        probabilities = []
         for _ in range(self.sizes.target_length if most is None else most):
-            shares = self.continued(last, memory)[:, -1].softmax(-1)
+            shares = self.decoded(begun, memory, source)[:, -1].softmax(-1)
             best = shares.clone()
             best[:, [PAD, BOS]] = -1.0  # nobody writes these
-            last = best.argmax(-1, keepdim=True)
-            last[done] = PAD
-            tokens.append(last)
+            last = best.argmax(-1, keepdim=True).masked_fill(done[:, None], PAD)
+            begun = torch.cat((begun, last), 1)
             probabilities.append(shares)
             done = done | (last[:, 0] == EOS)
             if bool(done.all()):
                 break
-        return Written(torch.cat(tokens, 1), torch.stack(probabilities, 1))
+        return Written(begun[:, 1:], torch.stack(probabilities, 1))
+
+
+def _padding(tokens: Tensor) -> Tensor:
+    """``(batch, 1, 1, key)``: what is hidden from every head and query."""
+    return (tokens == PAD)[:, None, None, :]
 
 
 def _vectors(words: int, width: int) -> nn.Parameter:

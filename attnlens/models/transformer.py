@@ -136,23 +136,6 @@ class EncoderBlock(nn.Module):
         return normed
 
 
-@dataclass(slots=True, eq=False)
-class BlockCache:
-    """Keys and values that a decoder block keeps while it writes.
-
-    Attributes:
-        cross_keys, cross_values: of the memory, ``(batch, head, key, d_k)`` and ``d_v``.
-        keys, values: of the places written so far, likewise; ``None`` before the first.
-        hidden: of those places, ``(batch, 1, 1, key)``.
-    """
-
-    cross_keys: Tensor
-    cross_values: Tensor
-    keys: Tensor | None = None
-    values: Tensor | None = None
-    hidden: Tensor | None = None
-
-
 class DecoderBlock(nn.Module):
     """Causal self-attention, attention to a memory, and a feed-forward network."""
 
@@ -165,35 +148,21 @@ class DecoderBlock(nn.Module):
         self.feed_forward = FeedForward(sizes.width, sizes.d_ff)
         self.add_feed_forward = AddAndNorm(sizes)
 
-    def remember(self, memory: Tensor) -> BlockCache:
-        """The memory's keys and values, worked out once; ``memory`` is ``(batch, key, d)``."""
-        return BlockCache(*self.cross_attention.keys_and_values(memory))
-
-    def forward(
-        self, x: Tensor, hidden: Tensor, cache: BlockCache, memory_hidden: Tensor
-    ) -> Tensor:
-        """One block, over the places that follow those in the cache; they join them there.
+    def forward(self, x: Tensor, hidden: Tensor, memory: Tensor, memory_hidden: Tensor) -> Tensor:
+        """One block.
 
         Args:
             x: ``(batch, length, d)``.
             hidden: of these places, ``(batch, 1, 1, length)``.
-            cache: what `remember` gave.
+            memory: ``(batch, key, d)``.
             memory_hidden: ``(batch, 1, 1, key)``.
 
         Returns:
             ``(batch, length, d)``.
         """
-        keys, values = self.self_attention.keys_and_values(x)
-        if cache.keys is not None and cache.values is not None and cache.hidden is not None:
-            keys = torch.cat((cache.keys, keys), -2)
-            values = torch.cat((cache.values, values), -2)
-            hidden = torch.cat((cache.hidden, hidden), -1)
-        cache.keys, cache.values, cache.hidden = keys, values, hidden
-        asked = self.self_attention.queries(x)
-        x = self.add_self(x, self.self_attention.attend(asked, keys, values, hidden=hidden))
+        x = self.add_self(x, self.self_attention(x, hidden=hidden))
         x = step("U'", x, "after self-attention")
-        asked, kept = self.cross_attention.queries(x), (cache.cross_keys, cache.cross_values)
-        read = self.cross_attention.attend(asked, *kept, hidden=memory_hidden)
+        read = self.cross_attention(x, memory, hidden=memory_hidden)
         x = step("U''", self.add_cross(x, read), "after attention to the memory")
         normed: Tensor = self.add_feed_forward(x, self.feed_forward(x))
         return normed

@@ -5,12 +5,14 @@ Every line passes `fit`, so that none is too wide; names have passed `attnlens.s
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
+from attnlens.show.numbers import percent_seen
 from attnlens.show.safe import clean_all
 
 Span = tuple[str, str]
@@ -261,3 +263,37 @@ def bar(now: float, base: float, room: int, glyphs: Glyphs) -> Line:
 def tone(points: float, felt: float) -> str:
     """The style of a change: more, less, or too little to be felt."""
     return "more" if points >= felt else "less" if points <= -felt else "quiet"
+
+
+# ---- a heat map: a sign per weight, shades by the square root of its part of the darkest
+
+LEVELS = 8
+
+
+def level(weight: float, most: float) -> int:
+    """The shade of a weight beside the darkest: 0 to 7."""
+    return min(LEVELS - 1, int(LEVELS * math.sqrt(max(weight, 0) / most))) if most > 0 else 0
+
+
+def shade(weight: float, most: float, glyphs: Glyphs, *, cell: int = 1) -> Span:
+    """A weight as signs of one shade."""
+    step = level(weight, most)
+    return glyphs.shades[step] * cell, f"shade{step + 1}"
+
+
+def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
+    """A row of a heat map: its name, and its cells in groups with a line between.
+
+    Args:
+        side: columns of the name.
+    """
+    line: Line = [(pad(name[0], side, page.glyphs.ellipsis), name[1])]
+    for at, group in enumerate(groups):
+        line += [*([(page.glyphs.separator, "quiet")] if at else []), *group]
+    page.add(*line)
+
+
+def legend(most: float, glyphs: Glyphs, digits: int = 0) -> str:
+    """What the darkest shade and the middle one stand for: ``█ 36%, ▅ 9%``."""
+    middle = glyphs.shades[level(1, 4)]
+    return f"{glyphs.full} {percent_seen(most, digits)}, {middle} {percent_seen(most / 4, digits)}"

@@ -85,7 +85,6 @@ class HeatMap:
         title: what it is.
         told: what it shows, for those who do not see it.
         width, height: of a cell.
-        upright: whether labels of columns stand on end.
         marks: what to call the row of marks; without, none is drawn.
         sparse: only the first of each group has a label.
     """
@@ -97,7 +96,6 @@ class HeatMap:
     rows: Sequence[Row]
     width: float = 19.0
     height: float = 19.0
-    upright: bool = True
     marks: str = ""
     sparse: bool = False
 
@@ -114,7 +112,7 @@ class HeatMap:
         longest = max((min(len(one.label), LONGEST_LABEL) for one in self.columns), default=0)
         if not longest:
             return 2.0
-        return 10 + LETTER * longest if self.upright else 18.0
+        return 10 + LETTER * longest
 
     @property
     def top(self) -> float:

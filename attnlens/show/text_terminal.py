@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attnlens.show.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
+from attnlens.show.canvas import (
+    Line,
+    Page,
+    Span,
+    add_row,
+    display_width,
+    legend,
+    pad,
+    shade,
+    terminal_page,
+    width_of,
+)
 from attnlens.show.numbers import fine_percent
-from attnlens.show.shades import add_row, legend, shade
 from attnlens.show.table import Column, Words, add_table
 
 if TYPE_CHECKING:
@@ -72,7 +82,7 @@ def _tokens(page: Page, data: TextExplanation) -> None:
         Column("chance", gap=0),
         Words("what else it might have been", style="quiet", shrinks=True),
     ]
-    add_table(page, columns, rows, head_style="heading")
+    add_table(page, columns, rows)
     page.blank()
 
 

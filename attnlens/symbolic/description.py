@@ -152,8 +152,6 @@ class Book:
         yield from (
             one.meaning for kind, one in OPERATIONS.items() if kind in kinds and one.meaning
         )
-        ways = {one.options["approximate"] for one in operations if one.kind == "gelu"}
-        yield from (GELU[way] for way in sorted(ways))
         if any(one.kind in ALONG and over_another_axis(one) for one in operations):
             yield "f_n(M): f along the n-th axis of M, or the one named, not along its rows"
         if "multiply" in kinds:
@@ -229,11 +227,6 @@ def _constant_words(value: Tensor) -> str:
 def shape_words(shape: Iterable[int]) -> str:
     return f"({', '.join(map(str, shape))})"
 
-
-GELU: Final = {
-    "none": "GELU(v) = v Φ(v), Φ the normal distribution function",
-    "tanh": "GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
-}
 
 NORMS: Final = {
     "norm": "(v − mean(v)) / √(var(v) + {eps})",

@@ -73,12 +73,12 @@ def where(mask: Flags, yes: Array | float, no: Array) -> Array:
     return np.where(mask, yes, no)
 
 
-def gelu(x: Floats, approximate: str) -> Floats:
-    if approximate == "tanh":
-        inner = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
-    else:
-        inner = _erf(x / math.sqrt(2))
-    return np.asarray(0.5 * x * (1 + inner))
+def gelu(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1 + _erf(x / math.sqrt(2))))
+
+
+def gelu_tanh(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 
 def norm(
@@ -190,7 +190,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "silu": Operation(lambda x: x * sigmoid(x), "SiLU", torch="silu", meaning="SiLU(v) = v σ(v)"),
     "sigmoid": Operation(sigmoid, "σ", torch="sigmoid", meaning="σ(v) = 1 / (1 + exp(−v))"),
-    "gelu": Operation(gelu, "GELU"),
     **{
         kind: Operation(function, torch=kind)
         for kind, function in (
@@ -235,6 +234,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "concat": Operation(lambda *x, axis: np.concatenate(x, axis), meaning="concat: side by side"),
     "stack": Operation(
         lambda *x, axis: np.stack(x, axis), meaning="stack: one below the other, along a new axis"
+    ),
+    "gelu": Operation(gelu, "GELU", meaning="GELU(v) = v Φ(v), Φ the normal distribution function"),
+    "gelu_tanh": Operation(
+        gelu_tanh,
+        "GELU_tanh",
+        meaning="GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
     ),
     "rows": Operation(lambda table, places: table[places.astype(np.int64)], "{}[{}]", (ATOM, ANY)),
     "item": Operation(item),

@@ -130,7 +130,8 @@ def _softmax(kind: str) -> Translator:
 
 
 def _gelu(call: Call) -> Expression:
-    return call.made("gelu", call.x, approximate=call.named.get("approximate", "none"))
+    exact = call.named.get("approximate", "none") == "none"
+    return call.made("gelu" if exact else "gelu_tanh", call.x)
 
 
 def _masked(call: Call) -> Expression:

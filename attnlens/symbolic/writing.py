@@ -287,8 +287,7 @@ def function_name(one: Expression) -> str:
     if one.kind == "opaque":
         name: str = one.options["name"]
         return re.sub("^(gru|lstm)(?=_|$)", lambda found: found[0].upper(), name)
-    tanh = one.kind == "gelu" and one.options["approximate"] == "tanh"
-    return "GELU_tanh" if tanh else OPERATIONS[one.kind].text or one.kind
+    return OPERATIONS[one.kind].text or one.kind
 
 
 def places_of(one: Expression) -> list[int] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import torch
@@ -49,16 +49,31 @@ def sdpa(
     del part, dropout_p
     if enable_gqa:
         key, value = (_for_every_head(one, query.shape[-3]) for one in (key, value))
+    if is_causal:
+        queries, keys = query.shape[-2], key.shape[-2]
+        attn_mask = torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = ~attn_mask
+    return _attention(say, query, key, value, scale, () if attn_mask is None else (attn_mask,))
+
+
+def _attention(
+    say: Say,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float | None,
+    masks: Iterable[Tensor],
+) -> tuple[Tensor, Tensor]:
+    """The output and the weights; a mask hides where it is true, or is added to the logits."""
     content = query @ key.transpose(-2, -1)
     content = content / math.sqrt(query.shape[-1]) if scale is None else content * scale
     hidden = None
-    if is_causal:
-        queries, keys = query.shape[-2], key.shape[-2]
-        hidden = torch.ones(queries, keys, dtype=torch.bool, device=query.device).triu(1)
-    elif attn_mask is not None and attn_mask.dtype == torch.bool:
-        hidden = ~attn_mask
-    elif attn_mask is not None:
-        content = content + attn_mask
+    for mask in masks:
+        if mask.dtype == torch.bool:
+            hidden = mask if hidden is None else hidden | mask
+        else:
+            content = content + mask
     logits = say("S", content, "logits")
     weights = say("A", hidden_softmax(logits, hidden), "attention")
     return weights @ value, weights
@@ -93,18 +108,9 @@ def multi_head_attention(say: Say, part: Part, *args: Any, **named: Any) -> tupl
             "QKV", ("queries", "keys", "values"), sources, weights, biases, strict=True
         )
     )
-    content = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-    hidden = None
-    for mask in _masks(told["attn_mask"], told["key_padding_mask"], heads):
-        if mask.dtype == torch.bool:
-            hidden = mask if hidden is None else hidden | mask
-        else:
-            content = content + mask
-    logits = say("S", content, "logits")
-    if hidden is not None:
-        logits = logits.masked_fill(hidden, -math.inf)
-    shares = say("A", logits.softmax(-1), "attention")
-    output = F.linear(join_heads(shares @ v), told["out_proj_weight"], told["out_proj_bias"])
+    masks = _masks(told["attn_mask"], told["key_padding_mask"], heads)
+    mixed, shares = _attention(say, q, k, v, None, masks)
+    output = F.linear(join_heads(mixed), told["out_proj_weight"], told["out_proj_bias"])
     return (output.transpose(0, 1) if output.dim() == 3 else output), shares
 
 

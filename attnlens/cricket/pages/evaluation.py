@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attnlens.show.canvas import Glyphs, Page, terminal_page
+from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.numbers import interval, number, percent
 from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.study.evaluate import Evaluation, Level, Part
+    from attnlens.cricket.study.evaluate import Evaluation, Part
 
-BAR: Final = 24
 NAME: Final = Words(least=14)
 LOSS: Final = (NAME, Column("balls", gap=1), Column("log-loss", gap=1), Column(spare=1, gap=1))
 COMPARED: Final = (
@@ -25,13 +24,7 @@ COMPARED: Final = (
 )
 APART: Final = (NAME, Column("model minus it", gap=1), Column(gap=1))
 OUTCOMES: Final = (*LOSS, Column("said", gap=1), Column("came", gap=1), Column(gap=1))
-CALIBRATION: Final = (
-    Column("said"),
-    Column("came", gap=1),
-    Column(gap=1),
-    Column("balls", gap=1),
-    Words(gap=1),
-)
+CALIBRATION: Final = (Column("said"), Column("came", gap=1), Column(gap=1), Column("balls", gap=1))
 
 
 @terminal_page(least=64)
@@ -107,28 +100,17 @@ def _calibration(page: Page, data: Evaluation) -> None:
     for name, bins in data.reliability.items():
         what = "the likeliest outcome" if name == "likeliest" else f"P({name})"
         page.paragraph(f"calibration of {what}", "heading", indent=0)
-        top = max((max(one.predicted, one.observed.known_value) for one in bins), default=1) or 1
         rows = [
             [
                 percent(one.predicted, 1),
                 percent(one.observed.known_value, 1),
                 interval(one.observed.ci, 1, scale=100),
                 f"{one.balls:,}",
-                _bar(one, top, page.glyphs),
             ]
             for one in bins
         ]
         add_table(page, CALIBRATION, rows)
         page.blank()
-
-
-def _bar(one: Level, top: float, glyphs: Glyphs) -> str:
-    """How often it came as a bar, with a mark where it was said to."""
-    filled = round(BAR * one.observed.known_value / top)
-    mark = min(round(BAR * one.predicted / top), BAR)
-    cells = [glyphs.full] * filled + [" "] * (BAR + 1 - filled)
-    cells[mark] = glyphs.separator
-    return "".join(cells)
 
 
 def _breakdowns(page: Page, data: Evaluation) -> None:

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
 from attnlens.cricket.pages.parts import SCALE_NAMES, earned, head_name, of, short_names, sign_of
-from attnlens.show.canvas import Glyphs, Line, Page, Span, display_width, pad, pad_line, width_of
+from attnlens.show.canvas import (
+    Glyphs,
+    Line,
+    Page,
+    Span,
+    add_row,
+    display_width,
+    legend,
+    pad,
+    pad_line,
+    shade,
+    width_of,
+)
 from attnlens.show.numbers import percent_seen
-from attnlens.show.shades import add_row, legend, shade
 from attnlens.words import count
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.parts import short_names
-from attnlens.show.canvas import Line, Page, bar, terminal_page
+from attnlens.show.canvas import Line, Page, add_row, bar, legend, shade, terminal_page
 from attnlens.show.numbers import percent_seen
-from attnlens.show.shades import add_row, legend, shade
 from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 

@@ -33,8 +33,7 @@ class Figure:
     @classmethod
     def of(cls, estimates: Estimates, place: tuple[int, ...] = (), digits: int = DIGITS) -> Figure:
         """One of many estimates."""
-        ends = [told(part[place], digits) for part in (estimates.low, estimates.high)]
-        low, high = ends
+        low, high = (told(part[place], digits) for part in (estimates.low, estimates.high))
         ci = None if low is None or high is None else (low, high)
         return cls(told(estimates.value[place], digits), ci)
 
@@ -57,12 +56,6 @@ class Figure:
         """The figure, where it is known that there is one."""
         assert self.value is not None
         return self.value
-
-    @property
-    def known(self) -> tuple[float, float, float]:
-        """The figure and the ends of its interval, where it is known that there are some."""
-        assert self.ci is not None
-        return self.known_value, *self.ci
 
 
 @dataclass(frozen=True, slots=True)

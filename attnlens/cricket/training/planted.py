@@ -12,8 +12,16 @@ from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
 from attnlens.cricket.simulator.rules import rules_times
 from attnlens.cricket.simulator.simulate import Simulated, simulate
-from attnlens.cricket.study.false_alarms import Verdicts, all_sentences, verdict_shares
-from attnlens.cricket.study.planted import Learnt, Pointing, learnt, pointing, ruled_innings
+from attnlens.cricket.study.planted import (
+    Learnt,
+    Pointing,
+    Verdicts,
+    all_sentences,
+    learnt,
+    pointing,
+    ruled_innings,
+    verdict_shares,
+)
 from attnlens.cricket.training.course import Course, Epoch
 from attnlens.cricket.training.dataset import fit_base
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
