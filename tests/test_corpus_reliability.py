@@ -19,7 +19,6 @@ from corpus_cases import season, tree
 
 from attnlens.cricket.corpus.explain import explain_corpus
 from attnlens.cricket.corpus.folder import writing
-from attnlens.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 
@@ -64,15 +63,13 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def finished(folder: Path) -> set[str]:
-    return {path.name for path in folder.glob("parts/*.json")}
+    return {path.stem for path in folder.glob("parts/*.json")}
 
 
-def times(folder: Path, names: set[str]) -> dict[str, int]:
+def times(folder: Path, parts: set[str]) -> dict[str, int]:
     """When each file of some parts was written."""
-    stems = {Path(name).stem for name in names}
-    return {
-        str(path): path.stat().st_mtime_ns for path in folder.rglob("part-*") if path.stem in stems
-    }
+    files = [path for path in folder.rglob("part-*") if path.stem in parts]
+    return {str(path): path.stat().st_mtime_ns for path in files}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -88,8 +85,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_done_twice(
     process.communicate(timeout=LONGEST_WAIT)
     before = finished(out)
     kept = times(out, before)
-    done = subprocess.run(words, env=clean_environment(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert subprocess.run(words, env=clean_environment(), check=False).returncode == 0
     assert times(out, before) == kept
     assert tree(out) == whole
 
@@ -161,8 +157,6 @@ def test_two_processes_do_not_write_one_corpus(tmp_path: Path, season_path: Path
         answer = run_process(tmp_path, "corpus", "explain", season_path, "--out", out)
         assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
         assert f"{out}: another process is writing this corpus; wait for it" in answer.err
-        with pytest.raises(InputError, match="another process"), writing(out):
-            pass
     with writing(out):
         pass
 
@@ -181,17 +175,9 @@ def test_a_damaged_part_is_worked_out_anew(
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 def test_ray_gives_the_same_to_the_last_bit(tmp_path: Path) -> None:
-    season_path = season(tmp_path, 2)
-    explain_corpus([season_path], tmp_path / "local", each=1)
-    out = tmp_path / "ray"
-    done = subprocess.run(
-        explain(season_path, out, "--engine", "ray", "--workers", "1"),
-        env=clean_environment(PYTHONWARNINGS="ignore"),  # Ray warns of itself
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_WAIT * 4,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1].startswith(f"attnlens: {out}: 2 parts, 2 matches, ")
-    assert tree(out) == tree(tmp_path / "local")
+    source = season(tmp_path, 2)
+    explain_corpus([source], tmp_path / "local", each=1)
+    words = ("corpus", "explain", source, "--matches-per-part", "1", "--engine", "ray")
+    done = run_process(tmp_path, *words, "--out", "ray", PYTHONWARNINGS="ignore")  # Ray's own
+    assert done.status == 0, done.err
+    assert tree(tmp_path / "ray") == tree(tmp_path / "local")
