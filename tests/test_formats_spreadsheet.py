@@ -84,14 +84,3 @@ def test_a_table_without_line_ends_is_refused_quickly(tmp_path: Path) -> None:
 )
 def test_dates_as_they_are_written(text: str, day_first: bool, expected: str) -> None:
     assert str(date_from(text, day_first=day_first)) == expected
-
-
-def test_labels_are_restored_only_where_zeros_went(tmp_path: Path) -> None:
-    labels = [f"0.{number}" for number in (*range(1, 10), 1, 11, *range(12, 20), 2, 20)]
-    rows = [row("7", "2023-10-05", label, wide=True) for label in labels]
-    path = tmp_path / "m.csv"
-    path.write_text("\n".join([HEADER, *rows, row("7", "2023-10-05", "1.2")]) + "\n")
-    (innings,) = read_match(path).innings
-    read = [ball.label for ball in innings.deliveries]
-    # Ball 21 is labelled 20, which no lost zero explains, and ball 1 of the next over 2.
-    assert read == [*(f"0.{number}" for number in range(1, 21)), "0.20", "1.2"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from attnlens.cricket.errors import BallNotFoundError, MatchFileError
+from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import find_ball
-from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.readers import read_match
 
 PARTLY_NAMED = {"1439814", "930573", "1184263"}
 """Some of their names are missing from the registry rows of the CSV, or were revised."""
@@ -217,14 +217,3 @@ def test_a_match_reads_the_same_from_all_its_formats(shared_data: Path) -> None:
             assert people(first, unresolved) == people(other, unresolved), pair["match_id"]
             compared += 1
     assert compared == sum(len(pair["paths"]) - 1 for pair in content["pairs"]) == 38
-
-
-def test_every_real_file_is_read(shared_data: Path) -> None:
-    skipped: list[MatchFileError] = []
-    counts = [
-        sum(1 for _ in read_matches(shared_data / name, on_error="skip", skipped=skipped))
-        for name in ("formats/json", "formats/csv2_27col", "formats/csv2_22col",
-                     "formats/t20i_csv2_27col_20.zip", "formats/ipl_csv2_22col_20.zip")
-    ]  # fmt: skip
-    assert skipped == []
-    assert counts == [136, 48, 48, 20, 20]

@@ -147,7 +147,7 @@ class Probed(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.probe = AttentionProbe(("batch", "key"))
+        self.probe = AttentionProbe(("batch", "head", "query", "key"))
         self.heard: list[Tensor] = []
         self.probe.register_forward_hook(lambda _, __, weights: self.heard.append(weights))
 
@@ -158,11 +158,11 @@ class Probed(nn.Module):
 def test_hooks_go_when_the_block_fails() -> None:
     model = Probed()
     before = hooks(model), list(model.probe._forward_hooks)
-    weights = torch.tensor([[0.25, 0.75]])
+    weights = torch.tensor([[[[0.25, 0.75]]]])
 
     def fail() -> None:
         with intervene(model, hide=0):
-            assert model(weights).tolist() == [[0.0, 1.0]]
+            assert model(weights).flatten().tolist() == [0.0, 1.0]
             raise KeyError("ours")
 
     with pytest.raises(KeyError, match="ours"):
@@ -172,12 +172,12 @@ def test_hooks_go_when_the_block_fails() -> None:
     assert (hooks(model), list(model.probe._forward_hooks)) == before
     assert torch.equal(model(weights), weights)
     # A hook that watched before the block sees what the model goes on with.
-    assert model.heard[0].tolist() == [[0.0, 1.0]]
+    assert model.heard[0].flatten().tolist() == [0.0, 1.0]
 
 
 RUNS: list[tuple[Any, tuple[Tensor, ...], str]] = [
     (Calls(), tuple(Q), "Calls"),
-    (Probed(), (torch.tensor([[0.25, 0.75]]),), "probe"),
+    (Probed(), (torch.tensor([[[[0.25, 0.75]]]]),), "probe"),
 ]
 
 

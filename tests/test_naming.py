@@ -93,31 +93,6 @@ def test_balls_that_are_not_there(
     assert str(caught.value) == expected
 
 
-def test_a_label_that_several_rows_carry_is_refused(
-    tmp_path: Path, sample_match_path: Path
-) -> None:
-    rows = sample_match_path.read_text(encoding="utf-8").splitlines()
-    fields = rows[2].split(",")
-    fields[5] = "0.1"
-    rows[2] = ",".join(fields)
-    path = tmp_path / "merged.csv"
-    path.write_text("\n".join(rows), encoding="utf-8")
-    match = read_match(path)
-    first, second = match.innings[0].deliveries[:2]
-    with pytest.raises(BallNotFoundError) as caught:
-        find_ball(match, "0.1")
-
-    def told(runs: int) -> str:
-        return f"{runs} run" if runs == 1 else f"{runs} runs"
-
-    assert str(caught.value) == (
-        "label 0.1 is carried by 2 deliveries of innings 1: "
-        f"1 (0.1, {first.bowler} to {first.batter}, {told(first.runs_total)}); "
-        f"2 (0.1, {second.bowler} to {second.batter}, {told(second.runs_total)}); "
-        "name one by its position"
-    )
-
-
 @pytest.mark.parametrize(
     ("ball", "expected"),
     [

@@ -112,21 +112,15 @@ def test_format_1_is_read(tmp_path: Path) -> None:
     assert (record.rows, record.lazy, record.notes) == (None, None, ())
 
 
-@pytest.mark.parametrize(
-    ("writer", "wanted"),
-    [("7.2.0", "attnlens 7.2.0 or later"), (None, "a later attnlens"), ("\x1b[2J", "a later")],
-)
-def test_a_later_format_tells_what_is_needed(
-    tmp_path: Path, writer: str | None, wanted: str
-) -> None:
+def test_a_later_format_tells_what_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "new"
     about = {"format": "attnlens recording 3", "records": "[]"}
-    save_file({"a": torch.zeros(1)}, path, about | ({} if writer is None else {"attnlens": writer}))
+    save_file({"a": torch.zeros(1)}, path, about)
     with pytest.raises(InputError) as caught:
         load_recording(path)
     assert str(caught.value).startswith(
         f"{path}: has format 3; attnlens {VERSION} reads recordings of format 1 to 2; "
-        f"install {wanted}"
+        "install a later attnlens"
     )
 
 

@@ -16,12 +16,8 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.simulator.causes import PLANTED
 from attnlens.cricket.simulator.files import save_simulated
 from attnlens.cricket.simulator.league import (
-    CORRELATIONS,
     DIRECTIONS,
-    SPREADS,
     STRENGTHS,
-    TEAMS,
-    true_rates,
 )
 from attnlens.cricket.simulator.simulate import Simulated, simulate, simulate_match
 
@@ -81,22 +77,6 @@ def test_outcomes_come_as_often_as_their_probabilities_say(made: list[Simulated]
         truth, balls, strict=True)]  # fmt: skip
     entropy = [-sum(p * log(p) for p in ball.probabilities if p) for ball in truth]
     assert fmean(surprise) == pytest.approx(fmean(entropy), abs=0.02)
-
-
-def test_the_league_has_the_spreads_that_were_fitted() -> None:
-    rates = true_rates()
-    for kind, count in (("batter", 66), ("bowler", 42)):
-        rows = [row for (of, _), row in rates.items() if of == kind]
-        assert len(rows) == count
-        for column, spread in zip(zip(*rows, strict=True), SPREADS[kind], strict=True):
-            assert fmean(column) == pytest.approx(0, abs=1e-9)
-            assert pstdev(column) == pytest.approx(spread)
-    strongest = CORRELATIONS["team"][0][1]
-    pairs = [rates["batting", name][:2] for name in TEAMS]
-    product = fmean(one * two for one, two in pairs)
-    found = product / (SPREADS["batting team"][0] * SPREADS["batting team"][1])
-    assert strongest > 0.8
-    assert found > 0.5
 
 
 def test_without_causes_no_ball_depends_on_another() -> None:

@@ -9,8 +9,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,8 +52,16 @@ def gradient_importance(
         raise InputError("no module to watch", remedy="give joins")
     seen: dict[str, list[Tensor]] = {name: [] for name in joins}
 
-    with _watching(joins, seen), torch.enable_grad():
-        value = loss()
+    handles = [
+        module.register_forward_pre_hook(_watching(seen[name]))
+        for name, (module, _) in joins.items()
+    ]
+    try:
+        with torch.enable_grad():
+            value = loss()
+    finally:
+        for handle in handles:
+            handle.remove()
     if value.numel() != 1:
         raise InputError(f"the loss has shape {tuple(value.shape)}", remedy="give its sum")
     if silent := [name for name, tensors in seen.items() if not tensors]:
@@ -74,33 +81,17 @@ def gradient_importance(
     return sizes
 
 
-@contextmanager
-def _watching(
-    joins: Mapping[str, tuple[nn.Module, int]],
-    seen: Mapping[str, list[Tensor]],
-) -> Iterator[None]:
-    """Put what passes through modules into the lists of their names, while the block lasts."""
+def _watching(into: list[Tensor]) -> Callable[..., tuple[Any, ...]]:
+    """A hook that puts what a module is given into a list."""
 
-    def given(name: str) -> Any:
-        def hook(_: nn.Module, values: tuple[Any, ...]) -> tuple[Any, ...]:
-            return (_watched(values[0], seen[name]), *values[1:])
+    def hook(_: nn.Module, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        value = values[0]
+        if not value.requires_grad:  # nothing before it asked for a gradient
+            value = value.detach().requires_grad_()
+        into.append(value)
+        return (value, *values[1:])
 
-        return hook
-
-    handles = [module.register_forward_pre_hook(given(name)) for name, (module, _) in joins.items()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _watched(value: Tensor, into: list[Tensor]) -> Tensor:
-    """The same values; also where nothing before them asked for a gradient."""
-    if not value.requires_grad:
-        value = value.detach().requires_grad_()
-    into.append(value)
-    return value
+    return hook
 
 
 def _gradients(value: Tensor, tensors: list[Tensor], name: str) -> list[Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -52,14 +51,11 @@ class Edges:
                 kept = positions(field.name, given, InterventionError)
                 object.__setattr__(self, field.name, kept)
 
-    def cells(
-        self, shape: tuple[int, ...], site: str, axes: Sequence[str] = AXES, device: Any = None
-    ) -> Tensor:
+    def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
         """The cells of weights of a shape.
 
         Args:
             shape: ``(batch, head, query, key)``.
-            axes: those that the site has; the others are one position long.
 
         Returns:
             boolean, broadcastable to ``shape``; true where a cell is chosen.
@@ -72,11 +68,6 @@ class Edges:
             given = getattr(self, name)
             if given is None:
                 continue
-            if AXES[place] not in axes and name != "key":
-                raise InterventionError(
-                    f"{site}: {name}= is given, and its weights have no such axis "
-                    f"({', '.join(axes)})"
-                )
             flags = torch.zeros(shape[place], dtype=torch.bool)
             told = f"{site}: {'batch row' if name == 'row' else name}"
             flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attnlens.errors import InterventionError
-from attnlens.recorder.edges import AXES, TENSORS, Edges, grid
+from attnlens.recorder.edges import TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.sites import Which, sites_meant
 from attnlens.recording.axes import Positions, positions
@@ -32,14 +32,11 @@ class Place:
     Attributes:
         site: of the call.
         shape: of the weights, ``(batch, head, query, key)``.
-        axes: those the site has, the last of them for keys whatever it is called; the others
-            are one position long.
         device: where the weights are.
     """
 
     site: str
     shape: tuple[int, ...]
-    axes: tuple[str, ...] = AXES
     device: Any = None
 
 
@@ -49,7 +46,7 @@ class Edit:
 
     Attributes:
         name: of the option it came from: ``hide``, ``scale`` or ``replace``.
-        patterns: over site names; None: every site with keys.
+        patterns: over site names; None: every site.
         edges: cells, each a choice of its own; a cell of any of them is chosen.
         values: one value per cell, laid out as `grid` says: which are hidden, what they are
             multiplied by, or what they become.
@@ -76,7 +73,7 @@ class Edit:
         Raises:
             InterventionError: positions or sizes that are not those of the weights.
         """
-        if not self.wanted(place.site) or (self.patterns is None and place.axes[-1] != "key"):
+        if not self.wanted(place.site):
             return None
         keys = place.shape[-1]
         if self.values is not None and not self.patterns and self.values.shape[-1] not in (1, keys):
@@ -84,7 +81,7 @@ class Edit:
             return None
         chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=place.device)
         for edges in self.edges:
-            chosen = chosen | edges.cells(place.shape, place.site, place.axes, place.device)
+            chosen = chosen | edges.cells(place.shape, place.site, place.device)
         self.touched[place.site] = self.touched.get(place.site, 0) + 1
         hidden = self.name == "hide" and self.values is not None
         return chosen & self._laid(place) if hidden else chosen
@@ -209,30 +206,6 @@ def _is_grid(what: Any) -> bool:
     kind = torch.as_tensor(what).dtype
     numbers = kind != torch.bool and not kind.is_floating_point
     return what.ndim > 1 or (what.ndim == 1 and not numbers)
-
-
-def four(weights: Tensor, axes: Sequence[str]) -> Tensor:
-    """Weights as ``(batch, head, query, key)``; axes that are not there become 1 long."""
-    for place, name in enumerate(AXES[:-1]):
-        if name not in axes[:-1]:
-            weights = weights.unsqueeze(place)
-    return weights
-
-
-def axes_of(axes: Sequence[str], weights: Tensor, site: str) -> tuple[str, ...]:
-    """The axes of a probe's weights.
-
-    Raises:
-        InterventionError: they are not some of batch, head and query, in this order, and one more.
-    """
-    names = tuple(axes)
-    order = [name for name in AXES[:-1] if name in names[:-1]]
-    if not names or list(names[:-1]) != order or len(names) != weights.dim():
-        raise InterventionError(
-            f"{site}: its axes ({', '.join(names)}), weights of shape {tuple(weights.shape)}, are "
-            "not batch, head, query and one more; an intervention cannot tell what is what"
-        )
-    return names
 
 
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:

@@ -15,17 +15,15 @@ from torch import Tensor, nn
 from attnlens.errors import InterventionError
 from attnlens.recorder.adapters import SoftmaxAdapter
 from attnlens.recorder.block import Block, reasons_of, some_of
-from attnlens.recorder.edges import Edges
+from attnlens.recorder.edges import AXES, Edges
 from attnlens.recorder.edits import (
     Array,
     Change,
     Edit,
     Hidden,
     Place,
-    axes_of,
     edited,
     edits_asked,
-    four,
 )
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
@@ -82,7 +80,7 @@ def intervene(
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
             keys: yes unless False; else: no unless True.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
-            None: all whose weights are over keys.
+            None: all.
         heads: cells of these heads alone, by position, -1 being the last; None: of all.
         queries: likewise.
         keys: likewise.
@@ -141,9 +139,14 @@ class _Run(Block):
         again = torch._C._current_graph_task_id() != -1
         if not self.here(site) or again or not self.wants(site):
             return None
-        axes = axes_of(probe.axes, weights, site)
-        whole = four(weights, axes)
-        place = Place(site, tuple(whole.shape), axes, weights.device)
+        if tuple(probe.axes) != AXES:
+            if any(edit.patterns is not None and edit.wanted(site) for edit in self._edits):
+                raise InterventionError(
+                    f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}; such "
+                    "weights cannot be changed"
+                )
+            return None
+        place, whole = Place(site, tuple(weights.shape), weights.device), weights
         touched = False
         for edit in self._edits:
             chosen = edit.chosen(place)
@@ -153,7 +156,7 @@ class _Run(Block):
         if not touched:
             return None
         self._note(site)
-        return whole.reshape(weights.shape)
+        return whole
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         """Set a hook on a probe."""
@@ -208,9 +211,10 @@ class _Run(Block):
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
             return f"it has {edit.values.shape[-1]} keys, and {counts}"
-        idle = [site for site in known if site not in self.seen]
-        return f"no such site ran, or none over keys; calls of each site: {calls}" + (
-            f"; known but not run: {some_of(idle)}" if idle else ""
+        idle = some_of([site for site in known if site not in self.seen])
+        return (
+            f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
+            f"run: {idle or 'none'}"
         )
 
 

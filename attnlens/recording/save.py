@@ -305,13 +305,10 @@ def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
     if matched is None:
         raise InputError("not a recording", path=path, remedy="give one that was saved")
     if not 1 <= int(matched[1]) <= NEWEST:
-        writer = str(about.get("attnlens"))
-        known = re.fullmatch(r"[0-9][0-9A-Za-z.+]{0,30}", writer)
-        wanted = f"attnlens {writer} or later" if known else "a later attnlens"
         raise InputError(
             f"has format {matched[1]}; attnlens {VERSION} reads recordings of format 1 to {NEWEST}",
             path=path,
-            remedy=f"install {wanted}",
+            remedy="install a later attnlens",
         )
 
 

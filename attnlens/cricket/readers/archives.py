@@ -123,22 +123,21 @@ class Archive:
     def open(self, member: str) -> BinaryIO:
         """A stream of a member; damage met while reading is a `MatchFileError`."""
         display = self.name_of(member)
-        size = self.size_of(member)
+        self.size_of(member)  # refuses what may not be read
         try:
             stream = self._zip.open(self._entries[member])
         except _DAMAGE as error:
             raise _damaged(display, error) from None
-        return io.BufferedReader(_Guarded(stream, display, size))
+        return io.BufferedReader(_Guarded(stream, display))
 
 
 class _Guarded(io.RawIOBase):
-    """A member's stream that raises only `MatchFileError` and ends where it said it would."""
+    """A member's stream, of the length the zip says, that raises only `MatchFileError`."""
 
-    def __init__(self, stream: IO[bytes], display: str, size: int) -> None:
+    def __init__(self, stream: IO[bytes], display: str) -> None:
         super().__init__()
         self._stream = stream
         self._display = display
-        self._left = size
 
     def readable(self) -> bool:
         return True
@@ -148,9 +147,6 @@ class _Guarded(io.RawIOBase):
             data = self._stream.read(len(buffer))
         except _DAMAGE as error:
             raise _damaged(self._display, error) from None
-        self._left -= len(data)
-        if self._left < 0:
-            raise MatchFileError("is larger than the zip says", path=self._display)
         buffer[: len(data)] = data
         return len(data)
 

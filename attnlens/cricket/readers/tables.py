@@ -310,15 +310,8 @@ class Table:
                 fields.append("")
                 yield fields
             elif fields:
-                yield self._wrong_width(len(fields), width)
-
-    def _wrong_width(self, found: int, width: int) -> MatchFileError:
-        if found < width:
-            return self.wrong(
-                f"this row has {found} of {width} fields",
-                "the file may be cut short; get it again",
-            )
-        return self.wrong(f"this row has {found} fields, the header {width}")
+                cut = "the file may be cut short; get it again" if len(fields) < width else None
+                yield self.wrong(f"this row has {len(fields)} of {width} fields", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
         """Rows with the id of their match; a row that is wrong belongs to the match before it.
