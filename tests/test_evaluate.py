@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -147,16 +146,6 @@ def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Her
         assert "--allow-in-sample" in refused(attnlens_here, *words)
 
 
-def test_in_sample_figures_are_called_so(sources: Path, attnlens_here: Here) -> None:
-    answer = attnlens_here(
-        "evaluate", sources / "trained.zip", "--model", sources / "small.safetensors",
-        "--allow-in-sample", "--baselines", "prior",
-    )  # fmt: skip
-    assert answer.status == 0
-    assert f"{TRAINED} of {TRAINED} matches lie inside the model's training dates" in answer.err
-    assert f"{TRAINED} of {TRAINED} matches lie inside" in answer.out
-
-
 def test_without_training_matches_the_prior_is_the_checkpoints(
     sources: Path, attnlens_here: Here
 ) -> None:
@@ -196,19 +185,6 @@ def test_a_match_without_a_date_is_judged_without_fitted_baselines(
     assert answer.status == 0
     assert "a match judged on has no date" in answer.err
     assert "undated to undated" in answer.out
-
-
-def test_a_missing_library_leaves_its_baseline_out(
-    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "lightgbm", None)
-    answer = attnlens_here(
-        "evaluate", sources / "later.zip", "--history", sources / "trained.zip", "--model",
-        sources / "small.safetensors", "--baselines", "boosted_trees,prior",
-    )  # fmt: skip
-    assert answer.status == 0
-    assert answer.err == "attnlens: left out boosted_trees: lightgbm is not installed\n"
-    assert re.search(r"^  prior +\d\.\d{4} \[", answer.out, re.MULTILINE)
 
 
 def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_here: Here) -> None:

@@ -110,24 +110,6 @@ def test_one_edge_of_one_layer_moves_the_row_that_looked(grad: bool, padded: boo
     assert (output - plain)[:, 2].abs().max() > 1e-4
 
 
-def test_a_row_hidden_whole_is_zero_in_the_fused_encoder_and_nan_where_the_model_says_so() -> None:
-    model = encoder(1)
-    (x,) = tensors(2, 4, 12)
-    hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    hidden[1] = True
-    with torch.no_grad():
-        plain = model(x, hidden)
-        for outer in (False, True):
-            with intervene(model, hide=slice(None), queries=3):
-                if outer:
-                    with record(model) as recording:
-                        output = model(x, hidden)
-                    assert not recording["layers.0.self_attn"].weights[:, :, 3].any()
-                else:
-                    output = model(x, hidden)
-            assert torch.equal(output.isnan(), plain.isnan())
-
-
 class Probed(nn.Module):
     """Attention written by hand, told through a probe."""
 

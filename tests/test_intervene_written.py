@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -221,23 +220,6 @@ def test_what_is_multiplied_with_tells_attention_of_one_head_from_shares_of_clas
     with record(model := Head(), expected=1), intervene(model, hide=1) as changed:
         model(x)
     assert changed == {"inner": 1}
-
-
-def test_attention_of_one_head_may_be_hinted_at() -> None:
-    class Shares(nn.Module):
-        def forward(self, q: Tensor) -> Tensor:
-            return q.softmax(-1)
-
-    model = nn.Sequential(Shares())
-    (q,) = tensors(B, L, D)
-    hint = (
-        "a softmax over the last of three dimensions ran in 0: if it is attention, give "
-        "adapters=SoftmaxAdapter('0')"
-    )
-    with pytest.raises(NothingRecordedError, match=re.escape(hint)), record(model):
-        model(q)
-    with told(hint), intervene(model, hide=0):
-        model(q)
 
 
 def test_weights_that_pass_a_probe_are_told_of_once() -> None:

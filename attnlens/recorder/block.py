@@ -141,16 +141,11 @@ class Block(Listener):
 
     def none_ran(self) -> str:
         """What to say where no attention of the model ran."""
-        sites = sorted(filter(self.is_wanted, self.doubtful))
-        doubtful = (
-            f"; a softmax over the last of three dimensions ran in {some_of(sites)}: if it is "
-            f"attention, give adapters={_adapter_of(sites)}"
-        )
         return (
             f"no attention of {type(self.model).__name__} ran in the block; looked for: "
             f"{LOOKED_FOR}; call the model in the block, in its thread; for attention written by "
             "hand pass its weights through an AttentionProbe, or give "
-            f"adapters=[SoftmaxAdapter(site)]{doubtful if sites else ''}"
+            "adapters=[SoftmaxAdapter(site)]"
         )
 
     def _spoken_for(self, site: str) -> bool:

@@ -4,7 +4,8 @@
 hand a whole layer to one operator. Where it is only watched, the output stays what it was to the
 last bit: the operators inside that one are called and asked for weights, or queries and keys are
 projected beside it. Where attention is changed, the modules' own code that is not fused computes
-the layer: outputs then agree within rounding (1e-6).
+the layer: outputs then agree within rounding (1e-6), but for rows whose keys the model itself
+hides throughout, which the fused operator makes NaN.
 """
 
 from __future__ import annotations
@@ -136,14 +137,6 @@ class _Projected:
         )
         attend(told, call, lambda _: None)
 
-    def emptied(self, output: Tensor) -> Tensor:
-        """Rows become NaN where the model's own mask hides every key, as the kernel gives them."""
-        seen = self._seen()
-        if seen is None:
-            return output
-        some = seen.any(-1, keepdim=True)
-        return output.masked_fill(~(some[:, 0] if some.dim() == 4 else some), math.nan)
-
     def _seen(self) -> Tensor | None:
         """Which keys are seen; the fused kernel hides those whose mask is not 0."""
         if self.mask is None:
@@ -196,10 +189,10 @@ class _Layer(_Projected):
         x, real = _padded(self.src, frame)
         hidden = local_of(frame, "src_key_padding_mask") if real is None else ~real
         if layer.norm_first:
-            x = x + self.emptied(layer._sa_block(layer.norm1(x), mask, hidden))
+            x = x + layer._sa_block(layer.norm1(x), mask, hidden)
             x = x + layer._ff_block(layer.norm2(x))
         else:
-            x = layer.norm1(x + self.emptied(layer._sa_block(x, mask, hidden)))
+            x = layer.norm1(x + layer._sa_block(x, mask, hidden))
             x = layer.norm2(x + layer._ff_block(x))
         return x if real is None else torch._nested_tensor_from_mask(x, real, mask_check=False)
 
@@ -289,7 +282,7 @@ class _MultiHead(_Projected):
             need_weights=self.need_weights,
             average_attn_weights=self.average_attn_weights,
         )
-        return self.emptied(output.transpose(0, 1)), weights
+        return output.transpose(0, 1), weights
 
 
 def _padded(src: Tensor, frame: FrameType | None) -> tuple[Tensor, Tensor | None]:

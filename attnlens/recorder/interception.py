@@ -127,7 +127,6 @@ class Listener:
         spoken_for: how many modules are running whose softmaxes an adapter calls attention.
         missed: the shape of a softmax at each site that has one which is likely to be attention,
             and which nothing told to be weights ``(batch, head, query, key)``.
-        doubtful: sites of softmaxes that may be attention of one head.
     """
 
     changes = False
@@ -141,7 +140,6 @@ class Listener:
         self.passed_over: set[str] = set()
         self.spoken_for = 0
         self.missed: dict[str, tuple[int, ...]] = {}
-        self.doubtful: set[str] = set()
         self._wanted = wanted
         self._numbers: dict[str, int] = {}
 

@@ -211,9 +211,10 @@ class _Run(Block):
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
             return f"it has {edit.values.shape[-1]} keys, and {counts}"
-        idle = [site for site in known if site not in self.seen]
-        return f"no such site ran, or none over keys; calls of each site: {calls}" + (
-            f"; known but not run: {some_of(idle)}" if idle else ""
+        idle = some_of([site for site in known if site not in self.seen])
+        return (
+            f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
+            f"run: {idle or 'none'}"
         )
 
 

@@ -109,8 +109,6 @@ def _is_attention(
         return True
     if known or len(shape) > 3 or _is_multiplied(frame, module):
         listener.missed[site] = tuple(shape)
-    else:
-        listener.doubtful.add(site)
     return False
 
 

@@ -51,7 +51,6 @@ def add_table(
     *,
     indent: int = 2,
     styles: Sequence[str] = (),
-    head_style: str = "quiet",
     below: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Rows under their heads; they pass the page's edge rather than lose what stands in them.
@@ -79,7 +78,7 @@ def add_table(
         page.lines.append([(" " * indent, ""), *spans[1:]])  # no gap before the first
 
     if any(column.head for column in columns):
-        add([_line((column.head, head_style)) for column in columns], "")
+        add([_line((column.head, "quiet")) for column in columns], "")
     for number, row in enumerate(lines):
         add(row, styles[number] if number < len(styles) else "")
         below(number)

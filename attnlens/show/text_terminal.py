@@ -82,7 +82,7 @@ def _tokens(page: Page, data: TextExplanation) -> None:
         Column("chance", gap=0),
         Words("what else it might have been", style="quiet", shrinks=True),
     ]
-    add_table(page, columns, rows, head_style="heading")
+    add_table(page, columns, rows)
     page.blank()
 
 

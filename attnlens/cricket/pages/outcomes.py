@@ -63,7 +63,6 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
         for line in bars:
             page.add(*line)
     add_the_rest(page, {one.outcome: one.probability for one in entries if one not in shown})
-    _add_calls(page, explanation, outcome)
     _add_what_happened(page, explanation)
     if moved and not beside:
         page.blank()
@@ -156,21 +155,6 @@ def _contributions(
             ]
         )
     return lines
-
-
-def _add_calls(page: Page, explanation: Explanation, outcome: str) -> None:
-    """How often such calls of the chosen outcome came true, where that was counted."""
-    table = explanation.prediction.calibration
-    if table is None:
-        return
-    like = of(table.outcomes, outcome)
-    whose = "" if table.checkpoint == explanation.model.name else f" by {table.checkpoint}"
-    page.paragraph(
-        f"such calls of P({outcome}){whose} came true {like.happened:.1%} of the time "
-        f"(n {like.balls:,})",
-        "quiet",
-        indent=LABEL,
-    )
 
 
 def _add_what_happened(page: Page, explanation: Explanation) -> None:

@@ -188,7 +188,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 def model_line(explanation: Explanation) -> str:
     """The model card in one line."""
-    model, calibration = explanation.model, explanation.prediction.calibration
+    model = explanation.model
     told = [f"model {model.name} ({model.sha256[:12]})"]
     if model.trained_until is not None:
         start = "" if model.trained_from is None else f"from {model.trained_from} "
@@ -197,11 +197,6 @@ def model_line(explanation: Explanation) -> str:
         told.append(f"players' records to {model.ratings_until}")
     if model.match_types:
         told.append(f"knows {', '.join(model.match_types)}")
-    if calibration is not None:
-        told.append(
-            f"calls counted for {calibration.checkpoint} on {calibration.matches:,} matches, "
-            f"{calibration.first} to {calibration.last}"
-        )
     return "; ".join(told)
 
 

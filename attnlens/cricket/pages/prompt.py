@@ -34,16 +34,14 @@ DEFAULT: Final = "cricket/prompt.j2"
 
 DECIMALS: Final = 3
 
-MOST: Final = {"past_balls": 14, "claims": 12, "attention": 4}
+MOST: Final = {"past_balls": 14, "claims": 12}
 """Rows that a table starts with; the others are left out of every prompt."""
 
 CUTS: Final = (
     ("past_balls", 8),
     ("claims", 8),
-    ("attention", 2),
     ("past_balls", 4),
     ("claims", 5),
-    ("attention", 0),
     ("contributions", 6),
     ("flags", 2),
     ("claims", 1),
@@ -104,7 +102,7 @@ def tables_of(explanation: Explanation) -> Json:
 
     Returns:
         ``ball``, ``match``, ``prediction``, ``contributions``, ``claims``, ``past_balls``,
-        ``attention``, ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
+        ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
     """
     ranked = claims_in_order(explanation)
     moved = focus(explanation)
@@ -116,7 +114,6 @@ def tables_of(explanation: Explanation) -> Json:
         "contributions": {"to_outcome": moved, "cols": ["group", "points"], "rows": groups},
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
-        "attention": _attention(explanation),
         "weights": dict(explanation.fusion_weights),
         "flags": [flag.text for flag in explanation.flags],
         "left_out": {},
@@ -249,9 +246,3 @@ def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
         if past is not None
     ]  # fmt: skip
     return {"cols": ["ball", "bowler", "batter", "outcome", "attention"], "rows": rows}
-
-
-def _attention(explanation: Explanation) -> Json:
-    shares = sorted(explanation.across_balls.medium.shares, key=lambda share: -share.share)
-    rows = [[one.relation.replace("_", " "), one.share, one.uniform] for one in shares]
-    return {"scale": "medium", "cols": ["past balls", "share", "even attention"], "rows": rows}

@@ -31,8 +31,15 @@ from attnlens.cricket.study.held_out import sides
 from attnlens.cricket.training.baselines import TREES, check_teacher, teach
 from attnlens.cricket.training.course import Course, Fitted, Pace, check_state, follow
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
-from attnlens.cricket.training.overs import SMALL, OverRecipe, lessons_of, token_runs
+from attnlens.cricket.training.fit import (
+    SMALL,
+    OverRecipe,
+    Recipe,
+    cricket_sizes,
+    fit,
+    lessons_of,
+    token_runs,
+)
 from attnlens.cricket.training.processes import Processes
 from attnlens.errors import InputError
 
@@ -156,7 +163,7 @@ class Plan:
         validate_until: the last day of validation; ``None`` is the last day there is. Equal
             to ``train_until`` there is no validation, and the number of epochs is final.
         sizes: fields of the model's sizes that differ from the default: that of
-            `attnlens.cricket.model.predictor.Sizes`, or `attnlens.cricket.training.overs.SMALL`.
+            `attnlens.cricket.model.predictor.Sizes`, or `attnlens.cricket.training.fit.SMALL`.
         teacher: ``boosted_trees`` or ``None``; for the predictor only.
         head_balls: balls to sample for the heads' names; for the predictor only.
     """
