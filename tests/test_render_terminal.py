@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain.types import Explanation, HeatmapDocument
+from attnlens.cricket.explain.attention_types import HeatmapDocument
+from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.parts import short_names
 from attnlens.cricket.pages.terminal import render_heatmap, render_summary, render_terminal
 from attnlens.errors import InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, TextIO, TypedDict
+from typing import TYPE_CHECKING, TextIO
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
-
-
-class Asked(TypedDict):
-    """What is asked of a ball, as `Session.explain` takes it."""
-
-    evidence: bool
-    outcome: str | None
 
 
 def add_to(commands: Commands) -> None:
@@ -142,12 +135,8 @@ def explained(options: argparse.Namespace) -> Explanation:
     """
     session = session_of(options, cache=_folder(options))
     match, reference = ball_of(session, options)
-    return session.explain(match, ball=reference, **_asked(options))
-
-
-def _asked(options: argparse.Namespace) -> Asked:
-    """What is asked of the ball."""
-    return {"evidence": not options.no_evidence, "outcome": options.outcome}
+    evidence, outcome = not options.no_evidence, options.outcome
+    return session.explain(match, ball=reference, evidence=evidence, outcome=outcome)
 
 
 def _folder(options: argparse.Namespace) -> Path | None:
@@ -177,7 +166,12 @@ def _explain_all(options: argparse.Namespace) -> None:
             for ball in side.deliveries:
                 progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
                 reference = BallReference(side.number, ball.index)
-                explanation = session.explain(match, ball=reference, **_asked(options))
+                explanation = session.explain(
+                    match,
+                    ball=reference,
+                    evidence=not options.no_evidence,
+                    outcome=options.outcome,
+                )
                 file.write(f"{explanation.to_json()}\n")
         progress("")
 

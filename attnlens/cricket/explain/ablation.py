@@ -260,19 +260,6 @@ def told_of(outcome: str) -> NDArray[np.float32]:
     return happened
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Replaced pasts, a row each.
-
-    Attributes:
-        key: vectors of the past balls ``(row, past, hidden_dim)``.
-        balls: who they are, ``(row, past)``.
-    """
-
-    key: Tensor
-    balls: Balls
-
-
 class Replacement:
     """Replaces past balls of one ball.
 
@@ -317,8 +304,12 @@ class Replacement:
         kept: NDArray[np.int64] = np.minimum(classes, len(OUTCOMES) - 1)
         return kept
 
-    def rows(self, sets: Sets) -> Rows:
-        """The past with each set of balls (indices from 1) replaced; a set again, drawn again."""
+    def rows(self, sets: Sets) -> tuple[Tensor, Balls]:
+        """The past with each set of balls (indices from 1) replaced; a set again, drawn again.
+
+        Returns:
+            vectors of the past balls ``(row, past, hidden_dim)``, and who they are ``(row, past)``.
+        """
         before: Balls = self.ball.batch["sequence"]["balls"]
         count = len(sets)
         key = self._own.repeat(count, 1, 1)
@@ -332,16 +323,16 @@ class Replacement:
             for name, table in self._flags.items():
                 flags[name][row, places] = table[classes]
         who = mapped(before, lambda value: value.expand(count, *value.shape[1:]))
-        return Rows(key, replace(who, **flags))
+        return key, replace(who, **flags)
 
     def everywhere(self, sets: Sets) -> Floats:
         """Probabilities with balls replaced for the whole model, ``(set, outcome)``."""
-        rows = self.rows(sets)
+        keys, balls = self.rows(sets)
         found = [np.zeros((0, len(OUTCOMES)))]
         for start in range(0, len(sets), ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            key = rows.key[some]
-            batch = self._batch(len(key), mapped(rows.balls, itemgetter(some)))
+            key = keys[some]
+            batch = self._batch(len(key), mapped(balls, itemgetter(some)))
             with torch.no_grad():
                 logits = self.ball.model.predict(batch, key=key).logits
             found.append(logits[:, 0].double().softmax(-1).numpy())
@@ -352,13 +343,12 @@ class Replacement:
 
         Not for the long scale, whose keys are overs.
         """
-        rows = self.rows(sets)
-        count = len(sets)
-        sequence = self._batch(count, rows.balls)["sequence"]
-        table = relate(sequence["now"], rows.balls, sequence["visible"])
+        key, balls = self.rows(sets)
+        sequence = self._batch(len(sets), balls)["sequence"]
+        table = relate(sequence["now"], balls, sequence["visible"])
         encoder = self.ball.model.temporal.encoder(scale)
         with torch.no_grad():
-            placed = encoder.place(rows.key, rows.balls.over, rows.balls.ball_in_over)
+            placed = encoder.place(key, balls.over, balls.ball_in_over)
         first = placed.shape[1] - self.ball.scales[scale].keys
         read = self.ball.read_by(scale, head, placed[:, first:], table[:, :, first:])
         return self.ball.with_head(scale, head, read)

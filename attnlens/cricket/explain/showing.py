@@ -171,8 +171,6 @@ def shown_match(match: Match) -> Json:
         "match_id": match.match_id,
         "title": " v ".join(match.teams) or match.match_id,
         "teams": list(match.teams),
-        "match_type": match.match_type,
-        "gender": match.gender,
         "date": None if match.date is None else match.date.isoformat(),
         "venue": ", ".join(filter(None, (match.venue, match.city))) or None,
         "event": None if event is None else str(event),
@@ -205,7 +203,7 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
     innings = innings_numbered(match, number)
     told: Json = {
         "match": shown_match(match),
-        "model": _model(predictor),
+        "model": {"name": predictor.name},
         "innings": {
             "number": innings.number,
             "batting": innings.batting_team,
@@ -234,14 +232,6 @@ def _side(match: Match, team: str) -> list[str]:
     if squad:
         return [str(name) for name in squad]
     return [player.name for player in people_of(match) if sides_of(match, player) == {team}]
-
-
-def _model(predictor: TrainedPredictor) -> Json:
-    return {
-        "name": predictor.name,
-        "trained_from": predictor.card.get("trained_from"),
-        "trained_until": predictor.card.get("trained_until"),
-    }
 
 
 def _scales(predictor: TrainedPredictor) -> list[Json]:
@@ -320,12 +310,9 @@ def _wicket(ball: Delivery) -> str | None:
 
 
 def _packed(reading: InningsReading) -> Json:
+    plain = ("probabilities", "baseline", "gates", "layers", "nodes")
     return {
-        "probabilities": _floats(reading.probabilities),
-        "baseline": _floats(reading.baseline),
-        "gates": _floats(reading.gates),
-        "layers": _floats(reading.layers),
-        "nodes": _floats(reading.nodes),
+        **{name: _floats(getattr(reading, name)) for name in plain},
         "total": _bytes(reading.total),
         "attention": {
             scale: {

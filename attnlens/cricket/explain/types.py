@@ -17,7 +17,6 @@ from attnlens.cricket.explain.attention_types import (
     Flag,
     FusionWeights,
     HeadKey,
-    HeatmapDocument,
     Integer,
     Plain,
     Positive,
@@ -27,11 +26,8 @@ from attnlens.cricket.explain.attention_types import (
 )
 from attnlens.cricket.explain.document import Document
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
-from attnlens.cricket.model.heads import SCALE_NAMES as SCALES
 from attnlens.cricket.model.heads import Scale
 from attnlens.files import Json
-
-__all__ = ["OUTCOMES", "SCALES", "Explanation", "HeatmapDocument", "json_schema"]
 
 SCHEMA_VERSION: Final = "1.0"
 SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from attnlens.cricket.explain.particulars import flags_of
@@ -60,7 +60,12 @@ def what_if_flags(
         balls: the past balls that are told otherwise.
         history: whether the ratings were brought to the match's date by its own history.
     """
-    found = list(_new_flags(before, after))
+    found = []
+    was, now = before.delivery, after.delivery
+    for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
+        away = player.key != old.key and player.name not in UNNAMED
+        if away and not sides_of(before.match, player):
+            found.append(("not_in_match", f"{player} is not known to be in this match"))
     for ball in balls:
         if disturbs(ball, before.delivery):
             text = (
@@ -72,15 +77,6 @@ def what_if_flags(
         usual = flags_of(window, predictor, evidence=True, history=history)
         found += [_unnamed(caution.flag, caution.text) for caution in usual]
     return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(found))
-
-
-def _new_flags(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
-    """Cautions about who plays instead."""
-    was, now = before.delivery, after.delivery
-    for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
-        away = player.key != old.key and player.name not in UNNAMED
-        if away and not sides_of(before.match, player):
-            yield "not_in_match", f"{player} is not known to be in this match"
 
 
 def _unnamed(flag: str, text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ Each class lists its keys in the order in which they are written.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -29,8 +29,6 @@ from attnlens.cricket.explain.types import (
 )
 from attnlens.cricket.match.outcomes import Outcome
 
-SCHEMA_VERSION: Final = "1.0"
-
 ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]
 
 
@@ -42,11 +40,11 @@ class Change(Plain):
     """
 
     kind: ChangeKind
-    ball: Ball | None
-    label: Text | None
+    ball: Ball | None = None
+    label: Text | None = None
     before: Text | None
     after: Text | None
-    follows: Flag
+    follows: Flag = False
     text: Text
 
     @property

@@ -11,6 +11,7 @@ from attnlens.cricket.explain.ablation import ask
 from attnlens.cricket.explain.explain_ball import top_change
 from attnlens.cricket.explain.heatmap import NATS_DIGITS
 from attnlens.cricket.explain.particulars import ball_facts, match_facts, model_particulars
+from attnlens.cricket.explain.types import SCHEMA_VERSION
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
@@ -29,7 +30,6 @@ from attnlens.cricket.whatif.retelling import (
     scored_again,
 )
 from attnlens.cricket.whatif.types import (
-    SCHEMA_VERSION,
     Change,
     ChangeKind,
     OutcomeChange,
@@ -129,7 +129,7 @@ def _otherwise(
         refuse_target(match, innings, question.target)
         was, target = None if target is None else str(target), question.target
         text = f"the target was {target}" + ("" if was is None else f", not {was}")
-        changes.append(_change("target", was, str(target), text))
+        changes.append(Change(kind="target", before=was, after=str(target), text=text))
     told = {ball.before.index: ball.after for ball in balls} | {current.index: played}
     changed = replace(innings, deliveries=scored_again(innings.deliveries, told), target=target)
     refuse_finished(match, innings, changed, current.index)
@@ -157,7 +157,7 @@ def _players(
     asked = None if question.batter is None else named(question.batter, "--set batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
     if asked is not None:
-        striker, other = _facing(asked, crease, striker, other, current)
+        striker, other = _facing(asked, crease, striker, other)
     changes, bowler = [], current.bowler
     if question.bowler is not None:
         bowler = named(question.bowler, "--set bowler")
@@ -184,18 +184,15 @@ def _players(
     return replace(current, batter=striker, non_striker=other, bowler=bowler), changes
 
 
-def _facing(
-    asked: Player, crease: Crease, striker: Player, other: Player, current: Delivery
-) -> tuple[Player, Player]:
+def _facing(asked: Player, crease: Crease, striker: Player, other: Player) -> tuple[Player, Player]:
     """Striker and non-striker, where somebody is asked to face.
 
     Args:
         crease: who is in after the balls that went otherwise.
         striker, other: who plays at either end there, newcomers too.
-        current: the ball as it was bowled.
 
     Raises:
-        InputError: he is out, or in already, or at the other end.
+        InputError: he is out, or in already.
     """
     if crease.out is not None:
         if asked.key in (crease.out.key, striker.key, other.key):
@@ -208,49 +205,23 @@ def _facing(
             asked if crease.striker is None else striker,
             asked if crease.other is None else other,
         )
-    if asked.key != other.key:
-        return asked, other
-    if (striker.key, other.key) != (current.batter.key, current.non_striker.key):
-        raise InputError(
-            f"after that change {striker} faces, and {asked} is at the other end",
-            remedy="leave the batter out, or name somebody else",
-        )
-    return other, striker
+    return (other, striker) if asked.key == other.key else (asked, other)
 
 
 def _player_change(
     kind: ChangeKind, was: Player, now: Player, did: str, *, follows: bool = False
 ) -> Change:
     text = f"{now} {did}" + ("" if now.key == was.key else f", not {was}")
-    return _change(kind, was.name, now.name, text, follows=follows)
-
-
-def _change(
-    kind: ChangeKind,
-    before: str | None,
-    after: str | None,
-    text: str,
-    *,
-    ball: Delivery | None = None,
-    follows: bool = False,
-) -> Change:
-    return Change(
-        kind=kind,
-        ball=None if ball is None else ball.index,
-        label=None if ball is None else ball.label,
-        before=before,
-        after=after,
-        follows=follows,
-        text=text,
-    )
+    return Change(kind=kind, before=was.name, after=now.name, text=text, follows=follows)
 
 
 def _ball_change(one: Retold) -> Change:
-    was, now = one.before.outcome, one.after.outcome
-    text = f"ball {one.before.index} ({one.before.label}) was {OUTCOME_WORDS[now]}"
+    ball, was, now = one.before, one.before.outcome, one.after.outcome
+    text = f"ball {ball.index} ({ball.label}) was {OUTCOME_WORDS[now]}"
     if was != now:
         text += f", not {OUTCOME_WORDS[was]}"
-    return _change("ball", was, now, text, ball=one.before)
+    label = ball.label
+    return Change(kind="ball", ball=ball.index, label=label, before=was, after=now, text=text)
 
 
 def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
