@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import REPOSITORY, Here, run_process
+from command_line import REPOSITORY, Here
 
 from attnlens.cli.models import described
 from attnlens.cricket.catalogue import MODELS
@@ -128,15 +128,6 @@ def test_bad_input_is_one_line(
     assert "; " in answer.err
     assert len(answer.err) < 1000
     assert attnlens_here.files() == []
-
-
-def test_as_a_process_where_the_terminal_knows_ascii_only(tmp_path: Path) -> None:
-    done = run_process(
-        tmp_path, "trace", "tiny", "3,6,4,4,5", PYTHONIOENCODING="ascii", NO_COLOR="1"
-    )
-    assert (done.status, done.err) == (0, "")
-    assert done.out.isascii()
-    assert "S = Q K^T / sqrt 5" in done.out
 
 
 def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:

@@ -15,7 +15,7 @@ from attnlens.errors import RecordingError
 from attnlens.models.attention import MultiHeadAttention
 from attnlens.models.tiny import TinyTransformer
 from attnlens.recording.probe import step
-from attnlens.show.models import render_description_latex, render_description_markdown
+from attnlens.show.models import render_description_latex
 from attnlens.symbolic import Description, describe
 
 TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
@@ -268,14 +268,6 @@ def test_latex_is_a_whole_document(tmp_path: Path) -> None:
             (tmp_path / "a.tex").write_text(text, encoding="utf-8")
             words = [latex, "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
             assert subprocess.run(words, cwd=tmp_path, check=False).returncode == 0
-
-
-def test_markdown_holds_every_equation() -> None:
-    description = of_tiny(TinyTransformer())
-    text = render_description_markdown(description)
-    for one in description.equations:
-        assert f"$${one.latex}$$" in text
-    assert "| attention.W\\_Q | W\\_Q | (5, 5) | float32 |" in text
 
 
 class _Changed(nn.Module):

@@ -21,17 +21,8 @@ PLACES = {"max_position_embeddings": 20, **WORDS}
 LAYER = {"num_hidden_layers": 1, "hidden_size": 32, "num_attention_heads": 4}
 SMALL = {**LAYER, "intermediate_size": 40, **PLACES}
 SHARED = {"num_key_value_heads": 2, **SMALL}
-BOTH = {
-    "d_model": 32,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 40,
-    "decoder_ffn_dim": 40,
-    "decoder_start_token_id": 1,
-    **PLACES,
-}
+STACK = {"layers": 1, "attention_heads": 4, "ffn_dim": 40}
+BOTH = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in STACK.items()}
 
 CAUSAL: dict[str, dict[str, Any]] = {
     "GPT2": {"n_layer": 1, "n_embd": 32, "n_head": 4, "n_positions": 20, **WORDS},
@@ -42,17 +33,10 @@ CAUSAL: dict[str, dict[str, Any]] = {
     "Gemma": {"head_dim": 8, **SHARED},
 }
 
+T5 = {"d_model": 32, "num_layers": 1, "num_heads": 4, "d_kv": 8, "d_ff": 40}
 TWO_STACKS: dict[str, dict[str, Any]] = {
-    "T5": {
-        "d_model": 32,
-        "num_layers": 1,
-        "num_heads": 4,
-        "d_kv": 8,
-        "d_ff": 40,
-        "decoder_start_token_id": 0,
-        **WORDS,
-    },
-    "Bart": BOTH,
+    "T5": {"decoder_start_token_id": 0, **T5, **WORDS},
+    "Bart": {"d_model": 32, "decoder_start_token_id": 1, **BOTH, **PLACES},
 }
 
 

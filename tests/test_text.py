@@ -22,7 +22,7 @@ from attnlens.text import TextModel, explain_text
 from attnlens.text.checks import WAYS, Ablations, check, claimed
 from attnlens.text.explain import TextExplanation, recorded
 from attnlens.text.pairs import Pair, Rule, read_pairs
-from attnlens.text.tokens import Vocabulary, tokenise
+from attnlens.text.tokens import Vocabulary, padded, tokenise
 from attnlens.text.training import Figures, TextRecipe, TextSizes, figures, train_text
 
 
@@ -67,13 +67,12 @@ def test_no_text_is_lost_or_read_as_a_special_token(text: str) -> None:
 def test_a_vocabulary_counts_pads_and_reads() -> None:
     words = Vocabulary.of([["b", "a"], ["b", "c"], ["b", "a"]], least=2)
     assert words.words == (*SPECIAL, "b", "a")
-    assert words.source(["a", "b", "c"], 5) == [5, 4, UNK, PAD, PAD]
-    assert words.target(["a"], 3) == [BOS, 5, EOS, PAD]
+    both = padded([words.numbers(["a", "b", "c"]), words.target(["a"])[:2]])
+    assert both.tolist() == [[5, 4, UNK], [BOS, 5, PAD]]
+    assert words.target(["a"]).tolist() == [BOS, 5, EOS]
     assert words.read([5, 4, UNK, EOS, 4]) == ["a", "b", "<unk>"]
     assert "<pad>" in words
     assert "c" not in words
-    with pytest.raises(ValueError, match="2 tokens do not fit"):
-        words.source(["a", "b"], 1)
     with pytest.raises(ValueError, match="begins with"):
         Vocabulary(("a", "b"))
     with pytest.raises(ValueError, match="repeats no word"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import cut, display_width, pad
+from attnlens.show.models import shape
 from attnlens.show.safe import clean, to_ascii
 from attnlens.words import count
 
@@ -64,14 +65,9 @@ def retraced_words(trace: Trace) -> str:
     return f"{said} Described, not written as equations: {', '.join(left)}." if left else said
 
 
-def shape_of(value: Value) -> str:
-    """``(5, 10)``; of a single number ``()``."""
-    return f"({', '.join(map(str, value.shape))})"
-
-
 def _value_lines(trace: Trace, value: Value, width: int) -> Iterator[str]:
     heading = value.text or value.symbol
-    yield cut(f"{heading}   {shape_of(value)}   {value.description}".rstrip(), width, "…")
+    yield cut(f"{heading}   {shape(value.shape)}   {value.description}".rstrip(), width, "…")
     blocks = list(tables(trace, value))
     for block in blocks[:MOST_BLOCKS]:
         if block.title:

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
 from attnlens.models.seq2seq import BOS, EOS, PAD, SPECIAL, UNK
 
 _TOKEN: Final = re.compile(
@@ -76,24 +80,13 @@ class Vocabulary:
         """The number of a word, `UNK` for one that is not known."""
         return self._numbers.get(word, UNK)
 
-    def source(self, tokens: Sequence[str], length: int) -> list[int]:
-        """An input: numbers, and padding up to ``length``.
+    def numbers(self, tokens: Sequence[str]) -> Tensor:
+        """An input ``(word,)``."""
+        return torch.tensor([self.number(token) for token in tokens])
 
-        Raises:
-            ValueError: there are more tokens than that.
-        """
-        return self._padded([self.number(token) for token in tokens], length)
-
-    def target(self, tokens: Sequence[str], length: int) -> list[int]:
-        """An output with its beginning: ``<bos>``, numbers, ``<eos>``, padding.
-
-        Args:
-            length: of what is to be written, ``<eos>`` included; one less than is returned.
-
-        Raises:
-            ValueError: the tokens and ``<eos>`` are more than that.
-        """
-        return self._padded([BOS, *map(self.number, tokens), EOS], length + 1)
+    def target(self, tokens: Sequence[str]) -> Tensor:
+        """An output with its beginning and its end: ``<bos>``, numbers, ``<eos>``."""
+        return torch.tensor([BOS, *map(self.number, tokens), EOS])
 
     def read(self, numbers: Iterable[int]) -> list[str]:
         """Tokens up to ``<eos>`` or padding."""
@@ -104,8 +97,7 @@ class Vocabulary:
             tokens.append(self.words[number])
         return tokens
 
-    @staticmethod
-    def _padded(numbers: list[int], length: int) -> list[int]:
-        if len(numbers) > length:
-            raise ValueError(f"{len(numbers)} tokens do not fit into {length}")
-        return numbers + [PAD] * (length - len(numbers))
+
+def padded(rows: Iterable[Tensor]) -> Tensor:
+    """Inputs or outputs as ``(row, longest)``, with padding at their ends."""
+    return pad_sequence(list(rows), batch_first=True, padding_value=PAD)

@@ -17,7 +17,7 @@ from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.models.seq2seq import BOS, Seq2Seq, Written
 from attnlens.models.transformer import Seq2SeqSizes
-from attnlens.text.tokens import Vocabulary, tokenise
+from attnlens.text.tokens import Vocabulary, padded, tokenise
 
 KIND: Final = "seq2seq"
 """What the checkpoint says it is, and the name of the one that comes with attnlens."""
@@ -124,8 +124,7 @@ class TextModel:
 
     def numbers(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Inputs of tokens as ``(batch, longest)``, padded."""
-        longest = max(map(len, sentences))
-        return torch.tensor([self.source.source(tokens, longest) for tokens in sentences])
+        return padded(map(self.source.numbers, sentences))
 
     def written(self, sentences: Sequence[Sequence[str]]) -> Written:
         """What the model answers to inputs of tokens."""

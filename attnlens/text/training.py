@@ -17,7 +17,7 @@ from attnlens.models import one_thread
 from attnlens.models.seq2seq import PAD, SPECIAL, UNK, Seq2Seq
 from attnlens.models.transformer import Seq2SeqSizes
 from attnlens.text.pairs import Pair, Pairs, Rule
-from attnlens.text.tokens import Vocabulary
+from attnlens.text.tokens import Vocabulary, padded
 from attnlens.text.trained import TextModel
 
 FEWEST: Final = 10
@@ -140,9 +140,9 @@ def train_text(
         except ValueError as error:
             problem = str(error).partition(";")[0]
             raise InputError(problem, remedy="give other --width and --heads") from None
-        inputs = [source.source(pair.source, lengths["source_length"]) for pair in train]
-        outputs = [target.target(pair.target, lengths["target_length"]) for pair in train]
-        _fit(network, torch.tensor(inputs), torch.tensor(outputs), recipe, report)
+        inputs = padded(source.numbers(pair.source) for pair in train)
+        outputs = padded(target.target(pair.target) for pair in train)
+        _fit(network, inputs, outputs, recipe, report)
         model = TextModel(network.eval(), source, target, {})
         told = {"held_out": figures(model, held_out), "new_combinations": figures(model, new)}
     report(told["held_out"].told("held-out pairs"))
