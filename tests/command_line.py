@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -93,18 +91,3 @@ class Here:
     def files(self) -> list[str]:
         """Every file in the folder, by its path there."""
         return sorted(str(p.relative_to(self.folder)) for p in self.folder.rglob("*"))
-
-
-def same_but_for_names(data: dict[str, Any]) -> dict[str, Any]:
-    """An explanation with its players numbered by first appearance, and no word on the file."""
-    ball = data["ball"]
-    people = [ball["batter"], ball["non_striker"], ball["bowler"]]
-    people += [row[role] for row in data["history"] for role in ("batter", "bowler")]
-    numbered = {name: f"player {place}" for place, name in enumerate(dict.fromkeys(people))}
-    text = json.dumps(
-        {**data, "match": {**data["match"], "match_id": "", "notes": []}}, ensure_ascii=False
-    )
-    for name in sorted(numbered, key=len, reverse=True):
-        text = text.replace(json.dumps(name, ensure_ascii=False)[1:-1], numbered[name])
-    result: dict[str, Any] = json.loads(text)
-    return result

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pandas
 import pytest
-from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process, same_but_for_names
+from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process
 
 import attnlens
 
@@ -137,20 +137,6 @@ def test_python_and_the_command_line_agree(
     )
 
 
-@pytest.mark.parametrize("match_id", ["1074968", "356011"])
-def test_json_and_csv_of_one_match_are_explained_alike(
-    attnlens_here: Here, shared_data: Path, match_id: str
-) -> None:
-    pairs = json.loads((shared_data / "pairs.json").read_text(encoding="utf-8"))["pairs"]
-    paths = next(pair["paths"] for pair in pairs if pair["match_id"] == match_id)
-    csv2 = paths.get("csv2_27col") or paths["csv2_22col"]
-    told = [
-        same_but_for_names(explained(attnlens_here, f"{shared_data}/{path}", "--ball", "2:47"))
-        for path in (paths["json"], csv2)
-    ]
-    assert told[0] == told[1]
-
-
 def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
@@ -207,14 +193,3 @@ def test_predict_skips_what_cannot_be_read_when_told_to(
     assert answer.out == attnlens_here.good("predict", sample_match_path)
     assert answer.err.splitlines()[0] == "attnlens: skipped 1 files:"
     assert "malformed.csv:61:" in answer.err.splitlines()[1]
-
-
-def test_history_brings_ratings_to_the_date(attnlens_here: Here, sample_match_path: Path) -> None:
-    Path("past").mkdir()
-    for seed in (3, 4):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"past/{seed}.csv")
-    asked = ("explain", sample_match_path, "--ball", "47", "--no-evidence", "--json")
-    data = json.loads(attnlens_here.good(*asked, "--history", "past"))
-    assert "ratings_from_later" not in {flag["flag"] for flag in data["flags"]}
-    until = data["model"]["ratings_until"]
-    assert until is None or until < data["match"]["dates"][0]

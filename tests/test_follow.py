@@ -118,24 +118,6 @@ def test_a_document_is_read_when_it_is_whole_and_a_correction_is_said(
     assert (news.bowled, news.corrected) == ((), True)
 
 
-def test_another_match_in_the_file_is_no_news_of_this_one(tmp_path: Path) -> None:
-    path = tmp_path / "match.csv"
-    path.write_text("".join(LINES[:30]), encoding="utf-8")
-    growing = Growing(str(path), Clock())
-    first = growing.poll()
-    assert first is not None
-    assert not first.another
-    path.write_text("".join(LINES[:40]).replace("simulated-82", "another"), encoding="utf-8")
-    news = growing.poll()
-    assert news is not None
-    assert (news.another, news.corrected, len(news.bowled)) == (True, False, 39)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(LINES[40].replace("simulated-82", "another"))
-    news = growing.poll()
-    assert news is not None
-    assert (news.another, news.bowled) == (False, (BallReference(1, 40),))
-
-
 def test_a_file_that_stays_away_is_told_and_taken_up_again(tmp_path: Path) -> None:
     path = tmp_path / "match.csv"
     path.write_text("".join(LINES[:10]), encoding="utf-8")

@@ -153,14 +153,6 @@ def test_shares_count_every_relation_on_its_own() -> None:
     assert (none.share, none.uniform, none.ratio) == (0.0, 0.0, None)
 
 
-def test_without_a_past_there_is_nothing_to_share() -> None:
-    found = drawn(balls=(), rows=((), (), (), ()))
-    assert found["sequence_range"] == [47, 47]
-    assert set(found["aggregate_attention"].values()) == {0.0}
-    assert all(row["share"] == 0 and row["ratio"] is None for row in found["shares"])
-    assert all(head["top_balls"] == [] for head in found["attention_by_head"].values())
-
-
 def test_overs_are_listed_beside_balls_on_the_long_scale() -> None:
     balls = tuple(ball(index, over=index // 6) for index in range(1, 18))
     weights = ({0: 0.4, 1: 0.2, 2: 0.2}, {0: 0.0, 1: 0.6, 2: 0.1})

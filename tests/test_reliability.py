@@ -138,7 +138,7 @@ def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path
     ):
         answer = run_process(tmp_path, *words, **environment)
         assert answer.status == 0, answer.err
-    nobody = ("--base-url", "http://127.0.0.1:9/v1", "--retries", "0", "--llm-model", "x")
+    nobody = ("--base-url", "http://127.0.0.1:9/v1", "--llm-model", "x")
     asked = run_process(
         tmp_path, "narrate", sample_match_path, "--ball", "4", *nobody, **environment
     )

@@ -15,7 +15,7 @@ class Facts(Mapping[str, Any]):
     """A small mapping that cannot change: ``{"winner": "India", "by": {"runs": 11}}``.
 
     It compares equal to any mapping with the same items, hashes, and pickles.
-    Nested mappings become ``Facts`` and lists become tuples.
+    Nested dictionaries become ``Facts`` and lists become tuples.
     """
 
     __slots__ = ("_items",)
@@ -53,7 +53,7 @@ class Facts(Mapping[str, Any]):
 
 
 def _frozen(value: Any) -> Any:
-    if isinstance(value, Mapping) and not isinstance(value, Facts):
+    if isinstance(value, dict):
         return Facts(value)
     if isinstance(value, list):
         return tuple(_frozen(member) for member in value)

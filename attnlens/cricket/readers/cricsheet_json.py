@@ -61,8 +61,9 @@ def match_of(file: MatchFile) -> Match:
     """
     text = decoded(file.data, file.display)
     file.check_wanted(file.stem)
-    document = _parsed(text, file)
+    document: Json = {}
     try:
+        document = _parsed(text, file)
         return _match(document, file)
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
@@ -87,8 +88,6 @@ def _parsed(text: str, file: MatchFile) -> Json:
         raise file.wrong(problem, "get the file again", line=error.lineno) from None
     except ValueError as error:
         raise file.wrong(f"this is not valid JSON: {error}") from None
-    except RecursionError:
-        raise file.wrong("nested far deeper than a match") from None
     if not isinstance(document, dict):
         raise file.wrong("a JSON list, not a Cricsheet match", "give one match per file")
     if not any(key in document for key in _KEYS_OF_A_MATCH):

@@ -311,7 +311,7 @@ class Table:
                 yield fields
             elif fields:
                 cut = "the file may be cut short; get it again" if len(fields) < width else None
-                yield self.wrong(f"this row has {len(fields)} of {width} fields", cut)
+                yield self.wrong(f"this row has {len(fields)} fields, the header {width}", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
         """Rows with the id of their match; a row that is wrong belongs to the match before it.
