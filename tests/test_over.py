@@ -130,6 +130,7 @@ def test_drawn_overs_stop_where_the_innings_does() -> None:
 
     assert came("4 1 6 4 1 1 <end>", Limits(5, 10)) == (5, 0, True)
     assert came("W 4 W W 6 6", Limits(None, 2)) == (4, 2, True)
+    assert came("1 wd 1 1 1 1 6 <end>", Limits(None, 10, 5)) == (5, 0, True)
     assert came("1 1 wd 1", Limits(None, 10)) == (3, 0, False)
     side = MATCH.innings[1]
     assert side.target is not None

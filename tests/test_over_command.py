@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,15 @@ def test_the_first_over_a_drawn_one_and_one_without_evidence(
     assert "target" in one["echo"]
     attnlens_here.good("over", sample, "--over", "3", "--no-evidence", "--out", "page.txt")
     assert "no intervention was run" in Path("page.txt").read_text(encoding="utf-8")
+
+
+def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
+    match = attnlens.read_match(sample_match_path)
+    innings = tuple(replace(one, balls_per_over=5) for one in match.innings)
+    hundred = replace(match, balls_per_over=5, innings=innings)
+    answer = attnlens.next_over(hundred, over=12, samples=300, evidence=False)
+    assert len(answer["tokens"]) == len(answer["cross_attention"]["weights"]) == 5
+    assert answer["samples"]["unfinished"] == 0
 
 
 def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(

@@ -26,6 +26,14 @@ def add_to(commands: Commands) -> None:
         help="what is different: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier ball, "
         "named as for --ball, and its outcome) or last=W (the ball before); may be given often",
     )
+    parser.add_argument(
+        "--change",
+        metavar="BALL=OUTCOME",
+        dest="set",
+        action=Given,
+        type="ball:{}".format,
+        help="an earlier ball went otherwise: --change 43=0 is --set ball:43=0",
+    )
     add_model_options(parser)
     add_formats(parser)
     add_out(parser)

@@ -26,6 +26,7 @@ from attnlens.cricket.overs.tokens import (
     Limits,
     Samples,
     brought,
+    fewer_balls,
     samples_of,
     token_of,
     written,
@@ -204,7 +205,7 @@ def next_over(
         memory = model.remember(batch.history, batch.padded, batch.context)
     generator = torch.Generator().manual_seed(seed)
     numbers = decode(model, memory, choice, generator=generator)[0, 0]
-    words = written(numbers.tolist())
+    words = written(numbers.tolist(), fewer_balls(innings))
     wanted = numbers[: len(words)]
     given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
     both, weights = _read(model, batch, given)

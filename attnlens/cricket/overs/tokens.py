@@ -87,12 +87,20 @@ def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
     return {over: tuple(balls) for over, balls in found.items()}
 
 
-def written(tokens: Sequence[int]) -> list[str]:
-    """Token numbers as words, up to and with ``<end>``; padding is left out."""
-    words = []
+def fewer_balls(innings: Innings) -> int | None:
+    """The balls of an over that count, where they are fewer than six; else ``None``."""
+    return innings.balls_per_over if innings.balls_per_over < 6 else None
+
+
+def written(tokens: Sequence[int], balls: int | None = None) -> list[str]:
+    """Token numbers as words, up to and with ``<end>``; padding is left out.
+
+    Where ``balls`` is given, the over ends with that many balls that count.
+    """
+    words: list[str] = []
     for number in tokens:
         word = TOKENS[number]
-        if word == SPECIAL[0]:
+        if word == SPECIAL[0] or (word != END and sum(map(legal, words)) == balls):
             break
         words.append(word)
         if word == END:
@@ -107,10 +115,12 @@ class Limits:
     Attributes:
         runs: needed to reach the target; ``None`` without one.
         wickets: left.
+        balls: that count, of the over, where they are fewer than six; else ``None``.
     """
 
     runs: int | None
     wickets: int
+    balls: int | None = None
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
@@ -118,7 +128,7 @@ class Limits:
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
-        return cls(needed, max(out - wickets, 1))
+        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +161,9 @@ def brought(
     played = deliveries & (before_wickets < limits.wickets)
     if limits.runs is not None:
         played &= before_runs < limits.runs
+    if limits.balls is not None:
+        counted = np.array([legal(token) for token in TOKENS], np.int64)[tokens]
+        played &= counted.cumsum(1) - counted < limits.balls
     stopped = (deliveries & ~played).any(1)
     finished = (tokens == TOKEN_INDEX[END]).any(1) | stopped
     return Drawn((runs * played).sum(1), (wickets & played).sum(1), finished)
