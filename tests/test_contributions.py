@@ -15,7 +15,7 @@ from small_predictors import probabilities, simulated, small_predictor, with_hid
 
 from attnlens.cricket.explain.ablation import under_knowledge
 from attnlens.cricket.explain.evidence import baseline_only, contributions_of, groups_of
-from attnlens.cricket.explain.explain_ball import BEFORE_THE_MATCH, explain_ball
+from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.predictor import KNOWLEDGE
@@ -45,13 +45,6 @@ def test_contributions_sum_to_what_changed(which: int, innings: int, place: floa
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
     return explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR).to_dict()
-
-
-def test_groups_are_told_by_when_they_were_known(told: dict[str, Any]) -> None:
-    assert tuple(name for name in KNOWLEDGE if name != "scoreboard") == BEFORE_THE_MATCH
-    for group in told["contributions"]:
-        before = group["group"] in ("venue and teams", "striker's record", "bowler's record")
-        assert group["when"] == ("before the match" if before else "in the match")
 
 
 def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds(told: dict[str, Any]) -> None:

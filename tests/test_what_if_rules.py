@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -90,17 +91,10 @@ def edited(match: Match, innings: int, place: int, now: Delivery) -> dict[str, A
     return document
 
 
-def board(ball: Delivery) -> tuple[Any, ...]:
-    return (
-        ball.index,
-        ball.outcome,
-        ball.is_legal,
-        ball.runs_total,
-        ball.actual_delivery,
-        ball.score_before,
-        ball.wickets_before,
-        ball.legal_balls_before,
-    )
+BOARD = attrgetter(
+    *("index", "outcome", "is_legal", "runs_total", "actual_delivery"),
+    *("score_before", "wickets_before", "legal_balls_before"),
+)
 
 
 @settings(deadline=None, max_examples=25)
@@ -122,7 +116,7 @@ def test_the_score_is_that_of_a_file_that_says_so(
     path.write_text(json.dumps(edited(MATCH, number, place, told[0].after)), encoding="utf-8")
     read = read_match(path).innings[number - 1].deliveries
     for made, expected in zip(followed[:index], read[:index], strict=True):
-        assert board(made) == board(expected)
+        assert BOARD(made) == BOARD(expected)
 
 
 def with_last(current: Delivery, ball: Delivery, outcome: str) -> tuple[str | None, str | None]:
