@@ -51,7 +51,7 @@ class Facts(Mapping[str, Any]):
 
     def plain(self) -> Json:
         """The same as dictionaries and lists, for JSON."""
-        return {key: _plain(value) for key, value in self._items.items()}
+        return {key: plain(value) for key, value in self._items.items()}
 
 
 def _frozen(value: Any) -> Any:
@@ -70,11 +70,12 @@ def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "�" for sign in text)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Facts and tuples as dictionaries and lists, for JSON; anything else as it is."""
     if isinstance(value, Facts):
         return value.plain()
     if isinstance(value, tuple):
-        return [_plain(member) for member in value]
+        return [plain(member) for member in value]
     return value
 
 
