@@ -279,6 +279,32 @@ def test_the_first_ball_a_super_over_and_the_next_ball(predictor: TrainedPredict
     assert wicket["after"]["wickets"] == wicket["before"]["wickets"] + 1
 
 
+def test_questions_outside_the_rules_are_flagged(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+
+    def flags(ball: int, **asked: Any) -> set[str]:
+        return {flag["flag"] for flag in ask(predictor, ball, **asked)["flags"]}
+
+    first = next(ball for ball in innings.deliveries if ball.over == 10)
+    again = innings.deliveries[first.index - 2].bowler
+    assert "bowled_last_over" in flags(first.index, bowler=again.name)
+    assert "bowler_mid_over" not in flags(first.index, bowler=again.name)
+    second = innings.deliveries[first.index]
+    assert "bowler_mid_over" in flags(second.index, bowler=again.name)
+    last = innings.deliveries[-1]
+    done = next(
+        ball.bowler
+        for ball in innings.deliveries
+        if ball.bowler.key != last.bowler.key
+        and sum(b.is_legal for b in innings.deliveries if b.bowler.key == ball.bowler.key) >= 24
+    )
+    assert "bowler_quota" in flags(last.index, bowler=done.name)
+    assert "bowler_quota" not in flags(2, bowler=done.name)
+    fallen = next(ball for ball in innings.deliveries if ball.outcome == "W")
+    out = next(wicket.player_out for wicket in fallen.wickets)
+    assert "already_out" in flags(fallen.index + 6, batter=out.name)
+
+
 def test_who_is_meant(predictor: TrainedPredictor, stranger: Player) -> None:
     innings = MATCH.innings[0]
     bowler = innings.deliveries[0].bowler

@@ -19,11 +19,6 @@ def add_to(commands: Commands) -> None:
         "should not be is called supported. docs/evidence.md says what each figure means.",
     )
     parser.add_argument(
-        "--keep",
-        metavar="FOLDER",
-        help="keep the checkpoint here after every epoch, and go on from it",
-    )
-    parser.add_argument(
         "--quick",
         action="store_true",
         help="a small version that runs every part and finds little",
@@ -43,7 +38,6 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import dataclasses
-    from pathlib import Path
 
     from attnlens.cricket.pages.planted_table import render_planted
     from attnlens.cricket.study.figures import to_json
@@ -52,8 +46,7 @@ def run(options: argparse.Namespace) -> int:
     check_files(options)  # before the work, not after it
     changed = given(options, "matches", "epochs", "balls", "claims", "seed")
     plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
-    keep = None if options.keep is None else Path(options.keep)
-    data = to_json(planted(plan, keep=keep, report=since_now()))
+    data = to_json(planted(plan, report=since_now()))
     if options.format == "json":
         emit_json(data, options.out)
     else:
