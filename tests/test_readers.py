@@ -79,6 +79,13 @@ def test_a_delivery_built_by_the_reader_is_like_any_other(tmp_path: Path) -> Non
         ball.index = 2  # type: ignore[misc]  # the point of the test
 
 
+def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, document())
+    text = path.read_text().replace('"total": 4', '"total": 3,\n"total": 4')
+    path.write_text(text)
+    assert problem(path) == "77.json: an object has the key 'total' twice"
+
+
 def test_a_missing_target_is_worked_out_with_a_note(tmp_path: Path) -> None:
     content = document()
     del content["innings"][1]["target"]

@@ -279,6 +279,32 @@ def test_the_first_ball_a_super_over_and_the_next_ball(predictor: TrainedPredict
     assert wicket["after"]["wickets"] == wicket["before"]["wickets"] + 1
 
 
+def test_questions_outside_the_rules_are_flagged(predictor: TrainedPredictor) -> None:
+    innings = MATCH.innings[0]
+
+    def flags(ball: int, **asked: Any) -> set[str]:
+        return {flag["flag"] for flag in ask(predictor, ball, **asked)["flags"]}
+
+    first = next(ball for ball in innings.deliveries if ball.over == 10)
+    again = innings.deliveries[first.index - 2].bowler
+    assert "bowled_last_over" in flags(first.index, bowler=again.name)
+    assert "bowler_mid_over" not in flags(first.index, bowler=again.name)
+    second = innings.deliveries[first.index]
+    assert "bowler_mid_over" in flags(second.index, bowler=again.name)
+    last = innings.deliveries[-1]
+    done = next(
+        ball.bowler
+        for ball in innings.deliveries
+        if ball.bowler.key != last.bowler.key
+        and sum(b.is_legal for b in innings.deliveries if b.bowler.key == ball.bowler.key) >= 24
+    )
+    assert "bowler_quota" in flags(last.index, bowler=done.name)
+    assert "bowler_quota" not in flags(2, bowler=done.name)
+    fallen = next(ball for ball in innings.deliveries if ball.outcome == "W")
+    out = next(wicket.player_out for wicket in fallen.wickets)
+    assert "already_out" in flags(fallen.index + 6, batter=out.name)
+
+
 def test_who_is_meant(predictor: TrainedPredictor, stranger: Player) -> None:
     innings = MATCH.innings[0]
     bowler = innings.deliveries[0].bowler
@@ -331,23 +357,21 @@ def test_who_comes_in_after_a_wicket(predictor: TrainedPredictor, stranger: Play
 
 
 @pytest.mark.parametrize("width", [40, 200])
-@pytest.mark.parametrize("unicode", [True, False])
 def test_the_page_keeps_its_width_and_shows_no_escape(
-    predictor: TrainedPredictor, width: int, unicode: bool
+    predictor: TrainedPredictor, width: int
 ) -> None:
     evil = Player("Ev\x1b[31mil \u202eName")
     match = with_delivery(MATCH, 1, 70, batter=evil)
     data = ask(predictor, 60, match, changes={"last": "W"}, batter=evil.name)
     answer = WhatIf.from_dict(data)
-    page = render_what_if(answer, width=width, color=False, unicode=unicode)
+    page = render_what_if(answer, width=width, color=False)
     assert max(display_width(line) for line in page.splitlines()) <= min(width, 100)
     assert "\x1b" not in page
     assert "\u202e" not in page
-    assert unicode or page.isascii()
     assert page.startswith("innings 1, delivery 60 of")
     assert "what if" in page
     assert "expected" in page
-    coloured = render_what_if(answer, width=width, color=True, unicode=unicode)
+    coloured = render_what_if(answer, width=width, color=True)
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == page
 
 

@@ -6,7 +6,7 @@ takes off again. Nothing here knows what a row, a key or a relation stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,20 +25,16 @@ def past_shares(weights: Floats) -> Floats:
         return np.where(total > 0, weights / total, np.nan)
 
 
-def softmax_shares(logits: Floats, visible: Flags) -> Floats:
-    """Softmax over visible keys alone.
+def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
+    """The biases' part of the variance of the logits over visible keys, ``(..., key) -> (...)``.
 
-    Args:
-        logits: ``(row, head, key)``.
-        visible: ``(row, key)``.
-
-    Returns:
-        ``(row, head, key)``, NaN in rows where no key is visible.
+    NaN where fewer than two keys are visible, or nothing varies.
     """
-    seen = np.broadcast_to(visible[:, None], logits.shape)
-    highest = np.where(seen, logits, -np.inf).max(-1, keepdims=True, initial=-np.inf)
-    lifted = np.exp(np.where(seen, logits - np.where(np.isfinite(highest), highest, 0), -np.inf))
-    return past_shares(lifted)
+    enough = visible.sum(-1) >= 2
+    counted = visible | ~enough[..., None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        built, learnt = (part.var(-1, where=counted) for part in (bias, content))
+        return np.where(enough & (built + learnt > 0), built / (built + learnt), np.nan)
 
 
 def relation_shares(shares: Floats, held: Floats) -> Floats:
@@ -101,29 +97,6 @@ def departure(share: Floats, uniform: Floats) -> Floats:
         rest = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - uniform)), 0.0)
     result: Floats = inside + rest
     return result
-
-
-@contextmanager
-def tensors_seen(modules: Mapping[str, nn.Module]) -> Iterator[dict[str, Tensor]]:
-    """What some modules are given while the block runs.
-
-    Yields:
-        a dict by the modules' names that fills as they run; of one that runs twice, the last.
-    """
-    seen: dict[str, Tensor] = {}
-
-    def given(name: str) -> Any:
-        def hook(_: nn.Module, values: tuple[Any, ...]) -> None:
-            seen[name] = values[0].detach().clone()
-
-        return hook
-
-    handles = [one.register_forward_pre_hook(given(name)) for name, one in modules.items()]
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager

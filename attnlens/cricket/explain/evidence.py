@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlens.analysis.shapley import Contributions, contributions
 from attnlens.arrays import Floats
 from attnlens.claims import claims, evidence
 from attnlens.claims.claims import MODEL, Place, Trial
-from attnlens.claims.contributions import Contributions, contributions
 from attnlens.claims.verdicts import CHANCE, Judged, others_do_more
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_knowledge, under_masks
 from attnlens.cricket.explain.claims import Claim, claims_of

@@ -64,7 +64,9 @@ def match_of(file: MatchFile) -> Match:
     document: Json = {}
     try:
         document = _parsed(text, file)
-        return _match(document, file)
+        match = _match(document, file)
+        _refuse_doubled_keys(text, sum(len(innings.deliveries) for innings in match.innings))
+        return match
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
     except Wrong as wrong:
@@ -108,11 +110,34 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
+def _refuse_doubled_keys(text: str, deliveries: int) -> None:
+    """Of a key given twice the parser keeps the last and says nothing.
+
+    Looking for that costs more than parsing, so it is done only where the key
+    that every delivery's runs have once comes too often.
+    """
+    if text.count('"total"') <= deliveries:
+        return
+
+    def unique(pairs: list[tuple[str, Any]]) -> Json:
+        items = dict(pairs)
+        if len(items) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise Wrong(f"an object has the key {shown(twice)} twice", ())
+        return items
+
+    json.loads(text, object_pairs_hook=unique)
+
+
 def _match(document: Json, file: MatchFile) -> Match:
     root = Node(document)
     notes = _version_notes(root.inner("meta"))
     info = root.inner("info")
     facts = facts_of(info)
+    for key in ("overs", "balls_per_over"):
+        if info.number(key) == 0:
+            raise info.wrong("is 0", key)
     if not info.inner("registry").inner("people").value:
         notes.append("the file has no registry of people: players are known by name")
     missing = [key for key in ("match_type", "dates", "teams") if not facts[key]]

@@ -257,21 +257,14 @@ class Running(Generic[M]):
         Raises:
             CheckpointError: the file is not a run's state, or that of another run.
         """
-        no_state = CheckpointError(
-            "is not the state of a training run", path=path, remedy="remove it"
-        )
         try:
             saved = torch.load(path, map_location="cpu", weights_only=True)
-            run = saved["run"]
-        except DAMAGE:
-            raise no_state from None
-        if run != {**asdict(recipe), "mark": mark}:
-            raise CheckpointError(
-                "a run with other settings, matches, sizes or teacher was begun here",
-                path=path,
-                remedy="remove it, or name another file",
-            )
-        try:
+            if saved["run"] != {**asdict(recipe), "mark": mark}:
+                raise CheckpointError(
+                    "a run with other settings, matches, sizes or teacher was begun here",
+                    path=path,
+                    remedy="remove it, or name another file",
+                )
             self.model.load_state_dict(saved["model"])
             self.kept.load_state_dict(saved["kept"])
             self.optimiser.load_state_dict(saved["optimiser"])
@@ -282,7 +275,9 @@ class Running(Generic[M]):
             self.best, self.seconds = float(saved["best"]), float(saved["seconds"])
             self.history = [dict(row) for row in saved["history"]]
         except DAMAGE:
-            raise no_state from None
+            raise CheckpointError(
+                "is not the state of a training run", path=path, remedy="remove it"
+            ) from None
 
 
 def check_state(make: Callable[[], nn.Module], recipe: Pace, course: Course) -> None:

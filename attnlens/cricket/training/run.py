@@ -38,7 +38,6 @@ from attnlens.cricket.training.fit import (
     cricket_sizes,
     fit,
     lessons_of,
-    token_runs,
 )
 from attnlens.cricket.training.processes import Processes
 from attnlens.errors import InputError
@@ -260,10 +259,7 @@ def train_overs(
     )
     course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
     fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
-    card = split.card(recipe, fitted) | {
-        "overs_trained_on": len(lessons.train),
-        "token_runs": token_runs(split.training).round(9).tolist(),
-    }
+    card = split.card(recipe, fitted) | {"overs_trained_on": len(lessons.train)}
     trained = TrainedOvers(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attnlens.cricket.explain.particulars import flags_of
@@ -19,6 +20,9 @@ NEW_BATTER: Final = "a new batter"
 UNNAMED_BOWLER: Final = "an unnamed bowler"
 UNNAMED: Final = {NEW_BATTER: "unnamed_batter", UNNAMED_BOWLER: "unnamed_bowler"}
 """Stand-ins for people no file can tell; they have no record."""
+
+BOWLERS_SHARE: Final = 5
+"""A bowler may bowl at most a fifth of the overs."""
 
 MOST_A_BALL: Final = 6
 LARGEST_TARGET: Final = 1500
@@ -66,6 +70,7 @@ def what_if_flags(
         away = player.key != old.key and player.name not in UNNAMED
         if away and not sides_of(before.match, player):
             found.append(("not_in_match", f"{player} is not known to be in this match"))
+    found += _against_the_rules(before, after)
     for ball in balls:
         if disturbs(ball, before.delivery):
             text = (
@@ -77,6 +82,30 @@ def what_if_flags(
         usual = flags_of(window, predictor, evidence=True, history=history)
         found += [_unnamed(caution.flag, caution.text) for caution in usual]
     return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(found))
+
+
+def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
+    """What the rules forbid the one who bowls or faces now."""
+    was, now = before.delivery, after.delivery
+    balls = after.innings.deliveries[: now.index - 1]
+    out = {wicket.player_out.key for ball in balls for wicket in ball.wickets if wicket.counts}
+    if now.batter.key != was.batter.key and now.batter.key in out:
+        yield "already_out", f"{now.batter} is out already"
+    if now.bowler.key == was.bowler.key:
+        return
+    quota, size = quota_of(after.match, after.innings), after.innings.balls_per_over
+    bowled = [ball for ball in balls if ball.bowler.key == now.bowler.key]
+    if quota is not None and not after.innings.super_over:
+        overs = math.ceil(quota / size / BOWLERS_SHARE)
+        if sum(ball.is_legal for ball in bowled) >= overs * size:
+            yield "bowler_quota", f"{now.bowler} has bowled all {overs} overs allowed"
+    if any(ball.over == now.over - 1 for ball in bowled):
+        yield (
+            "bowled_last_over",
+            f"{now.bowler} bowled in the over before: nobody bowls two in a row",
+        )
+    if balls and balls[-1].over == now.over and balls[-1].bowler.key != now.bowler.key:
+        yield "bowler_mid_over", f"{balls[-1].bowler} bowled the over so far"
 
 
 def _unnamed(flag: str, text: str) -> tuple[str, str]:
