@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from attnlens.cli.options import add_formats, add_out, given, whole
-from attnlens.cli.output import check_outputs, emit, emit_json, since_now, utf8_stdout
+from attnlens.cli.output import check_files, emit, emit_json, since_now, utf8_stdout
 from attnlens.cli.parser import Commands
 
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.study.figures import to_json
     from attnlens.cricket.training.planted import FULL, QUICK, planted
 
-    check_outputs({"--out": options.out})  # before the work, not after it
+    check_files(options)  # before the work, not after it
     changed = given(options, "matches", "epochs", "balls", "claims", "seed")
     plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
     data = to_json(planted(plan, report=since_now()))

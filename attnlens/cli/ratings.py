@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_formats
+from attnlens.cli.options import add_formats, add_model, add_sources
 from attnlens.cli.output import check_outputs, emit, emit_json, progress, report_skipped
 from attnlens.cli.parser import Commands
 
@@ -26,11 +26,9 @@ def add_to(commands: Commands) -> None:
         "that is later than they are, date by date; the network's weights stay as they are. "
         "Exit status 1 where there is nothing newer.",
     )
-    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_sources(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    parser.add_argument(
-        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
-    )
+    add_model(parser)
     add_formats(parser)
     parser.set_defaults(run=run)
 

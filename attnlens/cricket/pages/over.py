@@ -117,12 +117,11 @@ def _add_map(page: Page, data: NextOver) -> None:
     add_row(page, ("  past over", "heading"), SIDE, [heads])
     names = [*((token, "") for token in cross.tokens), ("even", "quiet")]
     for (name, style), row in zip(names, rows, strict=True):
-        cells = [shade(weight, most, page.glyphs, cell=CELL - 1) for weight in row]
+        cells = [shade(weight, most, cell=CELL - 1) for weight in row]
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
         add_row(page, (f"  {name}", style), SIDE, [spaced])
     page.paragraph(
-        f"{legend(most, page.glyphs)} of a token's attention, all heads. even: what every ball "
-        "alike would give",
+        f"{legend(most)} of a token's attention, all heads. even: what every ball alike would give",
         "quiet",
     )
     page.blank()
@@ -136,11 +135,11 @@ def _add_balls(page: Page, data: NextOver) -> None:
         sum(row[cross.padded + at] for row in cross.weights) / tokens for at in range(len(balls))
     ]
     people = [name for ball in balls for name in (ball.batter, ball.bowler)]
-    names = short_names(people, page.glyphs.ellipsis)
+    names = short_names(people)
     rows: list[list[Cell]] = []
     for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:TOP]:
         ball = balls[at]
-        players = f"{names[ball.bowler]}{page.glyphs.arrow}{names[ball.batter]}"
+        players = f"{names[ball.bowler]}→{names[ball.batter]}"
         nats = f"{sum(row[at] for row in effects) / tokens:.6f} nats" if effects else ""
         rows.append(
             [

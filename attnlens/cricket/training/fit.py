@@ -155,11 +155,6 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
         return loss_of(model, batch, outcome, taught, self.recipe.teacher)
 
 
-def log_loss(model: FullModel, innings: Sequence[InningsArrays]) -> float:
-    """Mean negative log-probability of what happened, in nats per ball."""
-    return InningsLessons([], [(one, None) for one in innings], Recipe()).measure(model)
-
-
 def fit(
     sizes: Sizes,
     prior: NDArray[np.float32],
