@@ -63,18 +63,13 @@ class History:
     """
 
     def __init__(self, given: Iterable[Match] | File, report: Report = silent) -> None:
-        self.path: File | None = None
-        self._given: Iterable[Match] = ()
+        self.path = given if isinstance(given, str | os.PathLike) else None
         self._as_given: Any = given
+        # A list may change later: this is what it held.
+        kept = self.path is None and isinstance(given, Collection)
+        self._given: Any = tuple(self._as_given) if kept else given
         self._report = report
         self._lock = threading.Lock()
-        if isinstance(given, str | os.PathLike):
-            self.path = given
-        else:
-            # A list may change later: this is what it held.
-            self._given = given
-            if isinstance(given, Collection):
-                self._given = tuple(self._given)
 
     def __iter__(self) -> Iterator[Match]:
         """Every match.
