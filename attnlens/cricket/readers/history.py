@@ -65,9 +65,10 @@ class History:
     def __init__(self, given: Iterable[Match] | File, report: Report = silent) -> None:
         self.path = given if isinstance(given, str | os.PathLike) else None
         self._as_given: Any = given
-        # A list may change later: this is what it held.
-        kept = self.path is None and isinstance(given, Collection)
-        self._given: Any = tuple(self._as_given) if kept else given
+        self._given: Any = given
+        if self.path is None and isinstance(given, Collection):
+            # A list may change later: this is what it held.
+            self._given = tuple(given)
         self._report = report
         self._lock = threading.Lock()
 
