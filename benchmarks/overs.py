@@ -42,7 +42,6 @@ MOST = 20.0
 """An over, warm, may cost this many passes of the encoder."""
 
 RUNS = 31
-SAMPLES = 1000
 
 
 def costs(trained: TrainedOvers) -> bool:
@@ -56,9 +55,8 @@ def costs(trained: TrainedOvers) -> bool:
     none = torch.zeros(1, model.sizes.history, dtype=torch.bool)
 
     @torch.no_grad()
-    def written(samples: int = 1) -> None:
-        memory = model.remember(batch.history, batch.padded, batch.context)
-        decode(model, memory, Choice(greedy=samples == 1), samples=samples)
+    def written() -> None:
+        decode(model, batch.history, batch.padded, batch.context, Choice())
 
     @torch.no_grad()
     def without_reuse() -> None:
@@ -75,7 +73,6 @@ def costs(trained: TrainedOvers) -> bool:
         "the over's tokens, from the past": written,
         "the same, nothing reused": without_reuse,
         "over, warm, without evidence": lambda: next_over(question, trained, evidence=False),
-        f"{SAMPLES:,} overs drawn": lambda: written(SAMPLES),
         "over, warm, with evidence": lambda: next_over(question, trained),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from attnlens.analysis.scores import divergence
+from attnlens.analysis.shapley import contributions
 from attnlens.claims.claims import (
     CONTROLS_REPLACED,
     DRAWS,
@@ -24,7 +25,6 @@ from attnlens.claims.claims import (
     Claim,
     Place,
 )
-from attnlens.claims.contributions import contributions
 from attnlens.claims.evidence import Evidence, gather, head_claims
 from attnlens.claims.verdicts import (
     CHANCE,

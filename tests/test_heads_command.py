@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from command_line import SCALES, Here, run_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
-from attnlens.analysis.heads import departure, softmax_shares
+from attnlens.analysis.heads import departure
 from attnlens.analysis.scores import Bootstrap
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.model.trained import save_predictor
@@ -51,24 +50,6 @@ def test_a_departure_is_what_the_split_explains(
     split = departure(np.array(paid[held].sum()), np.array(held.mean()))
     assert float(split) == pytest.approx(whole - inside, abs=1e-9)
     assert float(split) >= -1e-12
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    logits=arrays(float, (2, 3, 5), elements=st.floats(-50, 50)),
-    visible=arrays(bool, (2, 5)),
-)
-def test_softmax_over_visible_keys(
-    logits: np.ndarray[Any, Any], visible: np.ndarray[Any, Any]
-) -> None:
-    found = softmax_shares(logits, visible)
-    for row in range(2):
-        if not visible[row].any():
-            assert np.isnan(found[row]).all()
-            continue
-        lifted = torch.from_numpy(logits[row][:, visible[row]]).softmax(-1).numpy()
-        np.testing.assert_allclose(found[row][:, visible[row]], lifted, atol=1e-12)
-        assert (found[row][:, ~visible[row]] == 0).all()
 
 
 def test_intervals_resample_whole_matches() -> None:

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from small_predictors import small_predictor
 
-from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.explain.explain_ball import flags_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.kinds import differences, kinds_unlike, like_training
-from attnlens.cricket.model.timeline import brought_up_to_date
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import window_for
 from attnlens.cricket.simulator.simulate import simulate_match
@@ -68,7 +67,6 @@ def test_flags_figures_and_new_ratings_agree(
     assert {name: text for name, text in flagged.items() if name in KINDS} == told
     kinds = {kind: 1} if kind else {}
     assert kinds_unlike([match], model) == kinds
-    assert brought_up_to_date(model, [match])[1].other_kinds == kinds
     held = HeldOut(model, (match,), None, 0, {match.match_id: match})
     figures = evaluation(held, judge(held), {})
     assert figures.outside_training.kinds == kinds

@@ -12,6 +12,7 @@ from attnlens.cli.models import described
 from attnlens.cricket.catalogue import MODELS
 from attnlens.models.tiny import TinyTransformer, save_tiny
 from attnlens.show.models import render_description
+from attnlens.show.safe import to_ascii
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
 
@@ -140,6 +141,6 @@ def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
 @pytest.mark.parametrize("name", [entry.name for entry in MODELS])
 def test_every_sign_of_a_description_has_a_word_in_ascii(name: str) -> None:
     entry = next(entry for entry in MODELS if entry.name == name)
-    text = render_description(described(entry, entry.loaded()), unicode=False)
+    text = to_ascii(render_description(described(entry, entry.loaded())))
     assert text.isascii()
     assert "?" not in text

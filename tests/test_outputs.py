@@ -107,7 +107,7 @@ def test_what_is_not_read_may_be_written_over(place: Here) -> None:
     """An answer of yesterday beside the matches, and a checkpoint brought up to date in place."""
     for name in ("model.safetensors", "table.csv", "page.html", "empty.csv"):
         Path("matches", name).write_text("match_id,innings\n" if name[0] == "t" else "", "utf-8")
-        check_outputs({"--out": f"matches/{name}"}, sources=("matches", "season.zip", None))
+        check_outputs({"--out": f"matches/{name}"}, sources=("matches", "season.zip"))
     check_outputs({"--out": "matches/new.csv", "--state": None}, sources=("matches",))
     check_outputs({"--out": "matches/1.csv"}, sources=("matches/0.csv",))
     with pytest.raises(InputError, match="its folder does not exist"):

@@ -30,16 +30,13 @@ def sample(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) ->
 
 @pytest.fixture(scope="module")
 def answer(sample: Path) -> dict[str, object]:
-    return attnlens.next_over(sample, over=12, samples=1000, seed=1)
+    return attnlens.next_over(sample, over=12)
 
 
 def test_the_command_and_the_function_give_the_same_document(
     sample: Path, answer: dict[str, object]
 ) -> None:
-    said = run_process(
-        sample.parent, "over", "match.csv", "--over", "12", "--samples", "1000", "--seed", "1",
-        "--json",
-    )  # fmt: skip
+    said = run_process(sample.parent, "over", "match.csv", "--over", "12", "--json")
     assert (said.status, said.err) == (0, "")
     told = json.loads(said.out)
     assert list(told)[4:6] == ["innings", "over"] or {"innings", "over"} <= set(told)
@@ -50,19 +47,18 @@ def test_the_command_and_the_function_give_the_same_document(
         assert one["probability"] == pytest.approx(other["probability"], abs=2e-5)
 
 
-@pytest.mark.parametrize(("width", "unicode"), [(60, True), (80, False), (140, True)])
-def test_no_line_is_wider_than_the_terminal(sample: Path, width: int, unicode: bool) -> None:
-    answer = Session().over(sample, over=12, samples=1000, seed=3)
-    page = render_over(answer, width=width, color=False, unicode=unicode)
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_no_line_is_wider_than_the_terminal(sample: Path, width: int) -> None:
+    answer = Session().over(sample, over=12)
+    page = render_over(answer, width=width, color=False)
     assert max(map(display_width, page.splitlines())) <= min(width, 100)
     assert "\x1b" not in page
-    assert unicode or page.isascii()
     assert answer.cross_attention.balls[0].over == 0
     heat = next(line for line in page.splitlines() if line.startswith("  past over"))
     assert heat.split()[2:] == [str(over) for over in range(12)]
-    for word in ("bowled", "even", "hiding it alone", "1,000 overs drawn"):
+    for word in ("bowled", "even", "hiding it alone"):
         assert word in page
-    colored = render_over(answer, width=width, color=True, unicode=unicode)
+    colored = render_over(answer, width=width, color=True)
     assert "\x1b[" in colored
 
 
@@ -88,9 +84,8 @@ def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
     match = attnlens.read_match(sample_match_path)
     innings = tuple(replace(one, balls_per_over=5) for one in match.innings)
     hundred = replace(match, balls_per_over=5, innings=innings)
-    answer = attnlens.next_over(hundred, over=12, samples=300, evidence=False)
+    answer = attnlens.next_over(hundred, over=12, evidence=False)
     assert len(answer["tokens"]) == len(answer["cross_attention"]["weights"]) == 5
-    assert answer["samples"]["unfinished"] == 0
 
 
 def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
@@ -137,7 +132,6 @@ def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
         (("--over", "3", "--innings", "9"), "match.csv: there is no innings 9"),
         (("--over", "3", "--temperature", "0"), "a temperature of 0 cannot be drawn with"),
         (("--over", "3", "--top-k", "99"), "the likeliest 99 of 24 tokens cannot be"),
-        (("--over", "3", "--samples", "9999999"), "9999999 overs cannot be drawn"),
         (("--over", "3", "--seed", "-1"), "a seed of -1 is none"),
         (("--over", "3", "--model", "nowhere.safetensors"), "nowhere.safetensors: no such"),
         (("--over", "3", "--model", "bundled"), "holds a 'temporal', not a 'cricket'"),
@@ -205,10 +199,8 @@ def test_train_and_ask(attnlens_here: Here) -> None:
     assert other.status == 2
     assert "a run with other settings, matches" in other.err
 
-    page = attnlens_here.good(
-        "over", f"{source}/1.json", "--over", "5", "--model", "mine.safetensors", "--samples", "10"
-    )
-    assert "10 overs drawn" in page
+    asked = ("over", f"{source}/1.json", "--over", "5", "--model", "mine.safetensors")
+    assert "looked at most" in attnlens_here.good(*asked)
 
 
 def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> None:
@@ -230,7 +222,6 @@ def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> N
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "d": 10**9}})
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "history": 10**12}})
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "ff": 255}})
-    refused("is damaged", tensors, {**about, "card": {**about["card"], "token_runs": [[1.0]]}})
     refused("trained on other features", tensors, {**about, "tokens": ["x"]})
     refused("update attnlens", tensors, {**about, "format": 9})
     less = {name: value for name, value in tensors.items() if name != "model.decoder.E"}

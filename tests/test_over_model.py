@@ -15,7 +15,6 @@ from attnlens.cricket.overs.encoder_decoder import (
     PAD,
     START,
     Choice,
-    Decoding,
     FeedForward,
     OverModel,
     OverSizes,
@@ -160,27 +159,11 @@ def test_a_past_of_no_balls_is_looked_at_with_zeros(balls: int) -> None:
     assert bool(logits.isfinite().all())
 
 
-def test_one_step_at_a_time_gives_the_numbers_of_the_whole() -> None:
-    model = small_model()
-    history, padded, context, tokens = inputs()
-    with torch.no_grad():
-        whole = model(history, padded, context, tokens)
-        memory = model.remember(history, padded, context)
-        decoding = Decoding(memory, samples=3)
-        for place in range(tokens.shape[1]):
-            given = tokens[:, place, None].expand(-1, 3)
-            logits = model.following(decoding, given)
-            assert logits.shape == (2, 3, 24)
-            for sample in range(3):
-                torch.testing.assert_close(logits[:, sample], whole[:, place], atol=1e-6, rtol=1e-6)
-
-
 def test_greedy_takes_the_likeliest_token_until_the_end() -> None:
     model = small_model(seed=8)
     history, padded, context, _ = inputs()
     with torch.no_grad():
-        memory = model.remember(history, padded, context)
-        told = decode(model, memory, Choice())[:, 0]
+        told = decode(model, history, padded, context, Choice())
         for row in range(2):
             given = [START]
             for place in range(SIZES.length):
@@ -203,14 +186,14 @@ def test_what_is_drawn_follows_temperature_and_top_k() -> None:
     model = small_model()
     history, padded, context, _ = inputs()
     with torch.no_grad():
-        memory = model.remember(history, padded, context)
         logits = model(history, padded, context, torch.full((2, 1), START))[:, 0].double()
     logits[:, [PAD, START]] = -math.inf
 
     def drawn(seed: int, **options: float) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
         choice = Choice(greedy=False, **options)
-        return decode(model, memory, choice, samples=4000, generator=generator)[..., 0]
+        many = (one.repeat_interleave(4000, 0) for one in (history, padded, context))
+        return decode(model, *many, choice, generator=generator)[:, 0].view(2, 4000)
 
     for temperature in (0.5, 1.0, 3.0):
         expected = (logits / temperature).softmax(-1)

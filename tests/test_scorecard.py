@@ -96,5 +96,3 @@ def test_the_page_fits_its_width(width: int) -> None:
     page = render_scorecard(match, width=width, color=False)
     assert max(map(display_width, page.splitlines())) <= width
     assert "\x1b" not in page
-    plain = render_scorecard(match, width=width, color=False, unicode=False)
-    assert plain.isascii()

@@ -17,8 +17,8 @@ from attnlens.analysis.scores import (
     group_numbers,
     hits,
     log_losses,
-    reliability,
 )
+from attnlens.cricket.study.evaluate import reliability
 
 ROWS, OUTCOMES, GROUPS = 397, 7, 11
 
@@ -106,7 +106,8 @@ def test_bins_share_out_all_rows(said: list[float], bins: int) -> None:
         order = np.argsort(values, kind="stable")
         assert (np.diff(place[order]) >= 0).all()
         table = reliability(values, values > 0.5, place, bootstrap)
-        assert sum(one.rows for one in table) == len(values)
-        assert sum(one.rows * one.predicted for one in table) == pytest.approx(values.sum())
-        assert sum(one.rows * one.observed for one in table) == pytest.approx((values > 0.5).sum())
+        assert sum(one.balls for one in table) == len(values)
+        assert sum(one.balls * one.predicted for one in table) == pytest.approx(values.sum())
+        came = sum(one.balls * one.observed.known_value for one in table)
+        assert came == pytest.approx((values > 0.5).sum())
     assert (np.diff([one.predicted for one in table]) > 0).all()

@@ -12,8 +12,7 @@ from attnlens.analysis.focus import (
     group_shares,
     strongest_keys,
 )
-from attnlens.analysis.importance import gradient_importance
-from attnlens.analysis.patterns import (
+from attnlens.analysis.heads import (
     RelationScores,
     duplicate_token,
     earlier_token,
@@ -30,7 +29,6 @@ __all__ = [
     "entropy",
     "entropy_bounds",
     "first_token",
-    "gradient_importance",
     "group_shares",
     "induction",
     "relation_scores",

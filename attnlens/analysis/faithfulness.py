@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.analysis.scores import Bootstrap, divergence
+from attnlens.analysis.scores import divergence
 from attnlens.arrays import Flags, Floats, Integers
 
 Masks = Flags
@@ -39,7 +39,6 @@ STEPS: Final = 20
 CONTROLS: Final = 20
 """Random attributions per input."""
 
-DRAWS: Final = 2000
 SMALLEST: Final = 1e-12
 
 CORRELATIONS: Final[tuple[str, ...]] = ("spearman", "partial_spearman")
@@ -256,19 +255,6 @@ def removal_figures(
     return figures
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """Every figure of one input.
-
-    Attributes:
-        methods: method to figure to value.
-        controls: one dictionary of `removal_figures` per random ordering.
-    """
-
-    methods: dict[str, dict[str, float]]
-    controls: list[dict[str, float]]
-
-
 def judge_scores(
     predict: Predict,
     alone: Removed,
@@ -277,30 +263,12 @@ def judge_scores(
     generator: np.random.Generator,
     controls: int = CONTROLS,
     steps: int = STEPS,
-) -> Judged:
-    """Removal figures of every method, and of as many random orderings."""
+) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
+    """Removal figures of every method by name, and of each of as many random orderings."""
     orders = [descending(one, generator) for one in scores.values()]
     orders += [generator.permutation(len(alone.singles)) for _ in range(controls)]
     found = removal_figures(predict, alone, orders, steps=steps)
-    return Judged(dict(zip(scores, found, strict=False)), found[len(scores) :])
-
-
-def group_interval(
-    values: Sequence[float] | Floats,
-    groups: Sequence[str],
-    *,
-    seed: int = 5,
-    draws: int = DRAWS,
-) -> tuple[float, float]:
-    """The 95% interval of the mean of ``values``, resampling whole groups (such as matches).
-
-    Values of one group are not independent; treating them as if they were would make the
-    interval too narrow. With one group there is nothing to resample and both ends are the mean.
-    """
-    place = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
-    told = np.asarray(values, float)
-    found = Bootstrap(place, draws=draws, seed=seed).interval(told)
-    return found or (float(told.mean()), float(told.mean()))
+    return dict(zip(scores, found, strict=False)), found[len(scores) :]
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,48 +154,6 @@ class Bootstrap:
             margin = (1 - COVERED) / 2
             ends[:, some] = np.nanquantile(many[:, some], [margin, 1 - margin], axis=0)
         return Estimates(np.where(np.isfinite(value), value, np.nan), ends[0], ends[1])
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Rows with about the same probability, and how often it came true.
-
-    Attributes:
-        predicted: their mean probability.
-        observed: how often it happened.
-        rows: how many there are.
-        interval: of ``observed``; ``None`` where they come from one group.
-    """
-
-    predicted: float
-    observed: float
-    rows: int
-    interval: Interval | None
-
-
-def reliability(
-    predicted: Floats, happened: NDArray[Any], place: Integers, bootstrap: Bootstrap
-) -> list[Bin]:
-    """What was predicted beside what came, per bin; bins without rows are left out.
-
-    Args:
-        predicted: a probability per row, ``(rows,)``.
-        happened: whether it came true, ``(rows,)``.
-        place: the bin of each row, as of `equal_bins` or `filled_bins`.
-    """
-    came = happened.astype(np.float64)
-    told = []
-    for number in np.unique(place):
-        rows = place == number
-        told.append(
-            Bin(
-                float(predicted[rows].mean()),
-                float(came[rows].mean()),
-                int(rows.sum()),
-                bootstrap.interval(came, rows),
-            )
-        )
-    return told
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:

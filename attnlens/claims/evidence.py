@@ -13,9 +13,9 @@ from typing import Final, Generic
 
 import numpy as np
 
+from attnlens.analysis.shapley import contributions
 from attnlens.arrays import Floats
 from attnlens.claims.claims import MODEL, C, Claim, Place, Predict, Replace, Tested, Trial
-from attnlens.claims.contributions import contributions
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
 

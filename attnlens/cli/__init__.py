@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from attnlens._version import VERSION
-from attnlens.cli.output import complain
+from attnlens.cli.output import complain, serve_any_terminal
 from attnlens.cli.parser import Parser
 from attnlens.errors import AttnlensError
 
@@ -17,7 +17,7 @@ DONE, INTERRUPTED = 0, 130
 
 COMMANDS = (
     "explain", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train", "ratings",
-    "evaluate", "faithfulness", "heads", "planted", "simulate", "text", "corpus", "view",
+    "measured", "planted", "simulate", "text", "corpus", "view",
     "models", "dashboard", "schema", "completion",
 )  # fmt: skip
 """The modules of `attnlens.cli` that add commands, in the order in which help lists them."""
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done; 1 done, and the answer is no; 2 bad usage or bad input; 130 interrupted.
     """
     _open_streams()
+    serve_any_terminal()
     try:
         parser = build_parser()
         words = sys.argv[1:] if arguments is None else list(arguments)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_out
-from attnlens.cli.output import can_draw, emit, emit_json
+from attnlens.cli.output import emit, emit_json
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -60,7 +60,6 @@ def run(options: argparse.Namespace) -> int:
         listed = [entry.to_dict() for entry in unsupported]
         emit_json({"grounded": not unsupported, "unsupported": listed}, options.out)
     else:
-        can_draw()
         lines = by_sentence(unsupported)
         told = "Every number, name, ball and verdict that was read is in the explanation."
         if lines:

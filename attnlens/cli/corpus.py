@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_formats, add_out, listed, whole
-from attnlens.cli.output import check_outputs, emit, progress, say, utf8_stdout
+from attnlens.cli.options import add_formats, add_model, add_out, add_sources, listed, whole
+from attnlens.cli.output import check_files, emit, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.words import count
 
@@ -42,30 +42,14 @@ def _add_explain(kinds: Commands) -> None:
         "each head looked. The same command goes on where an earlier run was stopped, however it "
         "was stopped.",
     )
-    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_sources(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="the corpus's folder")
-    parser.add_argument(
-        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
-    )
+    add_model(parser)
     parser.add_argument(
         "--history",
         metavar="SRC",
         nargs="+",
         help="matches that bring the ratings to each match's date; may be the same as SRC",
-    )
-    parser.add_argument(
-        "--evidence",
-        type=whole(0, 10_000_000),
-        default=0,
-        metavar="N",
-        help="test the claims of N balls, drawn over all matches (default 0)",
-    )
-    parser.add_argument(
-        "--workers",
-        type=whole(1, 4096),
-        default=1,
-        metavar="N",
-        help="processes (default 1)",
     )
     parser.add_argument(
         "--engine",
@@ -76,13 +60,14 @@ def _add_explain(kinds: Commands) -> None:
     parser.add_argument(
         "--address", metavar="HOST:PORT", help="a running Ray cluster (default: one started here)"
     )
-    parser.add_argument(
-        "--matches-per-part",
-        type=whole(1, 100_000),
-        default=32,
-        metavar="N",
-        help="matches in one file of each table (default 32)",
-    )
+    for name, least, most, default, told in (
+        ("evidence", 0, 10_000_000, 0, "balls, drawn over all matches, whose claims are tested"),
+        ("workers", 1, 4096, 1, "processes"),
+        ("matches-per-part", 1, 100_000, 32, "matches in one file of each table"),
+    ):
+        told = f"{told} (default {default})"
+        kind = whole(least, most)
+        parser.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=told)
     parser.set_defaults(run=run_explain)
 
 
@@ -122,7 +107,7 @@ def run_query(options: argparse.Namespace) -> int:
     else:
         from attnlens.files import written_beside
 
-        check_outputs({"--out": options.out}, inputs=(options.corpus,))
+        check_files(options)
         with (
             written_beside(options.out) as part,
             part.open("w", encoding="utf-8", newline="") as file,
@@ -138,7 +123,7 @@ def run_report(options: argparse.Namespace) -> int:
     from attnlens.cricket.corpus.report import report_data
     from attnlens.cricket.pages.corpus_page import render_corpus
 
-    check_outputs({"--out": options.out}, inputs=(options.corpus,))
+    check_files(options)
     data = report_data(options.corpus)
     utf8_stdout()
     if options.format == "json":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
-from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
+from attnlens.cli.output import check_files, emit, page, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import ball_of, session_of
 from attnlens.errors import InputError
@@ -88,11 +88,7 @@ def run(options: argparse.Namespace) -> int:
     if options.follow:
         return follow(options, lambda explanation: render(explanation, options))
     # The answer should not be lost for want of a place.
-    check_outputs(
-        {"--out": options.out},
-        sources=(options.match, options.history),
-        inputs=(options.model,),
-    )
+    check_files(options)
     if options.all:
         _explain_all(options)
     else:

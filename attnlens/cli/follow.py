@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attnlens.cli.output import check_outputs, say, utf8_stdout
+from attnlens.cli.output import say, utf8_stdout
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
@@ -82,7 +82,6 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
     """
     from attnlens.cricket.readers.following import Growing
 
-    check_outputs({}, sources=(options.match, options.history), inputs=(options.model,))
     session = session_of(options)
     growing, told, quiet = Growing(options.match), "", time.monotonic()
     if not growing.is_there:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats, add_out
 from attnlens.cli.output import (
-    can_draw,
-    check_outputs,
+    check_files,
     emit,
     emit_json,
     page,
@@ -52,7 +51,7 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.readers import read_matches
 
-    check_outputs({"--out": options.out}, sources=(options.match,))
+    check_files(options)
     skipped: list[MatchFileError] = []
     matches = read_matches(options.match, on_error=options.on_error, skipped=skipped)
     first = list(itertools.islice(matches, 2))
@@ -86,7 +85,6 @@ def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
     from attnlens.show.safe import clean
 
     as_json = options.format == "json"
-    drawn = as_json or options.out is not None or can_draw()
     if as_json:
         utf8_stdout()
     with ExitStack() as stack:
@@ -97,7 +95,7 @@ def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
         for number, match in enumerate(matches, 1):
             if number % 20 == 0:
                 progress(f"{number} matches read")
-            line = clean(f"{match.match_id}  {match}", ascii_only=not drawn)
+            line = clean(f"{match.match_id}  {match}")
             if as_json:
                 line = json.dumps(_data(match), ensure_ascii=False, separators=(",", ":"))
             print(line, file=file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from attnlens.cli.options import add_model
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -24,7 +25,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "folders", metavar="FOLDER", nargs="*", help="a folder of match files that may be read"
     )
-    parser.add_argument("--model", metavar="PATH", help="a checkpoint, `bundled` or `measured`")
+    add_model(parser)
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="with --http; default 8000")

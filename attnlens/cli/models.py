@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_out
-from attnlens.cli.output import check_outputs, emit, emit_json, page, utf8_stdout
+from attnlens.cli.output import check_files, emit, show, utf8_stdout
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
@@ -71,17 +72,13 @@ def add_to(commands: Commands) -> None:
 
 
 def run_models(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
     from attnlens.show.models import render_models
 
-    check_outputs({"--out": options.out})
+    check_files(options)
     listed = [about(entry) for entry in catalogue()]
-    if options.format == "json":
-        from dataclasses import asdict
-
-        emit_json([asdict(model) for model in listed], options.out)
-        return 0
-    emit(render_models(listed, **page(options.out)), options.out)
-    return 0
+    return show(options, lambda: [asdict(one) for one in listed], partial(render_models, listed))
 
 
 def catalogue() -> tuple[ReferenceModel, ...]:
@@ -109,39 +106,28 @@ def about(entry: ReferenceModel) -> ListedModel:
 
 
 def run_describe(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out})
-    entry, loaded = _loaded(options.model)
-    told = described(entry, loaded)
-    if options.format == "json":
-        emit_json(told.to_dict(), options.out)
-        return 0
     from attnlens.show import models as forms
 
-    if options.format == "text":
-        unicode = page(options.out)["unicode"]
-        emit(forms.render_description(told, unicode=unicode), options.out)
-        return 0
+    check_files(options)
+    entry, loaded = _loaded(options.model)
+    told = described(entry, loaded)
+    if options.format in ("text", "json"):
+        return show(options, told.to_dict, lambda **_: forms.render_description(told))
     utf8_stdout()
-    if options.format == "latex":
-        emit(forms.render_description_latex(told), options.out)
-    else:
-        emit(forms.render_description_markdown(told), options.out)
+    latex = options.format == "latex"
+    render = forms.render_description_latex if latex else forms.render_description_markdown
+    emit(render(told), options.out)
     return 0
 
 
 def run_trace(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out})
+    from attnlens.show.trace import render_trace
+
+    check_files(options)
     entry, loaded = _loaded(options.model)
     asked = {name: getattr(options, name) for name in entry.options}
     told = traced(entry, loaded, options.input, **asked)
-    if options.format == "json":
-        emit_json(told.to_dict(), options.out)
-        return 0
-    from attnlens.show.trace import render_trace
-
-    drawn = page(options.out)
-    emit(render_trace(told, width=drawn["width"], unicode=drawn["unicode"]), options.out)
-    return 0
+    return show(options, told.to_dict, lambda width, **_: render_trace(told, width=width))
 
 
 def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.cli.explain import add_ball_options, explained
-from attnlens.cli.output import can_draw, progress, say
+from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -88,7 +88,6 @@ def _narrated(
     from attnlens.cricket.words.grounding import check_grounding
     from attnlens.llm.endpoint import Answer, stream
 
-    can_draw()
     answer = Answer()
     parts: list[str] = []
     for piece in _shown(stream(endpoint, messages, answer=answer)):

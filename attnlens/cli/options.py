@@ -85,18 +85,9 @@ def add_days(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", type=date, dest="last", metavar="DATE", help="to this day")
 
 
-def add_sample(parser: argparse.ArgumentParser) -> None:
-    """Matches, the model, and which of their balls: ``SRC``, ``--balls``, ``--from`` and so on."""
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """``SRC``, once or more."""
     parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
-    add_model_options(parser)
-    parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
-    parser.add_argument("--seed", type=int, default=5, metavar="N", help="of the sample; default 5")
-    add_days(parser)
-    parser.add_argument(
-        "--allow-in-sample",
-        action="store_true",
-        help="take matches inside the model's training dates too",
-    )
 
 
 def add_formats(
@@ -130,13 +121,16 @@ def add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
 
 
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """``--model``."""
+    parser.add_argument(
+        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
+    )
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """``--model`` and ``--history``."""
-    parser.add_argument(
-        "--model",
-        metavar="PATH",
-        help="a checkpoint, or `bundled` (default) or `measured`",
-    )
+    add_model(parser)
     add_history(parser)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import codecs
 import os
 import shutil
 import sys
@@ -10,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from attnlens.cli.options import listed
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +73,6 @@ class Page(TypedDict):
 
     width: int
     color: bool
-    unicode: bool
 
 
 def page(out: str | None) -> Page:
@@ -83,18 +85,23 @@ def page(out: str | None) -> Page:
     width = PLAIN_WIDTH if plain else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     no_color = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     color = out is None and not no_color and sys.stdout.isatty()
-    return {"width": width, "color": color, "unicode": out is not None or can_draw()}
+    return {"width": width, "color": color}
 
 
-def can_draw() -> bool:
-    """Whether stdout takes the block characters; if not, it is made to take any text."""
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    if encoding.startswith("utf"):
-        return True
+def serve_any_terminal() -> None:
+    """Where stdout's encoding lacks a sign, what is nearest to it in ASCII is written."""
+    encoding = (sys.stdout.encoding or "ascii").lower()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="replace")
-    return False
+    if reconfigure is not None and not encoding.startswith("utf"):
+        codecs.register_error("attnlens", _nearest)
+        reconfigure(errors="attnlens")
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    from attnlens.show.safe import to_ascii
+
+    assert isinstance(error, UnicodeEncodeError)
+    return to_ascii(error.object[error.start : error.end]), error.end
 
 
 def progress(text: str) -> None:
@@ -115,11 +122,41 @@ def since_now() -> Callable[[str], None]:
     return report
 
 
+def show(options: argparse.Namespace, data: Callable[[], Any], render: Callable[..., str]) -> int:
+    """Write JSON or a page, whichever ``--format`` says; the exit status of what is done.
+
+    Args:
+        render: the page, given its width and whether it has colours.
+    """
+    if options.format == "json":
+        emit_json(data(), options.out)
+    else:
+        emit(render(**page(options.out)), options.out)
+    return 0
+
+
+def check_files(options: argparse.Namespace, *more: str) -> None:
+    """Whether ``--out`` and ``more`` can be written, and are nothing that the options read.
+
+    Raises:
+        InputError: as `check_outputs` says.
+    """
+
+    def read(*names: str) -> list[str]:
+        return [path for name in names for path in listed(getattr(options, name, None))]
+
+    check_outputs(
+        {f"--{name.replace('_', '-')}": getattr(options, name) for name in ("out", *more)},
+        sources=read("match", "matches", "sources", "history"),
+        inputs=read("model", "csv", "recording", "corpus"),
+    )
+
+
 def check_outputs(
     outputs: Mapping[str, str | None],
     *,
-    sources: Collection[str | None] = (),
-    inputs: Collection[str | None] = (),
+    sources: Collection[str] = (),
+    inputs: Collection[str] = (),
 ) -> None:
     """Whether what a command writes can be written, and is nothing that it reads.
 
@@ -147,9 +184,9 @@ def check_outputs(
             )
     for path in given.values():
         problem = None
-        if any(_same(path, one) or _inside(path, one) for one in inputs if one is not None):
+        if any(_same(path, one) or _inside(path, one) for one in inputs):
             problem = "is read by this command too"
-        elif any(_is_match_of(source, path) for source in sources if source is not None):
+        elif any(_is_match_of(source, path) for source in sources):
             problem = "is one of the matches read"
         if problem is not None:
             raise InputError(problem, path=path, remedy="write to another file")

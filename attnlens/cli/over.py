@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from attnlens.cli.options import add_formats, add_history, add_match, add_out
-from attnlens.cli.output import check_outputs, emit, emit_json, page, progress
+from attnlens.cli.output import check_files, progress, show
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -43,13 +44,6 @@ def add_to(commands: Commands) -> None:
         "--top-k", type=int, metavar="K", help="draw among the K likeliest tokens only"
     )
     parser.add_argument(
-        "--samples",
-        type=int,
-        default=0,
-        metavar="N",
-        help="draw N overs too: their runs and wickets",
-    )
-    parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"
     )
     parser.add_argument("--no-evidence", action="store_true", help="do not hide past balls: faster")
@@ -61,12 +55,9 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.over is None:
         raise InputError("say which over", remedy="give --over 12, --over last or --over next")
-    check_outputs(
-        {"--out": options.out},
-        sources=(options.match, options.history),
-        inputs=(options.model,),
-    )
+    check_files(options)
     from attnlens.cricket.errors import BallNotFoundError
+    from attnlens.cricket.pages.over import render_over
     from attnlens.cricket.session import Session
 
     session = Session(None, options.history, overs=options.model, report=progress)
@@ -76,7 +67,6 @@ def run(options: argparse.Namespace) -> int:
             match,
             over=options.over,
             innings=options.innings,
-            samples=options.samples,
             temperature=options.temperature,
             top_k=options.top_k,
             seed=options.seed,
@@ -85,10 +75,4 @@ def run(options: argparse.Namespace) -> int:
     except BallNotFoundError as error:
         # The naming of overs knows no file.
         raise BallNotFoundError(error.problem, path=options.match, remedy=error.remedy) from None
-    if options.format == "json":
-        emit_json(answer.to_dict(), options.out)
-        return 0
-    from attnlens.cricket.pages.over import render_over
-
-    emit(render_over(answer, **page(options.out)), options.out)
-    return 0
+    return show(options, answer.to_dict, partial(render_over, answer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from attnlens.cli.options import add_formats, add_out, given, whole
-from attnlens.cli.output import check_outputs, emit, emit_json, since_now, utf8_stdout
+from attnlens.cli.output import check_files, emit, emit_json, since_now, utf8_stdout
 from attnlens.cli.parser import Commands
 
 
@@ -17,11 +17,6 @@ def add_to(commands: Commands) -> None:
         "each ball depends on and by how much; train a small predictor on them; then ask "
         "whether attention and hiding balls point at those balls, and how often a claim that "
         "should not be is called supported. docs/evidence.md says what each figure means.",
-    )
-    parser.add_argument(
-        "--keep",
-        metavar="FOLDER",
-        help="keep the checkpoint here after every epoch, and go on from it",
     )
     parser.add_argument(
         "--quick",
@@ -43,17 +38,15 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import dataclasses
-    from pathlib import Path
 
     from attnlens.cricket.pages.planted_table import render_planted
     from attnlens.cricket.study.figures import to_json
     from attnlens.cricket.training.planted import FULL, QUICK, planted
 
-    check_outputs({"--out": options.out})  # before the work, not after it
+    check_files(options)  # before the work, not after it
     changed = given(options, "matches", "epochs", "balls", "claims", "seed")
     plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
-    keep = None if options.keep is None else Path(options.keep)
-    data = to_json(planted(plan, keep=keep, report=since_now()))
+    data = to_json(planted(plan, report=since_now()))
     if options.format == "json":
         emit_json(data, options.out)
     else:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from attnlens.cli.options import add_model_options
-from attnlens.cli.output import check_outputs, progress, report_skipped, utf8_stdout
+from attnlens.cli.output import check_files, progress, report_skipped, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
@@ -57,11 +57,7 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.readers import read_matches
     from attnlens.files import written_beside
 
-    check_outputs(
-        {"--out": options.out},
-        sources=(*options.matches, options.history),
-        inputs=(options.model,),
-    )
+    check_files(options)
     session = session_of(options)
     session.predictor  # noqa: B018  # a wrong --model is told before anything is read
     skipped: list[MatchFileError] = []

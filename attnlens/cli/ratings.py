@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_formats
-from attnlens.cli.output import check_outputs, emit, emit_json, progress, report_skipped, say
+from attnlens.cli.options import add_formats, add_model, add_sources
+from attnlens.cli.output import check_outputs, emit, emit_json, progress, report_skipped
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
@@ -26,11 +26,9 @@ def add_to(commands: Commands) -> None:
         "that is later than they are, date by date; the network's weights stay as they are. "
         "Exit status 1 where there is nothing newer.",
     )
-    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_sources(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    parser.add_argument(
-        "--model", metavar="PATH", help="a checkpoint, or `bundled` (default) or `measured`"
-    )
+    add_model(parser)
     add_formats(parser)
     parser.set_defaults(run=run)
 
@@ -53,19 +51,12 @@ def run(options: argparse.Namespace) -> int:
     if added.matches:
         save_predictor(options.out, now)
     report_skipped(skipped)
-    kinds = ", ".join(f"{number} {kind}" for kind, number in added.other_kinds.items())
-    unlike, until = sum(added.other_kinds.values()), now.ratings.until
-    if unlike:
-        say(
-            f"{unlike} of the {added.matches} matches learnt are of "
-            f"a kind the model was not trained on ({kinds})"
-        )
+    until = now.ratings.until
     if options.format == "json":
         emit_json(
             asdict(added)
             | {
                 "dates": [None if day is None else day.isoformat() for day in added.dates],
-                "of_another_kind": unlike,
                 "ratings_until": None if until is None else until.isoformat(),
                 "sha256": file_digest(options.out) if added.matches else None,
             },

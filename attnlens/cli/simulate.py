@@ -45,19 +45,10 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--strength",
         type=_strength,
+        default=1.0,
         metavar="X",
         help="how many times as strong the causes that are past balls are as in real matches "
         "(default 1; 0 switches them off)",
-    )
-    parser.add_argument(
-        "--rules",
-        type=_strength,
-        nargs="?",
-        const=1.0,
-        metavar="X",
-        help="plant the three rules, X times as strong (default 1), in a league of equals: "
-        "nothing else of the past counts, and _rules.jsonl beside has the past balls that each "
-        "ball truly depended on, with their true effects",
     )
     parser.set_defaults(run=run)
 
@@ -75,7 +66,6 @@ def _strength(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.simulator.files import save_simulated
-    from attnlens.cricket.simulator.rules import rules_times
 
     if options.seed < 0:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
@@ -92,7 +82,6 @@ def run(options: argparse.Namespace) -> int:
             options.out,
             range(options.seed, options.seed + options.matches),
             strength=options.strength,
-            rules=rules_times(options.rules) if options.rules else (),
             file_format=options.format,
             told=told,
         )

@@ -6,18 +6,14 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import listed
 from attnlens.cli.output import progress, say
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.match.match import Match
     from attnlens.cricket.match.naming import BallReference
-    from attnlens.cricket.model.trained import TrainedPredictor
     from attnlens.cricket.session import Session
-    from attnlens.cricket.study.held_out import HeldOut
 
 
 def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
@@ -57,28 +53,3 @@ def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
         note = hint(match, name, meant)
         if note:
             say(note)
-
-
-def held_out_of(
-    options: argparse.Namespace, model: TrainedPredictor, skipped: list[MatchFileError]
-) -> HeldOut:
-    """What to judge a model on, by ``SRC``, ``--history``, ``--from``, ``--until`` and so on.
-
-    Args:
-        skipped: takes in the files that could not be read.
-
-    Raises:
-        AttnlensError: as `attnlens.cricket.study.held_out.held_out` says.
-    """
-    from attnlens.cricket.study.held_out import held_out
-
-    return held_out(
-        model,
-        options.sources,
-        history=listed(options.history),
-        first=options.first,
-        last=options.last,
-        allow_in_sample=options.allow_in_sample,
-        skipped=skipped,
-        report=progress,
-    )

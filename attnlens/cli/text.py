@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_out, given, whole
-from attnlens.cli.output import check_outputs, emit, emit_json, page, since_now
+from attnlens.cli.output import check_files, show, since_now
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -136,7 +137,7 @@ def _pairs(options: argparse.Namespace) -> Pairs:
 
 
 def _train(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out}, inputs=(options.csv,))
+    check_files(options)
     pairs = _pairs(options)
     from attnlens.text.pairs import Rule
     from attnlens.text.training import TextRecipe, TextSizes, train_text
@@ -154,7 +155,8 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    check_outputs({"--out": options.out, "--record": options.record}, inputs=(options.model,))
+    check_files(options, "record")
+    from attnlens.show.text_terminal import render_text
     from attnlens.text import TextModel, explain_text
 
     model = TextModel.load(options.model)
@@ -165,10 +167,4 @@ def _explain(options: argparse.Namespace) -> int:
         from attnlens.text.explain import recorded
 
         recorded(model, options.sentence).save(options.record)
-    if options.format == "json":
-        emit_json(explanation.to_dict(), options.out)
-        return 0
-    from attnlens.show.text_terminal import render_text
-
-    emit(render_text(explanation, **page(options.out)), options.out)
-    return 0
+    return show(options, explanation.to_dict, partial(render_text, explanation))

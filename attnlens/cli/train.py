@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import Given, date, given, listed, whole
+from attnlens.cli.options import Given, add_sources, date, given, listed, whole
 from attnlens.cli.output import check_outputs, since_now
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -19,7 +19,7 @@ def add_to(commands: Commands) -> None:
         description="Train a predictor, and the ratings it needs, on the matches of SRC, "
         "split by date. On one machine, the same seed, matches and --threads give the same model.",
     )
-    parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+    add_sources(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
     # As a setting it is kind: what `model` names there is a checkpoint.
     parser.add_argument(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats
-from attnlens.cli.output import check_outputs, emit, progress, utf8_stdout
+from attnlens.cli.output import check_files, emit, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -47,7 +47,7 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.top < 1:
         raise InputError(f"--top {options.top} is no number of keys", remedy="give 1 or more")
-    check_outputs({"--out": options.out}, inputs=(options.recording,))
+    check_files(options)
     progress("reading the recording")
     recording = _chosen(options)
     if options.format == "html":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from attnlens.cli.options import Given, add_ball, add_formats, add_model_options, add_out, listed
-from attnlens.cli.output import check_outputs, emit, emit_json, page
+from attnlens.cli.output import check_files, show
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of, tell_names
 from attnlens.errors import InputError
@@ -47,12 +48,9 @@ def run(options: argparse.Namespace) -> int:
 
     question = question_of(listed(options.set))
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
-    check_outputs(
-        {"--out": options.out},
-        sources=(options.match, options.history),
-        inputs=(options.model,),
-    )
+    check_files(options)
     from attnlens.cricket.match.naming import balls_of
+    from attnlens.cricket.pages.what_if import render_what_if
 
     session = session_of(options)
     match = session.read(options.match)
@@ -64,10 +62,4 @@ def run(options: argparse.Namespace) -> int:
                 balls[name] = session.find(match, name, None if ":" in name else reference.innings)
         tell_names(match, balls)
         answer = session.ask(match, question, ball=reference)
-    if options.format == "json":
-        emit_json(answer.to_dict(), options.out)
-        return 0
-    from attnlens.cricket.pages.what_if import render_what_if
-
-    emit(render_what_if(answer, **page(options.out)), options.out)
-    return 0
+    return show(options, answer.to_dict, partial(render_what_if, answer))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import torch
-
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.naming import GRAMMAR, BallReference, balls_of, echo
 from attnlens.cricket.match.outcomes import OUTCOMES
@@ -151,14 +149,13 @@ def read_over(
     side = asked.innings
     arrays = encode_overs(match, side, trained.ratings, trained.base, over=asked.over)
     batch = over_batch([(arrays, 0)], trained.model.sizes)
-    with torch.no_grad():
-        memory = trained.model.remember(batch.history, batch.padded, batch.context)
-    told = decode(trained.model, memory, Choice())[0, 0].tolist()
+    parts = batch.history, batch.padded, batch.context
+    told = decode(trained.model, *parts, Choice())[0].tolist()
     given = [START, *[number for number in told if number != PAD][:-1]]
     tokens = batch.given.new_tensor([given])
     past = asked.past[-batch.history.shape[1] :]
     return Reading(
-        inputs=(batch.history, batch.padded, batch.context, tokens),
+        inputs=(*parts, tokens),
         names=("X", "padded", "c", "y"),
         axes={
             "X": ("batch", "ball", "feature"),

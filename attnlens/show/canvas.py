@@ -46,29 +46,12 @@ STYLES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Glyphs:
-    """The signs of a page; ``shades`` from next to nothing to the most."""
+EIGHTHS: Final = "▏▎▍▌▋▊▉"
+SHADES: Final = "▁▂▃▄▅▆▇█"
+"""From next to nothing to the most."""
 
-    eighths: str = "▏▎▍▌▋▊▉"
-    full: str = "█"
-    lost: str = "░"
-    shades: str = "▁▂▃▄▅▆▇█"
-    separator: str = "│"
-    arrow: str = "→"
-    ellipsis: str = "…"
-    marker: str = "◂"
-    happened: str = "●"
-    dot: str = "·"
-    supported: str = "✓"
-    chance: str = "–"
-    contradicted: str = "✗"
-    picture: str = "○"
-    minus: str = "−"
-
-
-UNICODE: Final = Glyphs()
-ASCII: Final = Glyphs(*("", "#", ".", "_.:-=+*#", "|", "->", "...", *"<*.+~xo-"))
+FULL: Final = SHADES[-1]
+LOST: Final = "░"
 
 
 def display_width(text: str) -> int:
@@ -86,7 +69,7 @@ def width_of(line: Iterable[Span]) -> int:
     return sum(display_width(text) for text, _ in line)
 
 
-def cut(text: str, width: int, ellipsis: str) -> str:
+def cut(text: str, width: int, ellipsis: str = "…") -> str:
     """The text, or as much as leaves room for the ellipsis."""
     if display_width(text) <= width:
         return text
@@ -101,7 +84,7 @@ def cut(text: str, width: int, ellipsis: str) -> str:
     return kept.rstrip() + ellipsis
 
 
-def pad(text: str, width: int, ellipsis: str) -> str:
+def pad(text: str, width: int, ellipsis: str = "…") -> str:
     text = cut(text, width, ellipsis)
     return text + " " * (width - display_width(text))
 
@@ -110,15 +93,15 @@ def pad_line(line: Line, width: int) -> Line:
     return [*line, (" " * max(0, width - width_of(line)), "")]
 
 
-def fit(line: Line, width: int, ellipsis: str) -> Line:
+def fit(line: Line, width: int) -> Line:
     """The line, cut where it would pass the width."""
     if width_of(line) <= width:
         return line
     kept: Line = []
     for text, style in line:
         room = width - width_of(kept)
-        if display_width(text) > room - (0 if text.isspace() else display_width(ellipsis)):
-            return [*kept, (cut(text + " " * width, room, ellipsis), style)]
+        if display_width(text) > room - (0 if text.isspace() else 1):
+            return [*kept, (cut(text + " " * width, room), style)]
         kept.append((text, style))
     return kept
 
@@ -128,11 +111,10 @@ class Page:
     """Lines no wider than ``width``, put together from top to bottom."""
 
     width: int
-    glyphs: Glyphs
     lines: list[Line] = field(default_factory=list)
 
     def add(self, *spans: Span) -> None:
-        self.lines.append(fit(list(spans), self.width, self.glyphs.ellipsis))
+        self.lines.append(fit(list(spans), self.width))
 
     def blank(self) -> None:
         if self.lines and self.lines[-1]:
@@ -200,15 +182,12 @@ Options = ParamSpec("Options")
 class Renderer(Protocol[Told]):
     """A page as a function of what it tells."""
 
-    def __call__(
-        self, told: Told, /, *, width: int, color: bool, unicode: bool = True, **options: Any
-    ) -> str:
+    def __call__(self, told: Told, /, *, width: int, color: bool, **options: Any) -> str:
         """The page.
 
         Args:
             width: columns of the terminal; no line is wider, but for tables that need more.
             color: whether to write colours; without, no escape is written.
-            unicode: ``False`` writes ASCII only.
         """
 
 
@@ -226,11 +205,9 @@ def terminal_page(
     def made(
         fill: Callable[Concatenate[Page, Document, Options], None],
     ) -> Renderer[Document]:
-        def render(
-            document: Document, /, *, width: int, color: bool, unicode: bool = True, **options: Any
-        ) -> str:
-            page = Page(max(least, min(width, most)), UNICODE if unicode else ASCII)
-            fill(page, clean_all(document, ascii_only=not unicode), **options)  # type: ignore[call-arg]
+        def render(document: Document, /, *, width: int, color: bool, **options: Any) -> str:
+            page = Page(max(least, min(width, most)))
+            fill(page, clean_all(document), **options)  # type: ignore[call-arg]
             return page.text(color=color)
 
         update_wrapper(render, fill)
@@ -239,24 +216,22 @@ def terminal_page(
     return made
 
 
-def bar(now: float, base: float, room: int, glyphs: Glyphs) -> Line:
+def bar(now: float, base: float, room: int) -> Line:
     """A bar to ``now``: what the baseline has in one tone, what is gained or lost in another.
 
     Args:
         now, base: parts of the room, 0 to 1.
     """
     whole, rest = divmod(int(now * room * 8 + 0.5), 8)
-    if not glyphs.eighths and rest >= 4:
-        whole += 1
-    tip = glyphs.eighths[rest - 1] if rest and glyphs.eighths else ""
+    tip = EIGHTHS[rest - 1] if rest else ""
     known = min(whole, int(base * room + 0.5))
-    line: Line = [(glyphs.full * known, "bar")]
-    gained = glyphs.full * (whole - known) + tip
+    line: Line = [(FULL * known, "bar")]
+    gained = FULL * (whole - known) + tip
     if gained:
         line.append((gained, "more" if now > base else "bar"))
     lost = int(base * room + 0.5) - width_of(line)
     if lost > 0:
-        line.append((glyphs.lost * lost, "less"))
+        line.append((LOST * lost, "less"))
     return pad_line(line, room)
 
 
@@ -275,10 +250,10 @@ def level(weight: float, most: float) -> int:
     return min(LEVELS - 1, int(LEVELS * math.sqrt(max(weight, 0) / most))) if most > 0 else 0
 
 
-def shade(weight: float, most: float, glyphs: Glyphs, *, cell: int = 1) -> Span:
+def shade(weight: float, most: float, *, cell: int = 1) -> Span:
     """A weight as signs of one shade."""
     step = level(weight, most)
-    return glyphs.shades[step] * cell, f"shade{step + 1}"
+    return SHADES[step] * cell, f"shade{step + 1}"
 
 
 def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
@@ -287,13 +262,13 @@ def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]])
     Args:
         side: columns of the name.
     """
-    line: Line = [(pad(name[0], side, page.glyphs.ellipsis), name[1])]
+    line: Line = [(pad(name[0], side), name[1])]
     for at, group in enumerate(groups):
-        line += [*([(page.glyphs.separator, "quiet")] if at else []), *group]
+        line += [*([("│", "quiet")] if at else []), *group]
     page.add(*line)
 
 
-def legend(most: float, glyphs: Glyphs, digits: int = 0) -> str:
+def legend(most: float, digits: int = 0) -> str:
     """What the darkest shade and the middle one stand for: ``█ 36%, ▅ 9%``."""
-    middle = glyphs.shades[level(1, 4)]
-    return f"{glyphs.full} {percent_seen(most, digits)}, {middle} {percent_seen(most / 4, digits)}"
+    middle = SHADES[level(1, 4)]
+    return f"{FULL} {percent_seen(most, digits)}, {middle} {percent_seen(most / 4, digits)}"

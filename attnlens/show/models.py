@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.page import render_plain
-from attnlens.show.safe import clean, latex, to_ascii
+from attnlens.show.safe import clean, latex
 
 if TYPE_CHECKING:
     from attnlens.symbolic import Description, Equation
@@ -53,22 +53,16 @@ def render_models(page: Page, models: Sequence[ListedModel]) -> None:
 PARAMETER_HEADS: Final = ("name", "symbol", "shape", "type", "what it does")
 
 
-def render_description(description: Description, *, unicode: bool = True) -> str:
-    """Sizes, notation, parameters and equations, in columns.
-
-    Args:
-        unicode: whether the text may hold more than ASCII.
-    """
-    # Before there are columns: a sign may become a word.
-    plain = clean if unicode else to_ascii
+def render_description(description: Description) -> str:
+    """Sizes, notation, parameters and equations, in columns."""
     sizes = "  ".join(f"{name} {value}" for name, value in description.sizes.items())
-    lines = [plain(description.name), "", "sizes", f"  {plain(sizes)}", "", "notation"]
-    lines += [f"  {plain(line)}" for line in description.notation]
+    lines = [clean(description.name), "", "sizes", f"  {clean(sizes)}", "", "notation"]
+    lines += [f"  {clean(line)}" for line in description.notation]
     heads = [list(PARAMETER_HEADS)]
-    rows = [[plain(cell) for cell in row] for row in _parameters(description)]
+    rows = [[clean(cell) for cell in row] for row in _parameters(description)]
     lines += ["", "parameters", *columns([*heads, *rows]), "", "equations"]
     rows = [
-        [plain(one.text), plain(shape(one.shape)), plain(one.description)]
+        [clean(one.text), clean(shape(one.shape)), clean(one.description)]
         for one in description.equations
     ]
     lines += columns(rows, most=72)

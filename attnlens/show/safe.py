@@ -29,13 +29,13 @@ _SEQUENCES: Final = re.compile(
     r"|\x1b[ -/]*[0-~]",
     re.DOTALL,
 )
-_ASCII_FORMS: Final = {
+_TO_ASCII: Final = str.maketrans({
     "→": "->", "–": "-", "—": "-", "−": "-", "’": "'", "…": "...", "√": "sqrt ", "ᵀ": "^T",
     "⊙": "*", "×": "x", "·": ".", "⟨": "<", "⟩": ">", "σ": "sigma", "Φ": "Phi", "γ": "gamma",
     "β": "beta", "π": "pi", "Δ": "Delta", "∞": "inf", "²": "^2", "³": "^3", "¬": "not ",
     "≤": "<=", "≥": ">=", "≠": "!=", "∧": "and", "∨": "or",
-}  # fmt: skip
-_TO_ASCII: Final = str.maketrans(_ASCII_FORMS)
+    **dict(zip("▁▂▃▄▅▆▇█▏▎▍▌▋▊▉│◂●✓✗○░", "_.:-=+*#...####|<*+xo.", strict=True)),
+})  # fmt: skip
 
 
 def each_text(value: Any, change: Callable[[str], str]) -> Any:
@@ -65,28 +65,23 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
     return copied(update=changed) if copied else replace(value, **changed)
 
 
-def clean(text: str, *, ascii_only: bool = False) -> str:
-    """Text that a terminal only shows: no escape sequences, controls, or direction marks.
-
-    With ``ascii_only`` accents are taken off, signs are told in letters, and what has no ASCII
-    form is ``?``.
-    """
+def clean(text: str) -> str:
+    """Text that a terminal only shows: no escape sequences, controls, or direction marks."""
     if text.isascii() and text.isprintable():
         return text
-    kept = seen(_SEQUENCES.sub("", text))
-    return to_ascii(kept) if ascii_only else kept
+    return seen(_SEQUENCES.sub("", text))
 
 
 def to_ascii(text: str) -> str:
-    """Text where only ASCII can be shown; ``?`` for what has no form in it."""
+    """Text where only ASCII can be shown: accents are off, ``?`` is for what has no form in it."""
     bare = unicodedata.normalize("NFKD", text.translate(_TO_ASCII))
     kept = "".join(sign for sign in bare if not unicodedata.combining(sign))
     return kept.encode("ascii", "replace").decode("ascii")
 
 
-def clean_all(value: Any, *, ascii_only: bool = False) -> Any:
+def clean_all(value: Any) -> Any:
     """`clean` on every text of a value."""
-    return each_text(value, lambda text: clean(text, ascii_only=ascii_only))
+    return each_text(value, clean)
 
 
 @lru_cache(maxsize=4096)

@@ -73,7 +73,7 @@ def add_table(
     _shrink(columns, widths, kept, _total(columns, widths, kept, indent) - page.width)
 
     def add(row: Sequence[Line], style: str) -> None:
-        cells = (_cell(page, columns[at], row[at], widths[at], style) for at in kept)
+        cells = (_cell(columns[at], row[at], widths[at], style) for at in kept)
         spans = [span for cell in cells for span in cell]
         page.lines.append([(" " * indent, ""), *spans[1:]])  # no gap before the first
 
@@ -119,9 +119,9 @@ def _shrink(columns: Sequence[Column], widths: list[int], kept: Sequence[int], e
             widths[max(able, key=lambda at: widths[at])] -= 1
 
 
-def _cell(page: Page, column: Column, cell: Line, width: int, row_style: str) -> Line:
+def _cell(column: Column, cell: Line, width: int, row_style: str) -> Line:
     styled = [(text, style or column.style or row_style) for text, style in cell]
-    shown = fit(styled, width, page.glyphs.ellipsis)
+    shown = fit(styled, width)
     gap = (" " * column.gap, "")
     if column.right:
         return [gap, (" " * (width - width_of(shown)), ""), *shown]

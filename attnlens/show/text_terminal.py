@@ -36,10 +36,12 @@ SHORT_WAYS: Final = {
     "model": "replaced by <unk>",
 }
 VERDICTS: Final = {
-    "supported": "supported",
-    "not better than chance": "chance",
-    "contradicted": "contradicted",
+    "supported": ("✓", "supported"),
+    "not better than chance": ("–", "chance"),
+    "contradicted": ("✗", "contradicted"),
 }
+"""A verdict's sign and style."""
+
 CAVEAT: Final = (
     "A weight says where the decoder looked, not that it mattered. Hidden: not seen by "
     "cross-attention, whose places hold traces of other words too. Replaced: not read at all. p: "
@@ -97,7 +99,7 @@ def _evidence(page: Page, data: TextExplanation) -> None:
             [[(words, "name")], [(f"{share} of its attention", "quiet")]],
             indent=2 + NAME,
             gap=2,
-            lead=[("  " + pad(token.token, NAME - 1, page.glyphs.ellipsis), "name")],
+            lead=[("  " + pad(token.token, NAME - 1), "name")],
         )
         for claim in claims:
             _claim(page, claim)
@@ -105,20 +107,16 @@ def _evidence(page: Page, data: TextExplanation) -> None:
 
 
 def _claim(page: Page, claim: TokenClaim) -> None:
-    glyphs = page.glyphs
-    moved = f"{fine_percent(claim.probability)} {glyphs.arrow} {fine_percent(claim.without)}"
+    moved = f"{fine_percent(claim.probability)} → {fine_percent(claim.without)}"
     line: Line = [
-        ("    " + pad(SHORT_WAYS[claim.removed_from], 28, glyphs.ellipsis), "quiet"),
-        (pad(moved, 18, glyphs.ellipsis), ""),
+        ("    " + pad(SHORT_WAYS[claim.removed_from], 28), "quiet"),
+        (pad(moved, 18), ""),
     ]
     reason = claim.reason
-    judged: Line = [(f"{glyphs.picture} no claim", "chance")]
+    judged: Line = [("○ no claim", "chance")]
     if claim.verdict is not None:
-        style = VERDICTS[claim.verdict]
-        judged = [
-            (f"q {claim.q:.2f} ", ""),
-            (f"{getattr(glyphs, style)} {claim.verdict}", style),
-        ]
+        sign, style = VERDICTS[claim.verdict]
+        judged = [(f"q {claim.q:.2f} ", ""), (f"{sign} {claim.verdict}", style)]
     if width_of([*line, *judged]) > page.width:
         page.add(*line)
         line = [(" " * 8, "")]
@@ -131,27 +129,26 @@ def _claim(page: Page, claim: TokenClaim) -> None:
 
 def _picture(page: Page, data: TextExplanation) -> None:
     """Words down, tokens across, in blocks of as many tokens as go side by side."""
-    glyphs = page.glyphs
     words, tokens = data.input.tokens, data.output.tokens
     side = max(8, min(NAME, max(map(display_width, words)))) + 3
     column = max(CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
     beside = max(1, (page.width - side) // column)
     most = max(weight for token in tokens for weight in token.cross_attention)
     page.paragraph("cross-attention, mean over heads: every token down its column", "heading")
-    page.paragraph(f"{legend(most, glyphs)} of a token's attention", "quiet")
+    page.paragraph(f"{legend(most)} of a token's attention", "quiet")
     for start in range(0, len(tokens), beside):
         some = tokens[start : start + beside]
-        heads = [(pad(one.token, column - 1, glyphs.ellipsis) + " ", "name") for one in some]
+        heads = [(pad(one.token, column - 1) + " ", "name") for one in some]
         add_row(page, ("", ""), side, [heads])
         for place, word in enumerate(words):
-            cells = [_cell(one.cross_attention[place], most, page, column) for one in some]
+            cells = [_cell(one.cross_attention[place], most, column) for one in some]
             add_row(page, (f"  {word}", ""), side, [cells])
         page.blank()
 
 
-def _cell(weight: float, most: float, page: Page, column: int) -> Span:
+def _cell(weight: float, most: float, column: int) -> Span:
     """A shade, and per cent where there is one to tell."""
     if weight < 0.005:
         return " " * column, ""
-    sign, style = shade(weight, most, page.glyphs)
+    sign, style = shade(weight, most)
     return f"{sign}{100 * weight:3.0f}%".ljust(column), style

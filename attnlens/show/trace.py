@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import cut, display_width, pad
 from attnlens.show.models import shape
-from attnlens.show.safe import clean, to_ascii
+from attnlens.show.safe import clean
 from attnlens.words import count
 
 if TYPE_CHECKING:
@@ -34,19 +34,17 @@ class Table:
     column_labels: list[str]
 
 
-def render_trace(trace: Trace, *, width: int = 100, unicode: bool = True) -> str:
+def render_trace(trace: Trace, *, width: int = 100) -> str:
     """Every value under its equation.
 
     Args:
         width: of the page; what is wider is cut, and says so.
-        unicode: whether the page may hold more than ASCII.
     """
     lines = [" ".join(filter(None, (trace.name, trace.about))), ""]
     for value in (*trace.inputs, *trace.steps):
         lines += [*_value_lines(trace, value, width), ""]
     lines.append(retraced_words(trace))
-    shown = (clean(line).rstrip() for line in lines)
-    return "\n".join(line if unicode else to_ascii(line) for line in shown)
+    return "\n".join(clean(line).rstrip() for line in lines)
 
 
 def retraced_words(trace: Trace) -> str:
@@ -67,7 +65,7 @@ def retraced_words(trace: Trace) -> str:
 
 def _value_lines(trace: Trace, value: Value, width: int) -> Iterator[str]:
     heading = value.text or value.symbol
-    yield cut(f"{heading}   {shape(value.shape)}   {value.description}".rstrip(), width, "…")
+    yield cut(f"{heading}   {shape(value.shape)}   {value.description}".rstrip(), width)
     blocks = list(tables(trace, value))
     for block in blocks[:MOST_BLOCKS]:
         if block.title:
@@ -143,11 +141,11 @@ def _table_lines(block: Table, width: int) -> Iterator[str]:
         if at is None:
             yield f"    {pad('…', side, '…')}  … {len(rows) - MOST_ROWS + 1} rows more"
             continue
-        label = pad(block.row_labels[at], side, "…") if block.row_labels else ""
+        label = pad(block.row_labels[at], side) if block.row_labels else ""
         line = "  ".join(_right(cell, wide) for cell in cells[at][:kept])
         yield f"    {label}  {line}{more}"
 
 
 def _right(text: str, width: int) -> str:
-    text = cut(text, width, "…")
+    text = cut(text, width)
     return " " * (width - display_width(text)) + text

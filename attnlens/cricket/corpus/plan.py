@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -130,8 +129,7 @@ def plan_of(
 ) -> Plan:
     """Find every match of the sources, without reading its balls.
 
-    A match whose id came before is passed over; told where the two differ. Where they do and the
-    first cannot be read, it is the first that is passed over.
+    A match whose id came before is passed over; told where the two differ.
 
     Args:
         each: matches in a part, at most.
@@ -152,13 +150,8 @@ def plan_of(
             report(f"finding matches: {len(entries):,}")
         if first.sha256 == entry.sha256:
             continue
-        unreadable = _unreadable(first)
-        if unreadable is not None:
-            skipped.append(unreadable)
-            entries[entry.match_id] = entry
-        else:
-            problem = f"match {entry.match_id} came before, from {first.file}"
-            skipped.append(Skipped(entry.file, problem))
+        problem = f"match {entry.match_id} came before, from {first.file}"
+        skipped.append(Skipped(entry.file, problem))
     if not entries:
         reason = f" ({skipped[0].file}: {skipped[0].problem})" if skipped else ""
         raise InputError(
@@ -170,16 +163,6 @@ def plan_of(
     counts = np.bincount(drawn, minlength=len(ordered)).tolist()
     chosen = [replace(entry, tested=balls) for entry, balls in zip(ordered, counts, strict=True)]
     return Plan(tuple(_parts(chosen, each)), files, tuple(skipped))
-
-
-def _unreadable(entry: Entry) -> Skipped | None:
-    """Why a match cannot be read, if it cannot."""
-    with closing(MatchShelf()) as shelf:
-        try:
-            entry.read(shelf)
-        except MatchFileError as error:
-            return Skipped.by(error)
-    return None
 
 
 def _order(entry: Entry) -> tuple[datetime.date, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from attnlens.analysis.heads import built_in
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.model.heads import SCALE_NAMES, Scale
@@ -206,19 +208,13 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
     of that variance and the variance of content (query times key). ``None`` where there are
     fewer than two balls or nothing varies.
     """
-    if entry.content is None or entry.bias is None:
+    if entry.content is None or entry.bias is None or entry.weights.shape[-1] < 3:
         return [None] * entry.weights.shape[1]
-    shares: list[float | None] = []
-    for weights, content, bias in zip(
-        *(part[0, :, 0, :-1] for part in (entry.weights, entry.content, entry.bias)), strict=True
-    ):
-        seen = weights > 0
-        if int(seen.sum()) < 2:
-            shares.append(None)
-            continue
-        built_in, learnt = float(bias[seen].var()), float(content[seen].var())
-        shares.append(built_in / (built_in + learnt) if built_in + learnt else None)
-    return shares
+    weights, content, bias = (
+        part[0, :, 0, :-1].double().numpy() for part in (entry.weights, entry.content, entry.bias)
+    )
+    shares = built_in(bias, content, weights > 0).tolist()
+    return [None if math.isnan(share) else share for share in shares]
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from typing import Final
 
 from attnlens.cricket.match.match import Innings, Match, Player
@@ -47,10 +46,11 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     if not sought:
         raise InputError(f"{option} names nobody", remedy="give a name")
     here, rated = people_of(match), rated_players(predictor)
-    called = _exact(sought, here) or _exact(sought, rated)
-    called = called or _partly(sought, here) or _partly(sought, rated)
-    if called:
-        return _only(called, written, option)
+    for whole in (True, False):
+        for group in (here, rated):
+            called = {p.key: p for p in group if _is_called(p, sought, whole=whole)}
+            if called:
+                return _only(list(called.values()), written, option)
     names = {player.name for player in (*here, *rated)}
     near = _nearest(sought, names)
     told = "the nearest known name is" if len(near) == 1 else "the nearest known names are"
@@ -61,16 +61,10 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     )
 
 
-def _exact(sought: str, group: Iterable[Player]) -> list[Player]:
-    """Everybody of that name or registry id."""
-    called = (p for p in group if sought in (p.name.casefold(), p.key.casefold()))
-    return list({player.key: player for player in called}.values())
-
-
-def _partly(sought: str, group: Iterable[Player]) -> list[Player]:
-    """Everybody with that in the name."""
-    called = (player for player in group if sought in player.name.casefold())
-    return list({player.key: player for player in called}.values())
+def _is_called(player: Player, sought: str, *, whole: bool) -> bool:
+    """Whether that is the name or registry id; where not ``whole``, a part of the name."""
+    name = player.name.casefold()
+    return sought in (name, player.key.casefold()) if whole else sought in name
 
 
 def _only(called: list[Player], written: str, option: str) -> Player:

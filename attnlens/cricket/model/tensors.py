@@ -75,7 +75,6 @@ class InningsArrays:
     Attributes:
         nodes: node name to features ``(n, size)``, query side.
         place: `phase_state` features for the past side, without the free hit ``(n, 26)``.
-        past_batter: `batsman_identity` features for the past side ``(n, 14)``.
         happened: what a past ball tells of its outcome ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
         prior: log-probabilities from over and innings alone ``(n, 11)``.
@@ -89,7 +88,6 @@ class InningsArrays:
 
     nodes: dict[str, Floats32]
     place: Floats32
-    past_batter: Floats32
     happened: Floats32
     base: Floats32
     prior: Floats32
@@ -340,7 +338,6 @@ def encode_innings(
     return InningsArrays(
         nodes=nodes,
         place=place,
-        past_batter=nodes["batsman_identity"],
         happened=_happened(deliveries, outcome),
         base=base.log_probabilities(base_inputs(nodes)),
         prior=prior,

@@ -13,7 +13,6 @@ import numpy as np
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.model.kinds import kinds_unlike
 from attnlens.cricket.model.ratings import Lesson, Ratings
 from attnlens.cricket.model.tensors import base_inputs, scoreboard
 from attnlens.cricket.model.trained import Trained, TrainedPredictor
@@ -118,7 +117,6 @@ class Added:
     Attributes:
         matches: learnt; ``already_known``: not later than the ratings were, which teach
             nothing; ``undated``: without a date.
-        other_kinds: learnt although unlike what the model was trained on: how many, by kind.
         dates: of the first and the last match learnt; ``days``: distinct ones.
     """
 
@@ -127,7 +125,6 @@ class Added:
     days: int
     already_known: int
     undated: int
-    other_kinds: dict[str, int]
 
 
 def brought_up_to_date(
@@ -155,7 +152,6 @@ def brought_up_to_date(
         len(days),
         already_known=len(dated) - len(later),
         undated=len(distinct) - len(dated),
-        other_kinds=kinds_unlike(learnt, predictor),
     )
     if not learnt:
         return predictor, added

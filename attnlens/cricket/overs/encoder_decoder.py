@@ -21,7 +21,7 @@ Reference:
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import torch
@@ -166,70 +166,26 @@ class OverDecoder(nn.Module):
         self.W_out = _matrix(sizes.d, sizes.tokens)
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
-    def placed(self, tokens: Tensor, context: Tensor, first: int = 0) -> Tensor:
-        """``Y_0``: tokens with their places, ``(batch, place, d)``.
+    def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
+        """Of the token after each token given, ``(batch, place, token)``.
 
         Args:
             tokens: numbers ``(batch, place)``.
+            memory: ``(batch, balls, d)``; ``padded (batch, balls)`` of them are no balls.
             context: ``(batch, context)``.
-            first: the place of the first token given.
         """
-        places = self.P[first : first + tokens.shape[-1]]
-        y = self.E[tokens] * math.sqrt(self.d) + places
+        keys, values = self.cross_attention.keys_and_values(memory)
+        y = self.E[tokens] * math.sqrt(self.d) + self.P[: tokens.shape[-1]]
         step("Y_E", y, "tokens so far with their places")
-        if first == 0:
-            y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
-        return step("Y_0", y, "the match added to the first")
-
-    def after(self, y_0: Tensor, own: Tensor) -> Tensor:
-        """``Y_1``, after the self-attention's output ``own``."""
-        return step("Y_1", self.norm_1(y_0 + own), "after the decoder's self-attention")
-
-    def read(self, y_1: Tensor, keys: Tensor, values: Tensor, padded: Tensor) -> Tensor:
-        """Logits ``(batch, query, token)``, from ``Y_1`` on.
-
-        Args:
-            y_1: ``(batch, query, d)``.
-            keys, values: of the memory, ``(batch, head, balls, d_k)``.
-            padded: ``(batch, balls)``.
-        """
+        y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
+        y_0 = step("Y_0", y, "the match added to the first")
+        y_1 = self.norm_1(y_0 + self.self_attention(y_0))
+        y_1 = step("Y_1", y_1, "after the decoder's self-attention")
         queries, hidden = self.cross_attention.queries(y_1), padded[:, None, None, :]
         asked = self.cross_attention.attend(queries, keys, values, hidden=hidden)
         y_2 = step("Y_2", self.norm_2(y_1 + asked), "after the cross-attention")
         y_3 = step("Y_3", self.norm_3(y_2 + self.feed_forward(y_2)), "the decoder's output")
         return step("L", y_3 @ self.W_out + self.b, "logits of the next token")
-
-
-@dataclass(slots=True, eq=False)
-class Memory:
-    """What decoding keeps of the past: worked out once for all tokens and all samples.
-
-    Attributes:
-        keys, values: of the cross-attention, ``(batch, head, balls, d_k)``.
-        padded: ``(batch, balls)``.
-        context: ``(batch, context)``.
-    """
-
-    keys: Tensor
-    values: Tensor
-    padded: Tensor
-    context: Tensor
-
-
-@dataclass(slots=True, eq=False)
-class Decoding:
-    """Some overs under way, several samples of each.
-
-    Attributes:
-        place: how many tokens were given so far.
-        keys, values: of the self-attention, ``(batch * samples, head, place, d_k)``.
-    """
-
-    memory: Memory
-    samples: int = 1
-    place: int = 0
-    keys: Tensor | None = field(default=None, repr=False)
-    values: Tensor | None = field(default=None, repr=False)
 
 
 class OverModel(nn.Module):
@@ -254,41 +210,8 @@ class OverModel(nn.Module):
             context: ``(batch, context)``.
             tokens: numbers ``(batch, place)``, at most `OverSizes.length`, `START` first.
         """
-        memory = self.remember(history, padded, context)
-        y_0 = self.decoder.placed(tokens, context)
-        y_1 = self.decoder.after(y_0, self.decoder.self_attention(y_0))
-        return self.decoder.read(y_1, memory.keys, memory.values, padded)
-
-    def remember(self, history: Tensor, padded: Tensor, context: Tensor) -> Memory:
-        """One pass of the encoder, and what the decoder asks of it."""
         memory = self.encoder(history, padded)
-        keys, values = self.decoder.cross_attention.keys_and_values(memory)
-        return Memory(keys, values, padded, context)
-
-    def following(self, decoding: Decoding, tokens: Tensor) -> Tensor:
-        """Logits of the token after ``tokens``, ``(batch, samples, token)``.
-
-        The same numbers as `forward`'s last place, from one place's work.
-
-        Args:
-            decoding: what came before, which takes this step in.
-            tokens: numbers ``(batch, samples)``; `START` at the first step.
-        """
-        decoder, batch = self.decoder, len(tokens)
-        context = decoding.memory.context.repeat_interleave(decoding.samples, 0)
-        y_0 = decoder.placed(tokens.reshape(-1, 1), context, decoding.place)
-        keys, values = decoder.self_attention.keys_and_values(y_0)
-        if decoding.keys is not None and decoding.values is not None:
-            keys = torch.cat([decoding.keys, keys], -2)
-            values = torch.cat([decoding.values, values], -2)
-        decoding.keys, decoding.values = keys, values
-        decoding.place += 1
-        queries = decoder.self_attention.queries(y_0)
-        y_1 = decoder.after(y_0, decoder.self_attention.attend(queries, keys, values))
-        # Samples of one over ask the same memory: they are its queries, not more of the batch.
-        memory = decoding.memory
-        shared = y_1.view(batch, decoding.samples, -1)
-        return decoder.read(shared, memory.keys, memory.values, memory.padded)
+        return self.decoder.logits(tokens, memory, padded, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +232,11 @@ class Choice:
 @torch.no_grad()
 def decode(
     model: OverModel,
-    memory: Memory,
+    history: Tensor,
+    padded: Tensor,
+    context: Tensor,
     choice: Choice,
     *,
-    samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """Overs, token by token, until `END` or `OverSizes.length` tokens.
@@ -320,41 +244,36 @@ def decode(
     `PAD` and `START` are never chosen.
 
     Args:
-        samples: of each over of the batch.
+        history, padded, context: as for `OverModel.forward`.
         generator: of what is drawn.
 
     Returns:
-        numbers ``(batch, samples, length)``; after `END` there is `PAD`.
+        numbers ``(batch, length)``; after `END` there is `PAD`.
     """
-    batch = len(memory.context)
-    decoding = Decoding(memory, samples)
-    tokens = torch.full((batch, samples), START)
-    told = []
-    over = torch.zeros(batch, samples, dtype=torch.bool)
-    for _ in range(model.sizes.length):
-        logits = model.following(decoding, tokens)
-        tokens = _chosen(logits, choice, generator).masked_fill(over, PAD)
-        told.append(tokens)
-        over = over | (tokens == END)
-        if bool(over.all()):
-            break
-    found = torch.stack(told, -1)
-    return nn.functional.pad(found, (0, model.sizes.length - found.shape[-1]), value=PAD)
+    memory = model.encoder(history, padded)
+    tokens = torch.full((len(context), 1), START)
+    over = torch.zeros(len(context), dtype=torch.bool)
+    while tokens.shape[1] <= model.sizes.length and not bool(over.all()):
+        logits = model.decoder.logits(tokens, memory, padded, context)[:, -1]
+        following = _chosen(logits, choice, generator).masked_fill(over, PAD)
+        tokens = torch.cat([tokens, following[:, None]], 1)
+        over = over | (following == END)
+    left = model.sizes.length + 1 - tokens.shape[1]
+    return nn.functional.pad(tokens[:, 1:], (0, left), value=PAD)
 
 
 def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -> Tensor:
-    """One token for each row of logits, ``(..., token) -> (...)``."""
+    """One token for each row of logits, ``(batch, token) -> (batch,)``."""
     logits = logits.clone()
-    logits[..., [PAD, START]] = -math.inf
+    logits[:, [PAD, START]] = -math.inf
     if choice.greedy:
         return logits.argmax(-1)
     if choice.top_k is not None and choice.top_k < logits.shape[-1]:
-        least = logits.topk(choice.top_k, -1).values[..., -1:]
+        least = logits.topk(choice.top_k, -1).values[:, -1:]
         logits = logits.masked_fill(logits < least, -math.inf)
     # In double, or a small temperature would divide what differs by nothing.
     chances = (logits.double() / choice.temperature).softmax(-1)
-    drawn = torch.multinomial(chances.flatten(0, -2), 1, generator=generator)
-    return drawn.view(logits.shape[:-1])
+    return torch.multinomial(chances, 1, generator=generator)[:, 0]
 
 
 def _matrix(inputs: int, outputs: int) -> nn.Parameter:

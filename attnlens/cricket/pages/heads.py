@@ -7,9 +7,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
 from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
-from attnlens.cricket.pages.parts import SCALE_NAMES, earned, head_name, of, short_names, sign_of
+from attnlens.cricket.pages.parts import (
+    SCALE_NAMES,
+    VERDICTS,
+    earned,
+    head_name,
+    of,
+    short_names,
+    sign_of,
+)
 from attnlens.show.canvas import (
-    Glyphs,
     Line,
     Page,
     Span,
@@ -32,13 +39,6 @@ WIDE: Final = 100
 """Columns from which effect, chance and verdict stand beside the head's name."""
 
 NAME, EFFECT, CHANCE, VERDICT = 15, 16, 5, 24
-MARKS: Final[Mapping[str, str]] = {
-    "supported": "supported",
-    "not better than chance": "chance",
-    "contradicted": "contradicted",
-}
-"""A verdict's sign and style."""
-
 KNOWN: Final[Mapping[str, str]] = {
     "the scoreboard": "scoreboard",
     "the chase": "chase",
@@ -60,15 +60,15 @@ Who = Literal["both", "bowler", "batter", "nobody"]
 class Balls:
     """The past balls by index, with names short enough for a line."""
 
-    def __init__(self, explanation: Explanation, ellipsis: str) -> None:
+    def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
         names = [ball.batter, ball.bowler, ball.non_striker]
         names += [name for past in explanation.history for name in (past.batter, past.bowler)]
-        self.names = short_names(names, ellipsis)
+        self.names = short_names(names)
         self.by_index = {past.index: past for past in explanation.history}
         self.bowler, self.batter = self.names[ball.bowler], self.names[ball.batter]
 
-    def shown(self, index: int, weight: float | None, glyphs: Glyphs, who: Who = "both") -> Line:
+    def shown(self, index: int, weight: float | None, who: Who = "both") -> Line:
         """``7.1 Zampa→Rahul 4 (22%)``; with fewer names where the others are known."""
         share: Line = [] if weight is None else [(f" ({percent_seen(weight)})", "quiet")]
         ball = self.by_index.get(index)
@@ -76,7 +76,7 @@ class Balls:
             return [(f"delivery {index}", ""), *share]
         bowler, batter = self.names[ball.bowler], self.names[ball.batter]
         players = {
-            "both": f"{bowler}{glyphs.arrow}{batter} ",
+            "both": f"{bowler}→{batter} ",
             "bowler": f"{bowler} ",
             "batter": f"{batter} ",
             "nobody": "",
@@ -92,9 +92,9 @@ def style_of(ball: PastBall) -> str:
 class Tests:
     """What effect, chance and verdict of a claim look like, for the outcome asked about."""
 
-    def __init__(self, explanation: Explanation, outcome: str, glyphs: Glyphs) -> None:
+    def __init__(self, explanation: Explanation, outcome: str) -> None:
         """``outcome`` is empty where each claim is told by the one it moves most."""
-        self.outcome, self.glyphs = outcome, glyphs
+        self.outcome = outcome
         self.now: dict[str, float] = {
             one.outcome: one.probability for one in explanation.prediction.outcomes
         }
@@ -112,8 +112,8 @@ class Tests:
             one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
         if one == two:
             return f"P({outcome}) {one}%, same"
-        airy = f"P({outcome}) {one} {self.glyphs.arrow} {two}%"
-        return airy if len(airy) < EFFECT else f"P({outcome}) {one}{self.glyphs.arrow}{two}%"
+        airy = f"P({outcome}) {one} → {two}%"
+        return airy if len(airy) < EFFECT else f"P({outcome}) {one}→{two}%"
 
     def chance(self, claim: Evidence) -> str:
         """The q of a claim, where it was tested."""
@@ -121,10 +121,9 @@ class Tests:
 
     def verdict(self, claim: Evidence | None) -> Span:
         """Its sign and its words."""
-        mark = MARKS.get(claim.verdict or "", "") if claim else ""
-        if claim is None or not mark:
-            return f"{self.glyphs.picture} picture only", "quiet"
-        return f"{getattr(self.glyphs, mark)} {claim.verdict}", mark
+        verdict = claim.verdict if claim else None
+        sign, words, style = VERDICTS[verdict]
+        return f"{sign} {words}", style if verdict else "quiet"
 
 
 def question(head: Head, balls: Balls) -> str:
@@ -143,7 +142,7 @@ def question(head: Head, balls: Balls) -> str:
 def add_heads(page: Page, explanation: Explanation, outcome: str, scale: str, balls: Balls) -> None:
     """One block per head of the scale, then the claims that belong to no head."""
     inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
-    tests = Tests(explanation, outcome, page.glyphs)
+    tests = Tests(explanation, outcome)
     heading = f"what it looked at ({scale} scale, {count(len(inner.balls), 'past ball')})"
     if not inner.balls:
         page.paragraph(heading, "heading")
@@ -158,7 +157,7 @@ def add_heads(page: Page, explanation: Explanation, outcome: str, scale: str, ba
     for claim in explanation.evidence:
         if claim.head is None and claim.kind not in KNOWN and claim.scale in (scale, None):
             _add_title(page, claim.kind, "", claim, tests)
-            shown = [balls.shown(index, None, page.glyphs) for index in claim.removed[:MOST_BALLS]]
+            shown = [balls.shown(index, None) for index in claim.removed[:MOST_BALLS]]
             more = len(claim.removed) - len(shown)
             page.flow([*shown, *([[(f"and {more} more", "quiet")]] * (more > 0))], indent=4, gap=3)
             _add_remarks(page, _unusual(claim))
@@ -184,7 +183,7 @@ def _add_head(
     share = f"{percent_seen(sum(head.weights))} of its attention" if head.top_balls else ""
     # The share stands with the question where there is room, else after the balls.
     titled = bool(claims) and _title_room(page) > len(f"{asks}{share}") + 3
-    words = f"{asks} {page.glyphs.dot} {share}" if titled else asks
+    words = f"{asks} · {share}" if titled else asks
     _add_title(page, name, words, claims[0] if claims else None, tests)
     # A second test that found nothing is a remark, one that found something a row.
     remarks = []
@@ -224,11 +223,11 @@ def _title_room(page: Page) -> int:
 
 
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None, tests: Tests) -> None:
-    title: Span = (pad(f"  {name}", NAME, page.glyphs.ellipsis), "name")
+    title: Span = (pad(f"  {name}", NAME), "name")
     effect, chance = (tests.effect(claim), tests.chance(claim)) if claim else ("", "")
     verdict = tests.verdict(claim)
     if page.width >= WIDE:
-        words = pad(asks, _title_room(page) - 1, page.glyphs.ellipsis)
+        words = pad(asks, _title_room(page) - 1)
         figures: Line = [(pad(effect, EFFECT, ""), ""), (pad(chance, CHANCE, ""), "quiet")]
         page.add(title, (f"{words} ", ""), *figures, verdict)
         return
@@ -264,7 +263,7 @@ def _add_balls(
     known: Mapping[str, Who] = {"same_bowler": "batter", "same_batsman": "bowler"}
     who = known.get(head.pattern, "both")
     items = [
-        balls.shown(index, weight, page.glyphs, who)
+        balls.shown(index, weight, who)
         for index, weight in zip(head.top_balls, head.weights, strict=True)
     ]
     if not claims:
@@ -287,28 +286,25 @@ def add_strip(page: Page, explanation: Explanation, scale: str, balls: Balls) ->
         return
     cell, shown = _fitting(window, page.width - NAME)
     groups = [list(group) for _, group in groupby(shown, key=lambda ball: ball.over)]
-    glyphs, heads = page.glyphs, inner.attention_by_head
+    heads = inner.attention_by_head
     most = max(weight for head in heads.values() for weight in head.row)
     title = "ball by ball" if shown == window else f"the last {len(shown)}, ball by ball"
     page.flow(
         [
-            [(f"{legend(most, glyphs)} of a head's attention", "quiet")],
-            [(f"{glyphs.dot} dot, 4 6 boundary, W wicket", "quiet")],
+            [(f"{legend(most)} of a head's attention", "quiet")],
+            [("· dot, 4 6 boundary, W wicket", "quiet")],
         ],
         indent=4,
         gap=3,
         lead=[(f"  {title}   ", "heading")],
     )
-    overs = [[(_over(group, cell, balls, glyphs), "quiet")] for group in groups]
+    overs = [[(_over(group, cell, balls), "quiet")] for group in groups]
     add_row(page, ("  over", ""), NAME, overs)
-    marks = [[span for ball in group for span in _mark(ball, cell, glyphs)] for group in groups]
+    marks = [[span for ball in group for span in _mark(ball, cell)] for group in groups]
     add_row(page, ("  outcome", ""), NAME, marks)
     for key, head in heads.items():
         weights = dict(zip(inner.balls, head.row, strict=True))
-        row = [
-            [shade(weights[ball.index], most, glyphs, cell=cell) for ball in group]
-            for group in groups
-        ]
+        row = [[shade(weights[ball.index], most, cell=cell) for ball in group] for group in groups]
         add_row(page, (f"  {head_name(key, head)}", ""), NAME, row)
     page.blank()
 
@@ -326,17 +322,17 @@ def _bars_between(window: Sequence[PastBall]) -> int:
     return len({ball.over for ball in window}) - 1
 
 
-def _over(group: Sequence[PastBall], cell: int, balls: Balls, glyphs: Glyphs) -> str:
+def _over(group: Sequence[PastBall], cell: int, balls: Balls) -> str:
     """The over's number and its bowler, as far as the over is wide."""
     width, number = cell * len(group), str(group[0].over)
     named = f"{number} {balls.names[group[0].bowler]}"
     if display_width(named) <= width or width >= 10:
-        return pad(named, width, glyphs.ellipsis)
+        return pad(named, width)
     return pad(number, width, "")
 
 
-def _mark(ball: PastBall, cell: int, glyphs: Glyphs) -> Line:
-    sign = glyphs.dot if ball.outcome == "0" else sign_of(ball.outcome)
+def _mark(ball: PastBall, cell: int) -> Line:
+    sign = "·" if ball.outcome == "0" else sign_of(ball.outcome)
     if ball.boundary and not ball.wicket:
         sign = str(ball.runs_batter)
     return [(sign, style_of(ball)), (" " * (cell - 1), "")]
@@ -357,14 +353,14 @@ def add_other_scales(page: Page, explanation: Explanation, scale: str, balls: Ba
         if name == "long":
             tops = _top_overs(explanation.across_balls.long)
         else:
-            tops = _top_balls(getattr(explanation.across_balls, name), balls, page.glyphs, wide)
+            tops = _top_balls(getattr(explanation.across_balls, name), balls, wide)
         gap: Line = []
         for top in tops or [[("nothing to look at yet", "quiet")]]:
             if gap and width_of(line) + 3 + width_of(top) > page.width:
                 break
             line, gap = [*line, *gap, *top], [("   ", "")]
         page.add(*line)
-    tests = Tests(explanation, "", page.glyphs)
+    tests = Tests(explanation, "")
     for claim in explanation.evidence:
         if claim.scale not in (scale, None) and claim.verdict == "supported":
             verdict, style = tests.verdict(claim)
@@ -378,13 +374,13 @@ def _ranked(mean: Mapping[int, float]) -> list[int]:
     return sorted(mean, key=lambda index: (-mean[index], -index))[:4]
 
 
-def _top_balls(inner: HeatMap, balls: Balls, glyphs: Glyphs, wide: bool) -> list[Line]:
+def _top_balls(inner: HeatMap, balls: Balls, wide: bool) -> list[Line]:
     """Balls by the mean over heads."""
     rows = [head.row for head in inner.attention_by_head.values()]
     sums = (sum(column) / len(rows) for column in zip(*rows, strict=True))
     mean = dict(zip(inner.balls, sums, strict=False))
     who: Who = "both" if wide else "nobody"
-    return [balls.shown(index, mean[index], glyphs, who) for index in _ranked(mean)]
+    return [balls.shown(index, mean[index], who) for index in _ranked(mean)]
 
 
 def _top_overs(inner: LongHeatMap) -> list[Line]:

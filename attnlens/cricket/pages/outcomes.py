@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.parts import moves, of
 from attnlens.cricket.words.facts import OUTCOME_WORDS
-from attnlens.show.canvas import Glyphs, Line, Page, bar, pad, pad_line, tone
+from attnlens.show.canvas import Line, Page, bar, pad, pad_line, tone
 from attnlens.show.numbers import percent_seen, signed_points
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
         for entry in entries
         if entry.outcome in named or max(entry.probability, entry.baseline) >= WORTH_A_BAR
     ]
-    bars = _bars(explanation, shown, outcome, left, page.glyphs)
+    bars = _bars(explanation, shown, outcome, left)
     room = page.width - left - 3 if beside else page.width
-    moved = _contributions(explanation, outcome, room, page.glyphs, len(bars))
+    moved = _contributions(explanation, outcome, room, len(bars))
     if beside:
         for row in range(max(len(bars), len(moved))):
             line = pad_line(bars[row] if row < len(bars) else [], left + 3)
@@ -90,7 +90,6 @@ def _bars(
     shown: list[OutcomeProbability],
     outcome: str,
     width: int,
-    glyphs: Glyphs,
 ) -> list[Line]:
     room = max(6, width - LABEL - 23)
     most = max(max(entry.probability, entry.baseline) for entry in shown) or 1.0
@@ -103,24 +102,22 @@ def _bars(
     for entry in shown:
         difference = 100 * (entry.probability - entry.baseline)
         style = "title" if entry.outcome == outcome else ""
-        sign = glyphs.happened if entry.outcome == explanation.prediction.actual else ""
-        sign = sign or (glyphs.marker if style else "")
+        sign = "●" if entry.outcome == explanation.prediction.actual else ""
+        sign = sign or ("◂" if style else "")
         lines.append(
             [
                 (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
-                *bar(entry.probability / most, entry.baseline / most, room, glyphs),
+                *bar(entry.probability / most, entry.baseline / most, room),
                 (f"{percent_seen(entry.probability):>6}", style),
                 (f"{percent_seen(entry.baseline):>7}", "quiet"),
-                (f"{signed_points(difference, glyphs.minus):>8}", tone(difference, FELT)),
+                (f"{signed_points(difference, '−'):>8}", tone(difference, FELT)),
                 (f" {sign}" if sign else "", "title"),
             ]
         )
     return lines
 
 
-def _contributions(
-    explanation: Explanation, outcome: str, width: int, glyphs: Glyphs, rows: int
-) -> list[Line]:
+def _contributions(explanation: Explanation, outcome: str, width: int, rows: int) -> list[Line]:
     """Groups by size, as many as there are rows; the rest are summed in the last."""
     groups = [(group, points) for group, _, points in moves(explanation, outcome)]
     if not groups:
@@ -138,7 +135,7 @@ def _contributions(
     title = whole if len(whole) <= width - POINTS - 3 else heading
     lines: list[Line] = [
         [
-            (pad(f"  {title}", label, glyphs.ellipsis), "heading"),
+            (pad(f"  {title}", label), "heading"),
             (f"{'points':>{POINTS}}", "quiet"),
         ]
     ]
@@ -146,11 +143,11 @@ def _contributions(
     room = max(0, min(BAR, width - GROUP - POINTS - 1))
     for group, points in shown:
         size = min(room, int(abs(points) / most * room + 0.5))
-        style, sign = tone(points, FELT), glyphs.full if points > 0 else glyphs.lost
+        style, sign = tone(points, FELT), "█" if points > 0 else "░"
         lines.append(
             [
-                (pad(f"  {group}", label, glyphs.ellipsis), ""),
-                (f"{signed_points(points, glyphs.minus):>{POINTS}}", style),
+                (pad(f"  {group}", label), ""),
+                (f"{signed_points(points, '−'):>{POINTS}}", style),
                 (f" {sign * size}" if size else "", style),
             ]
         )
@@ -165,4 +162,4 @@ def _add_what_happened(page: Page, explanation: Explanation) -> None:
     text = f"it was {OUTCOME_WORDS[prediction.actual]}, to which the model had given {chance}"
     if prediction.surprise_bits is not None:
         text += f" ({prediction.surprise_bits:.1f} bits of surprise)"
-    page.paragraph(text, "title", indent=4, lead=f"  {page.glyphs.happened}")
+    page.paragraph(text, "title", indent=4, lead="  ●")

@@ -1,4 +1,4 @@
-"""The next over for a terminal: token by token, what it looked at, drawn overs."""
+"""The next over for a terminal: token by token, what it looked at."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.parts import short_names
-from attnlens.show.canvas import Line, Page, add_row, bar, legend, shade, terminal_page
+from attnlens.show.canvas import Line, Page, add_row, legend, shade, terminal_page
 from attnlens.show.numbers import percent_seen
 from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.overs.over import CrossAttention, NextOver
-    from attnlens.cricket.overs.tokens import Samples
 
 SIDE: Final = 12
 """Columns before the heat map."""
@@ -25,9 +24,6 @@ TOP: Final = 6
 
 LISTED: Final = 4
 """Balls that are named for a token."""
-
-BAR: Final = 32
-"""Columns of the longest bar."""
 
 OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
@@ -41,8 +37,6 @@ def render_over(page: Page, shown: NextOver) -> None:
     if shown.cross_attention.balls:
         _add_map(page, shown)
         _add_balls(page, shown)
-    if shown.samples is not None:
-        _add_samples(page, shown.samples)
     for flag in shown.flags:
         page.flag(flag.text)
     page.blank()
@@ -123,12 +117,11 @@ def _add_map(page: Page, data: NextOver) -> None:
     add_row(page, ("  past over", "heading"), SIDE, [heads])
     names = [*((token, "") for token in cross.tokens), ("even", "quiet")]
     for (name, style), row in zip(names, rows, strict=True):
-        cells = [shade(weight, most, page.glyphs, cell=CELL - 1) for weight in row]
+        cells = [shade(weight, most, cell=CELL - 1) for weight in row]
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
         add_row(page, (f"  {name}", style), SIDE, [spaced])
     page.paragraph(
-        f"{legend(most, page.glyphs)} of a token's attention, all heads. even: what every ball "
-        "alike would give",
+        f"{legend(most)} of a token's attention, all heads. even: what every ball alike would give",
         "quiet",
     )
     page.blank()
@@ -142,11 +135,11 @@ def _add_balls(page: Page, data: NextOver) -> None:
         sum(row[cross.padded + at] for row in cross.weights) / tokens for at in range(len(balls))
     ]
     people = [name for ball in balls for name in (ball.batter, ball.bowler)]
-    names = short_names(people, page.glyphs.ellipsis)
+    names = short_names(people)
     rows: list[list[Cell]] = []
     for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:TOP]:
         ball = balls[at]
-        players = f"{names[ball.bowler]}{page.glyphs.arrow}{names[ball.batter]}"
+        players = f"{names[ball.bowler]}→{names[ball.batter]}"
         nats = f"{sum(row[at] for row in effects) / tokens:.6f} nats" if effects else ""
         rows.append(
             [
@@ -162,23 +155,4 @@ def _add_balls(page: Page, data: NextOver) -> None:
     hiding = Column("hiding it alone" if effects else "", style="quiet")
     columns = [Words("looked at most", shrinks=True), Column("share"), Column("even"), hiding]
     add_table(page, columns, rows)
-    page.blank()
-
-
-def _add_samples(page: Page, samples: Samples) -> None:
-    """Bars of runs, and how many wickets fell."""
-    runs, wickets = samples.runs, samples.wickets
-    low, high = runs.from_tenth_to_ninth
-    page.paragraph(
-        f"{samples.count:,} overs drawn (seed {samples.seed}): {runs.mean:.1f} runs, "
-        f"{low} to {high} in eight of ten; a wicket in {percent_seen(wickets.at_least_one)}",
-        "heading",
-    )
-    most = max(entry["share"] for entry in runs.shares)
-    for entry in runs.shares:
-        length = entry["share"] / most
-        label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
-        page.add((label, ""), *bar(length, length, BAR, page.glyphs), (share, "quiet"))
-    told = "   ".join(f"{row['wickets']}: {percent_seen(row['share'])}" for row in wickets.shares)
-    page.add(("  wickets  ", ""), (told, "name"))
     page.blank()

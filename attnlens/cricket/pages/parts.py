@@ -226,13 +226,13 @@ def surname(name: str) -> str:
     return " ".join(words[start:])
 
 
-def short_names(names: Iterable[str], ellipsis: str) -> dict[str, str]:
+def short_names(names: Iterable[str]) -> dict[str, str]:
     """Each name's shortest form that no other name shares.
 
     The surname; else the first letter and the surname; else the whole name.
     """
     forms = {
-        name: [cut(one, LONGEST_NAME, ellipsis) for one in (surname(name), _initialled(name))]
+        name: [cut(one, LONGEST_NAME) for one in (surname(name), _initialled(name))]
         for name in set(names)
     }
     chosen = dict.fromkeys(forms, "")

@@ -87,7 +87,7 @@ def _innings(page: Page, match: Match, card: Card) -> None:
     page.paragraph(f"extras {total}" + (f" ({kinds})" if kinds else ""), indent=4)
     _listed(page, "did not bat", did_not_bat(match, card))
     falls = [
-        f"{fall.score}/{fall.wicket} {fall.player.name} ({fall.actual_delivery or fall.label})"
+        f"{fall.score}/{fall.wicket} {fall.player} ({fall.actual_delivery or fall.label})"
         for fall in card.falls
     ]
     _listed(page, "fall of wickets", falls)

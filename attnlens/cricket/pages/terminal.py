@@ -38,7 +38,7 @@ def render_terminal(
     for kind, word, known in (("outcome", outcome, NAMES), ("scale", scale, SCALE_NAMES)):
         if word is not None and word not in known:
             raise InputError(f"no {kind} {word!r}", remedy=f"choose one of {' '.join(known)}")
-    balls = Balls(shown, page.glyphs.ellipsis)
+    balls = Balls(shown)
     page.parts(shown.ball.echo, 0)
     add_prediction(page, shown, outcome or most_moved(shown))
     add_heads(page, shown, outcome or "", scale, balls)

@@ -38,7 +38,7 @@ def _add_question(page: Page, answer: WhatIf) -> None:
         lead = ""
     was, now = _board(answer.before), _board(answer.after)
     if was != now:
-        page.paragraph(f"{was} {page.glyphs.arrow} {now}", indent=LABEL, lead="  then")
+        page.paragraph(f"{was} → {now}", indent=LABEL, lead="  then")
     page.blank()
 
 
@@ -68,11 +68,11 @@ def _add_bars(page: Page, answer: WhatIf) -> None:
         style = "title" if entry.outcome == chosen else ""
         page.add(
             (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
-            *bar(entry.after / most, entry.before / most, room, page.glyphs),
+            *bar(entry.after / most, entry.before / most, room),
             (f"{percent_seen(entry.before):>8}", "quiet"),
             (f"{percent_seen(entry.after):>8}", style),
-            (f"{signed_points(entry.points, page.glyphs.minus):>8}", tone(entry.points, FELT)),
-            (f" {page.glyphs.marker}" if style else "", "title"),
+            (f"{signed_points(entry.points, '−'):>8}", tone(entry.points, FELT)),
+            (" ◂" if style else "", "title"),
         )
     add_the_rest(page, {one.outcome: one.after for one in answer.outcomes if one not in shown})
     page.blank()

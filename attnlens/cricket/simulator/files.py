@@ -5,25 +5,22 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers.writers import texts_of, write_match
 from attnlens.cricket.simulator.causes import CAUSES, PLANTED, TrueBall
-from attnlens.cricket.simulator.rules import Rule
 from attnlens.cricket.simulator.simulate import Simulated, simulate
 from attnlens.errors import InputError
 from attnlens.files import check_writable, written_beside
 
 FORMATS: Final = ("csv2", "json")
 TRUTH_SUFFIX: Final = "_planted.csv"
-RULES_SUFFIX: Final = "_rules.jsonl"
 TRUTH_COLUMNS: Final = (
     "match_id",
     "innings",
@@ -41,14 +38,11 @@ def save_simulated(
     out: str | os.PathLike[str],
     seeds: Sequence[int],
     *,
-    strength: float | None = None,
-    rules: tuple[Rule, ...] = (),
+    strength: float = 1.0,
     file_format: str | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Simulate matches and write them, with the truth in ``<stem>_planted.csv`` beside.
-
-    With planted rules, what they did to each ball is in ``<stem>_rules.jsonl`` too.
 
     ``out`` ending in .csv or .json holds one match (a CSV2 file has its
     ``_info.csv`` beside); ending in .zip it is an archive. Nothing is seen of the
@@ -67,22 +61,23 @@ def save_simulated(
     path = Path(out)
     form = _form(path, file_format, len(seeds))
     truth_path = path.with_name(f"{path.stem}{TRUTH_SUFFIX}")
-    rules_path = path.with_name(f"{path.stem}{RULES_SUFFIX}")
     check_writable(path)
     with ExitStack() as stack:
-        truth = stack.enter_context(_beside(truth_path))
-        _write_rows(truth, [TRUTH_COLUMNS])
-        ruled = stack.enter_context(_beside(rules_path)) if rules else None
-        archive = stack.enter_context(_archive(path)) if path.suffix.lower() == ".zip" else None
+        part = stack.enter_context(written_beside(truth_path))
+        stream = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
+        truth = csv.writer(stream, lineterminator="\n")
+        truth.writerow(TRUTH_COLUMNS)
+        archive = None
+        if path.suffix.lower() == ".zip":
+            part = stack.enter_context(written_beside(path))
+            archive = stack.enter_context(zipfile.ZipFile(part, "w"))
         for done, seed in enumerate(seeds, 1):
-            made = simulate(seed, strength=strength, rules=rules)
+            made = simulate(seed, strength=strength)
             if archive is None and form == "json":
                 # The format holds no id: this is what a reader will call the match.
                 match = dataclasses.replace(made.match, match_id=path.stem)
                 made = dataclasses.replace(made, match=match)
-            _write_rows(truth, truth_rows(made))
-            if ruled is not None:
-                ruled.write(rules_text(made))
+            truth.writerows(truth_rows(made))
             if archive is None:
                 write_match(made.match, path, elevens=made.elevens)
             else:
@@ -102,29 +97,6 @@ def truth_rows(made: Simulated) -> Iterator[list[str]]:
             *(f"{share:.6f}" for share in ball.probabilities),
             *_causes(ball),
         ]
-
-
-def rules_text(made: Simulated) -> str:
-    """What the rules did, one JSON object per delivery and line.
-
-    ``rules`` has the past balls that each rule counts and ``effects`` the true effect of each
-    planted ball alone, ``KL(true ‖ true without it)`` in nats, unrounded; every past ball
-    that is not named has an effect of exactly 0.
-    """
-    lines = [
-        json.dumps(
-            {
-                "match_id": made.match.match_id,
-                "innings": ball.innings,
-                "index": ball.index,
-                "probabilities": dict(zip(OUTCOMES, ball.probabilities(), strict=True)),
-                "rules": ball.balls,
-                "effects": ball.effects(),
-            }
-        )
-        for ball in made.ruled
-    ]
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _causes(ball: TrueBall) -> Iterator[str]:
@@ -155,27 +127,9 @@ def _form(path: Path, wanted: str | None, matches: int) -> str:
     return _FORMAT_OF[suffix]
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[TextIO]:
-    """A text file that is seen when it is whole."""
-    with written_beside(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        yield stream
-
-
-@contextmanager
-def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """A zip that is seen when it is whole."""
-    with written_beside(path) as part, zipfile.ZipFile(part, "w") as archive:
-        yield archive
-
-
 def _member(name: str) -> zipfile.ZipInfo:
     """A member with a fixed time, so that the same matches are the same bytes."""
     member = zipfile.ZipInfo(name, _FIRST_DAY_OF_ZIP)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
     return member
-
-
-def _write_rows(stream: TextIO, rows: Iterable[Sequence[str]]) -> None:
-    csv.writer(stream, lineterminator="\n").writerows(rows)

@@ -18,7 +18,6 @@ from attnlens.analysis.scores import (
     group_numbers,
     hits,
     log_losses,
-    reliability,
 )
 from attnlens.arrays import Flags, Floats, Integers
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
@@ -297,10 +296,29 @@ def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> dict[str, list[Lev
         chance = balls.chances[:, number]
         place = filled_bins(chance, WATCHED_BINS)
         binned[outcome] = reliability(chance, balls.actual == number, place, bootstrap)
-    return {
-        name: [Level(one.predicted, Figure(one.observed, one.interval), one.rows) for one in bins]
-        for name, bins in binned.items()
-    }
+    return binned
+
+
+def reliability(
+    predicted: Floats, happened: Flags | Floats, place: Integers, bootstrap: Bootstrap
+) -> list[Level]:
+    """What was predicted beside what came, per bin; bins without rows are left out.
+
+    Args:
+        predicted: a probability per row, ``(rows,)``.
+        happened: whether it came true, ``(rows,)``.
+        place: the bin of each row, as of `equal_bins` or `filled_bins`.
+    """
+    came = happened.astype(np.float64)
+    bins = [place == number for number in np.unique(place)]
+    return [
+        Level(
+            float(predicted[rows].mean()),
+            Figure.resampled(came, bootstrap, rows),
+            int(rows.sum()),
+        )
+        for rows in bins
+    ]
 
 
 def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS) -> Json:
@@ -321,9 +339,9 @@ def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS
             {
                 "most": chance[place == at].max(),
                 "predicted": one.predicted,
-                "happened": one.observed,
-                "happened_ci": one.interval,
-                "balls": one.rows,
+                "happened": one.observed.value,
+                "happened_ci": one.observed.ci,
+                "balls": one.balls,
             }
             for at, one in zip(np.unique(place), bins, strict=True)
         ]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.analysis.faithfulness import group_interval
 from attnlens.analysis.scores import Bootstrap, Estimates
 from attnlens.arrays import Floats
 from attnlens.show.numbers import DIGITS, rounded
@@ -18,6 +17,9 @@ from attnlens.show.numbers import DIGITS, rounded
 Interval = tuple[float, float]
 Json: TypeAlias = dict[str, Any]
 """A document as a command prints it."""
+
+DRAWS: Final = 2000
+"""Resamples of the interval of a mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,15 @@ class Figure:
 
     @classmethod
     def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Figure:
-        """The mean of a figure of balls, and its interval over their matches."""
-        return cls(float(np.mean(values)), group_interval(values, matches, seed=seed))
+        """The mean of a figure of balls, and its interval over their matches.
+
+        With one match there is nothing to resample, and both ends are the mean.
+        """
+        place = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
+        each = np.asarray(values, float)
+        mean = float(each.mean())
+        found = Bootstrap(place, draws=DRAWS, seed=seed).interval(each)
+        return cls(mean, found or (mean, mean))
 
     @classmethod
     def resampled(

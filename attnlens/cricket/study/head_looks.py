@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.analysis.heads import past_shares, softmax_shares, tensors_seen
+from attnlens.analysis.heads import built_in, past_shares
 from attnlens.arrays import Flags, Floats, Integers
-from attnlens.cricket.explain.reading import SITES
+from attnlens.cricket.explain.reading import SITES, overheard
 from attnlens.cricket.model.heads import SCALES
 from attnlens.cricket.model.predictor import FullModel, Prediction
 from attnlens.cricket.model.relations import RECENCY, Batch, relate
 from attnlens.cricket.study.sampling import HeadSample
+from attnlens.models.attention import hidden_softmax
 from attnlens.recorder import record
 from attnlens.recording.record import AttentionRecord
 
@@ -90,14 +91,13 @@ def pass_over(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> Pa
     parts: dict[str, list[Looks]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}
     key_shares, key_visible = [], []
-    given = {path: model.get_submodule(path) for path in inputs}
     longest = max(batch["sequence"]["visible"].shape[-1] for batch in sample.batches)
     for batch, asked in zip(sample.batches, sample.asked, strict=True):
-        with torch.no_grad(), record(model) as recording, tensors_seen(given) as seen:
+        with torch.no_grad(), record(model) as recording, overheard(model, *inputs) as heard:
             prediction: Prediction = model.predict(batch)
         found.append(prediction.logits[asked].double().softmax(-1).numpy())
         gates.append(prediction.gates[asked].double().numpy())
-        for path, value in seen.items():
+        for path, ((value, *_), _) in heard.items():
             total = value[asked].double().sum(0)
             sums[path] = sums[path] + total if path in sums else total
         shares: dict[str, Floats] = {}
@@ -148,36 +148,28 @@ class _Keys:
             bias[..., :-1],
         )
         split = self.split[asked]
-        keys: Flags = split.sum(1) > 0
+        keys: Flags = np.broadcast_to(split.sum(1)[:, None] > 0, weights.shape)
 
         def balls(shares: Floats) -> Floats:
-            """``(row, head, key) -> (row, head, ball)``."""
-            result: Floats = np.einsum("rho,rko->rhk", shares, split)
+            """Of weights over keys the shares of past balls, ``(row, head, ball)``."""
+            result: Floats = np.einsum("rho,rko->rhk", past_shares(shares), split)
             return result
 
+        def alone(logits: Floats) -> Floats:
+            """The weights that part of the logits would give by itself."""
+            hidden = torch.from_numpy(~keys)
+            return hidden_softmax(torch.from_numpy(logits), hidden).numpy()
+
         return Looks(
-            full=balls(past_shares(weights)),
-            bias_only=balls(softmax_shares(bias, keys)),
-            content_only=balls(softmax_shares(content, keys)),
+            full=balls(weights),
+            bias_only=balls(alone(bias)),
+            content_only=balls(alone(content)),
             own=own,
             bias_share=built_in(bias, content, keys),
             visible=self.visible[asked],
             held=self.held[asked],
             distance=self.distance[asked],
         )
-
-
-def built_in(bias: Floats, content: Floats, visible: Flags) -> Floats:
-    """The biases' part of the variance of the logits over visible keys, ``(row, head)``.
-
-    NaN where fewer than two keys are visible, or nothing varies; as
-    `attnlens.cricket.explain.reading.bias_shares` says of one ball.
-    """
-    enough = visible.sum(-1)[:, None] >= 2
-    counted = np.broadcast_to(visible[:, None] | ~enough[..., None], bias.shape)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        built, learnt = (part.var(-1, where=counted) for part in (bias, content))
-        return np.where(enough & (built + learnt > 0), built / (built + learnt), np.nan)
 
 
 def _scale_keys(

@@ -137,21 +137,15 @@ def of_each(value: Any, rows: Tensor) -> Any:
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PastTold:
-    """What the past balls of a batch tell, which no intervention on a head changes.
+def past_told(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
+    """What the past balls of each batch tell, which no intervention on a head changes.
 
-    Attributes:
-        key: their vectors ``(innings, ball, hidden_dim)``.
-        summaries: of the overs ``(innings, over, hidden_dim)``.
+    Worked out once for all passes over the sample.
+
+    Returns:
+        vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs
+        ``(innings, over, hidden_dim)``.
     """
-
-    key: Tensor
-    summaries: Tensor
-
-
-def past_told(model: FullModel, sample: HeadSample) -> list[PastTold]:
-    """Worked out once for all passes over the sample."""
     parts = []
     with torch.no_grad():
         for batch in sample.batches:
@@ -161,14 +155,14 @@ def past_told(model: FullModel, sample: HeadSample) -> list[PastTold]:
             summaries = model.temporal.over_summaries(
                 key, sequence["balls"], shared, sequence["overs"]
             )
-            parts.append(PastTold(key, summaries[:, 0]))
+            parts.append((key, summaries[:, 0]))
     return parts
 
 
 def probabilities(
     model: FullModel,
     sample: HeadSample,
-    past: Sequence[PastTold],
+    past: Sequence[tuple[Tensor, Tensor]],
     hook: Hook = lambda _: nullcontext(),
 ) -> Floats:
     """Outcome probabilities of every sampled ball, ``(row, outcome)``.
@@ -179,7 +173,7 @@ def probabilities(
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
     for number, (batch, asked) in enumerate(zip(sample.batches, sample.asked, strict=True)):
-        key, summaries = past[number].key, past[number].summaries
+        key, summaries = past[number]
         with torch.no_grad(), hook(number):
             logits = model.predict(batch, key=key, summaries=summaries).logits
         parts.append(logits[asked].double().softmax(-1).numpy())

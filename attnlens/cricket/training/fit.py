@@ -32,9 +32,6 @@ from attnlens.cricket.model.tensors import (
 )
 from attnlens.cricket.overs.encoder_decoder import PAD, OverModel, OverSizes
 from attnlens.cricket.overs.features import OverArrays, Place, over_batch
-from attnlens.cricket.overs.tokens import TOKEN_INDEX, TOKENS, token_of
-from attnlens.cricket.overs.trained import MOST_RUNS
-from attnlens.cricket.study.held_out import sides
 from attnlens.cricket.training.course import Course, Fitted, Lessons, Pace, follow
 from attnlens.cricket.training.dataset import rated
 
@@ -156,11 +153,6 @@ class InningsLessons(Lessons[FullModel, TaughtInnings]):
         taught = stacked(said, outcome.shape[1]) if said else None
         batch, outcome, taught = moved((batch, outcome, taught), device)
         return loss_of(model, batch, outcome, taught, self.recipe.teacher)
-
-
-def log_loss(model: FullModel, innings: Sequence[InningsArrays]) -> float:
-    """Mean negative log-probability of what happened, in nats per ball."""
-    return InningsLessons([], [(one, None) for one in innings], Recipe()).measure(model)
 
 
 def fit(
@@ -290,21 +282,6 @@ def lessons_of(
         part = train if day <= train_until else check
         part += [(arrays, row) for row in range(len(arrays))]
     return OverLessons(train, check, sizes, recipe)
-
-
-def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """How often the delivery of each token brought 0, 1, ... runs, ``(24, 9)``; rows sum to 1.
-
-    A token that never came brings nothing.
-    """
-    counts = np.zeros((len(TOKENS), MOST_RUNS + 1))
-    for match in matches:
-        for side in sides(match):
-            for ball in side.deliveries:
-                counts[TOKEN_INDEX[token_of(ball)], min(ball.runs_total, MOST_RUNS)] += 1
-    counts[counts.sum(1) == 0, 0] = 1
-    shares: NDArray[np.float64] = counts / counts.sum(1, keepdims=True)
-    return shares
 
 
 def hidden_at_random(padded: Tensor, recipe: OverRecipe, generator: np.random.Generator) -> Tensor:

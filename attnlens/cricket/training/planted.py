@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
 from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.simulator.rules import rules_times
 from attnlens.cricket.simulator.simulate import Simulated, simulate
 from attnlens.cricket.study.planted import (
@@ -25,8 +23,6 @@ from attnlens.cricket.study.planted import (
 from attnlens.cricket.training.course import Course, Epoch
 from attnlens.cricket.training.dataset import fit_base
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
-from attnlens.errors import CheckpointError, InputError
-from attnlens.files import write_text
 
 Report = Callable[[str], None]
 
@@ -76,9 +72,8 @@ class RuleTold:
 
 @dataclass(frozen=True, slots=True)
 class PlantedModel:
-    """The predictor that was asked, and how it was trained."""
+    """How the predictor that was asked was trained."""
 
-    sha256: str
     epochs: list[Epoch]
 
 
@@ -94,32 +89,19 @@ class PlantedDocument:
     verdicts: Verdicts
 
 
-def planted(
-    plan: PlantedPlan, *, keep: Path | None = None, report: Report = lambda _: None
-) -> PlantedDocument:
-    """Simulate, train, ask.
-
-    Args:
-        keep: a folder for the checkpoint. A run that was stopped goes on from it, and a
-            finished one is asked again without training.
-
-    Raises:
-        InputError: ``keep`` cannot be written to.
-        CheckpointError: ``keep`` holds a run of another plan.
-    """
-    if keep is not None:
-        _claim(keep, plan)
+def planted(plan: PlantedPlan, *, report: Report = lambda _: None) -> PlantedDocument:
+    """Simulate, train, ask."""
     report("simulating")
     rules = rules_times(plan.strength)
     count = plan.matches + plan.checks + plan.tests
     made = [simulate(plan.seed + number, rules=rules) for number in range(count)]
-    predictor = _trained(plan, made[: -plan.tests], keep, report)
+    predictor = _trained(plan, made[: -plan.tests], report)
     innings = ruled_innings(made[-plan.tests :], predictor.base)
     balls = [ball for one in innings for ball in one.ruled]
     report("comparing with the truth")
     return PlantedDocument(
         plan,
-        PlantedModel(predictor.sha256, predictor.card["epochs"]),
+        PlantedModel(predictor.card["epochs"]),
         [
             RuleTold(
                 rule.name,
@@ -139,36 +121,8 @@ def planted(
     )
 
 
-def _claim(keep: Path, plan: PlantedPlan) -> None:
-    """Make the folder, and note whose it is."""
-    try:
-        keep.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot be made ({error.strerror or error})", path=keep, remedy="name another folder"
-        ) from None
-    note = keep / "plan.json"
-    mine = json.dumps(asdict(plan), indent=2) + "\n"
-    if not note.exists():
-        write_text(note, mine)
-    elif _trained_by(PlantedPlan(**json.loads(note.read_text("utf-8")))) != _trained_by(plan):
-        raise CheckpointError(
-            "another plan was begun here", path=keep, remedy="remove it, or name another folder"
-        )
-
-
-def _trained_by(plan: PlantedPlan) -> PlantedPlan:
-    """The part of a plan that the trained model depends on; the rest as in `FULL`."""
-    return replace(plan, tests=FULL.tests, balls=FULL.balls, claims=FULL.claims)
-
-
-def _trained(
-    plan: PlantedPlan, made: list[Simulated], keep: Path | None, report: Report
-) -> TrainedPredictor:
-    """The predictor of the plan, from ``keep`` where it is there."""
-    path = None if keep is None else keep / "planted.safetensors"
-    if path is not None and path.exists():
-        return load_predictor(path)
+def _trained(plan: PlantedPlan, made: list[Simulated], report: Report) -> TrainedPredictor:
+    """The predictor of the plan."""
     report("fitting what the scoreboard alone expects")
     base = fit_base([one.match for one in made[: plan.matches]], seed=plan.seed)
     learn = ruled_innings(made[: plan.matches], base)
@@ -187,12 +141,7 @@ def _trained(
             warm_up=50,
             seed=plan.seed,
         ),
-        course=Course(None if keep is None else keep / "training.state", report=report),
+        course=Course(report=report),
     )
     card = {"epochs": fitted.history, "matches": plan.matches}
-    predictor = TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)
-    if path is None:
-        return predictor
-    save_predictor(path, predictor)
-    # As read: the file's digest, and not a bit more than it holds.
-    return load_predictor(path)
+    return TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)

@@ -1,0 +1,262 @@
+"""``evaluate``, ``faithfulness`` and ``heads``: a model judged on matches after its training."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from attnlens.cli.options import (
+    add_days,
+    add_formats,
+    add_history,
+    add_model,
+    add_out,
+    add_sources,
+    listed,
+)
+from attnlens.cli.output import check_files, progress, report_skipped, say, show
+from attnlens.cli.parser import Commands
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.study.evaluate import Evaluation
+    from attnlens.cricket.study.faithfulness import Faithfulness, Measured
+    from attnlens.cricket.study.figures import Document
+    from attnlens.cricket.study.held_out import HeldOut
+    from attnlens.show.canvas import Renderer
+
+KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
+
+D = TypeVar("D", bound="Document")
+
+
+def add_to(commands: Commands) -> None:
+    _add_evaluate(commands)
+    _add_faithfulness(commands)
+    _add_heads(commands)
+
+
+def _add_evaluate(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="log-loss, Brier, calibration and accuracy, beside the baselines",
+        description="Judge a predictor on the matches of SRC that were played after its "
+        "training, with ratings as of each match's date, beside baselines fitted on the dates "
+        "it was trained on. Intervals are 95%, from resampling whole matches.",
+    )
+    _add_matches(parser)
+    parser.add_argument(
+        "--history",
+        metavar="SRC",
+        nargs="+",
+        help="more matches for the ratings and for the baselines to be fitted on",
+    )
+    parser.add_argument(
+        "--baselines",
+        type=_baselines,
+        default=KNOWN,
+        metavar="NAMES",
+        help=f"of {','.join(KNOWN)} (default all), or none; the trees take minutes",
+    )
+    parser.add_argument(
+        "--calibration-out",
+        metavar="FILE",
+        help="write how often calls came true, per outcome and level; as NAME.calibration.json "
+        "beside NAME.safetensors, explanations quote it",
+    )
+    parser.set_defaults(run=evaluate)
+
+
+def _add_faithfulness(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "faithfulness",
+        help="does attention say which past balls mattered?",
+        description="Over a sample of balls with at least 36 before them: what hiding past balls "
+        "does to the prediction, and how well attention and other scores tell it, beside "
+        "recency, uniform and random scores. Measured on the matches of SRC after the model's "
+        "training; earlier ones bring its ratings up to date.",
+    )
+    _add_matches(parser, sample=True)
+    parser.add_argument(
+        "--wide",
+        type=int,
+        default=5000,
+        metavar="N",
+        help="balls for the log-loss with, without and with scrambled past (default 5000)",
+    )
+    parser.add_argument("--per-ball", metavar="FILE", help="a row per past ball, as .csv")
+    parser.set_defaults(run=faithfulness)
+
+
+def _add_heads(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "heads",
+        help="what every head does on many balls, and the name it has earned",
+        description="For every scale and head: its learnt biases, what it looks at beside what "
+        "even attention would, with 95% intervals, what the prediction loses without it, and "
+        "the name it has earned by both. Measured on the matches of SRC after the model's "
+        "training; earlier ones bring its ratings up to date.",
+    )
+    _add_matches(parser, sample=True)
+    parser.set_defaults(run=heads)
+
+
+def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> None:
+    """Matches, the model, where the answer goes, and of a ``sample`` how many balls it has."""
+    add_sources(parser)
+    add_model(parser)
+    if sample:
+        add_history(parser)
+        parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
+        parser.add_argument(
+            "--seed", type=int, default=5, metavar="N", help="of the sample; default 5"
+        )
+    add_days(parser)
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="take matches inside the model's training dates too: flattering figures",
+    )
+    add_formats(parser)
+    add_out(parser)
+
+
+def _baselines(text: str) -> tuple[str, ...]:
+    if text.strip() == "none":
+        return ()
+    wanted = [name.strip() for name in text.split(",")]
+    for name in wanted:
+        if name not in KNOWN:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no baseline; use {', '.join(KNOWN)}, or none"
+            )
+    return tuple(name for name in KNOWN if name in wanted)
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    """How well a predictor's probabilities fit, beside baselines."""
+    check_files(options, "calibration_out")
+    import json
+
+    from attnlens.cricket.pages.evaluation import render_evaluation
+    from attnlens.cricket.study.evaluate import calibration_table, evaluation, judge
+    from attnlens.cricket.training.baselines import compare
+    from attnlens.files import write_text
+
+    def work(held: HeldOut) -> Evaluation:
+        balls = judge(held, progress)
+        compared = compare(held, balls, options.baselines, report=progress)
+        if options.calibration_out is not None:
+            table = calibration_table(held, balls)
+            write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
+        left_out, fitted_on = compared.left_out, compared.fitted_on
+        return evaluation(held, balls, compared.chances, left_out=left_out, fitted_on=fitted_on)
+
+    document = _judged(options, work)
+    for line in document.remarks():
+        say(line)
+    return _give(document, options, render_evaluation, digits=6)
+
+
+def faithfulness(options: argparse.Namespace) -> int:
+    """Does attention say which past balls mattered?"""
+    _check_sample(options, "wide")
+    check_files(options, "per_ball")
+    from attnlens.cricket.pages.faithfulness_table import render_faithfulness
+    from attnlens.cricket.study.faithfulness import measure
+    from attnlens.files import written_beside
+
+    def work(held: HeldOut) -> Faithfulness:
+        found = measure(
+            held.predictor.model,
+            list(held.innings(progress)),
+            balls=options.balls,
+            seed=options.seed,
+            wide=options.wide,
+            report=progress,
+        )
+        if options.per_ball is not None:
+            with written_beside(options.per_ball) as part:
+                _write_rows(found, part)
+        return found.document(held)
+
+    return _give(_judged(options, work), options, render_faithfulness)
+
+
+def _write_rows(measured: Measured, path: Path) -> None:
+    """One row per sampled ball and past ball."""
+    import csv
+
+    from attnlens.show.safe import cell
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("match_id", "innings", "index", "past_ball", "attention", "effect"))
+        for ball in measured.balls:
+            name = cell(ball.match_id)
+            scores = zip(ball.attention.tolist(), ball.effects.tolist(), strict=True)
+            for past, (score, effect) in enumerate(scores, ball.index - len(ball.effects)):
+                writer.writerow((name, ball.innings, ball.index, past, score, effect))
+
+
+def heads(options: argparse.Namespace) -> int:
+    """What every head does on many balls, and the name it has earned."""
+    _check_sample(options)
+    check_files(options)
+    from attnlens.cricket.pages.heads_table import render_heads
+    from attnlens.cricket.study.head_report import head_report
+
+    work = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
+    return _give(_judged(options, work), options, render_heads)
+
+
+def _check_sample(options: argparse.Namespace, *numbers: str) -> None:
+    """Whether ``--balls`` is a sample, and ``--seed`` and other ``numbers`` are not negative."""
+    if options.balls < 1:
+        raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
+    for name in ("seed", *numbers):
+        value = getattr(options, name)
+        if value < 0:
+            raise InputError(f"--{name} {value} is negative", remedy="give 0 or more")
+
+
+def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
+    """What ``work`` makes of the matches that the model may be judged on."""
+    from attnlens.cricket.session import Session
+    from attnlens.cricket.study.held_out import held_out
+
+    skipped: list[MatchFileError] = []
+    try:
+        held = held_out(
+            Session(options.model).predictor,
+            options.sources,
+            history=listed(options.history),
+            first=options.first,
+            last=options.last,
+            allow_in_sample=options.allow_in_sample,
+            skipped=skipped,
+            report=progress,
+        )
+        document = work(held)
+    finally:
+        progress("")
+    report_skipped(skipped)
+    return document
+
+
+def _give(
+    document: D, options: argparse.Namespace, render: Renderer[D], *, digits: int | None = None
+) -> int:
+    """Write a document as JSON, its figures with so many ``digits``, or as a page."""
+    from attnlens.cricket.study.figures import to_json
+    from attnlens.show.numbers import rounded_all
+
+    def data() -> object:
+        told = to_json(document)
+        return told if digits is None else rounded_all(told, digits)
+
+    return show(options, data, partial(render, document))
