@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -20,7 +21,7 @@ from attnlens.cricket.model.tensors import BaseModel, InningsArrays, encode_inni
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.fit import cricket_sizes
+from attnlens.cricket.training.fit import InningsLessons, Recipe, cricket_sizes
 
 
 def stirred(model: torch.nn.Module, seed: int, size: float = 0.1) -> torch.nn.Module:
@@ -144,3 +145,8 @@ def probabilities(model: FullModel, batch: dict[str, Any]) -> np.ndarray[Any, An
     with torch.no_grad():
         result: np.ndarray[Any, Any] = model(batch).double().softmax(-1).numpy()
     return result
+
+
+def log_loss(model: FullModel, innings: Sequence[InningsArrays]) -> float:
+    """Mean negative log-probability of what happened, in nats per ball."""
+    return InningsLessons([], [(one, None) for one in innings], Recipe()).measure(model)

@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 
 from attnlens.analysis.scores import divergence
 from attnlens.analysis.shapley import shapley_values
-from attnlens.claims.controls import draw, pool_for, stratum
 from attnlens.claims.verdicts import (
     CHANCE,
     TOO_SMALL,
     Judged,
     benjamini_hochberg,
+    draw,
     judge,
     p_value,
+    pool_for,
+    stratum,
 )
 
 WINDOW = tuple(range(12, 47))

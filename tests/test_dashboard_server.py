@@ -58,7 +58,7 @@ def test_one_pass_over_an_innings_gives_the_numbers_of_every_ball(
             np.testing.assert_allclose(found, expected, atol=1e-6, rtol=1e-5)
         for scale in ("micro", "short", "medium"):
             rows = np.array(one.scales[scale].rows).reshape(len(one.scales[scale].own), -1)
-            told = whole.scales[scale].views["full"][:, place]
+            told = whole.scales[scale]["full"][:, place]
             np.testing.assert_allclose(told[:, : rows.shape[1]], rows[:, ::-1], atol=1e-6)
             assert not told[:, rows.shape[1] :].any()
 
@@ -74,7 +74,7 @@ def test_a_view_is_what_attention_would_be_from_content_alone(sample_match_path:
         row = entry.content[0, :, 0].double().numpy()
         row = np.where(entry.weights[0, :, 0].numpy() > 0, np.exp(row), 0)
         expected = (row / row.sum(-1, keepdims=True))[:, :-1]
-        told = whole.scales[scale].views["content_only"][:, 46]
+        told = whole.scales[scale]["content_only"][:, 46]
         np.testing.assert_allclose(told, expected[:, -told.shape[1] :][:, ::-1], atol=1e-6)
 
 
@@ -83,8 +83,8 @@ def test_what_is_sent_unpacks_to_what_was_read(sample_match_path: Path) -> None:
     told = shown_innings(match, 1, predictor)
     whole = read_encoded(arrays_of(predictor, match, 1), predictor)
     medium = told["attention"]["medium"]
-    for view, rows in whole.scales["medium"].views.items():
-        packed = medium["views"][view]
+    for view, packed in medium["views"].items():
+        rows = whole.scales["medium"][view]
         cells = np.frombuffer(base64.b64decode(packed["cells"]), np.uint8).reshape(rows.shape)
         most = np.frombuffer(base64.b64decode(packed["most"]), "<f4").reshape(rows.shape[:2])
         np.testing.assert_allclose(most[..., None] * cells / 255, rows, atol=most.max() / 500)

@@ -9,7 +9,7 @@ from match_files import problem
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.kaggle_layouts import non_strikers
+from attnlens.cricket.readers.kaggle import non_strikers
 
 OF_2019 = (
     "match_id,inning,batting_team,bowling_team,over,ball,batsman,non_striker,bowler,"

@@ -141,12 +141,12 @@ def test_the_line_of_a_real_ball(shared_data: Path) -> None:
         ("3", None),
         (
             "0.3",
-            "0.3 is the file's label, delivery 3; legal ball 0.3, as on television, "
+            "the file's label 0.3 is delivery 3; legal ball 0.3, as on television, "
             "is delivery 4 (write legal:0.3)",
         ),
         (
             "0.6",
-            "0.6 is the file's label, delivery 6; legal ball 0.6, as on television, does not exist",
+            "the file's label 0.6 is delivery 6; legal ball 0.6, as on television, does not exist",
         ),
         (
             "1:legal:0.3",

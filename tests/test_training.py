@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_predictors import arrays_of, simulated, small_predictor
+from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
@@ -21,7 +21,6 @@ from attnlens.cricket.training.fit import (
     cricket_sizes,
     fit,
     hide_and_forget,
-    log_loss,
 )
 from attnlens.errors import CheckpointError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_predictors import arrays_of, simulated, small_predictor
+from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import stacked, training_batch
@@ -21,7 +21,7 @@ from attnlens.cricket.training.baselines import TEACHER, out_of_fold, teach
 from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, log_loss, loss_of
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, loss_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
@@ -85,7 +85,7 @@ def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.Monk
     growth = {**TEACHER, "min_data_in_leaf": 20}
 
     def asked(table: FeatureTable) -> np.ndarray:
-        return out_of_fold(table, growth, 5, lines.append)
+        return out_of_fold(table, growth, 5)
 
     before = asked(table)
     assert before.sum(1) == pytest.approx(np.ones(len(table)), abs=1e-5)

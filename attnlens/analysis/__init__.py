@@ -12,7 +12,7 @@ from attnlens.analysis.focus import (
     group_shares,
     strongest_keys,
 )
-from attnlens.analysis.patterns import (
+from attnlens.analysis.heads import (
     RelationScores,
     duplicate_token,
     earlier_token,

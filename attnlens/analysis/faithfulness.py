@@ -255,19 +255,6 @@ def removal_figures(
     return figures
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """Every figure of one input.
-
-    Attributes:
-        methods: method to figure to value.
-        controls: one dictionary of `removal_figures` per random ordering.
-    """
-
-    methods: dict[str, dict[str, float]]
-    controls: list[dict[str, float]]
-
-
 def judge_scores(
     predict: Predict,
     alone: Removed,
@@ -276,12 +263,12 @@ def judge_scores(
     generator: np.random.Generator,
     controls: int = CONTROLS,
     steps: int = STEPS,
-) -> Judged:
-    """Removal figures of every method, and of as many random orderings."""
+) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
+    """Removal figures of every method by name, and of each of as many random orderings."""
     orders = [descending(one, generator) for one in scores.values()]
     orders += [generator.permutation(len(alone.singles)) for _ in range(controls)]
     found = removal_figures(predict, alone, orders, steps=steps)
-    return Judged(dict(zip(scores, found, strict=False)), found[len(scores) :])
+    return dict(zip(scores, found, strict=False)), found[len(scores) :]
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:

@@ -29,18 +29,21 @@ from numpy.typing import NDArray
 
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.claims.controls import CONTROLS, Pool, draw, pool_for
 from attnlens.claims.verdicts import (
+    CONTROLS,
     EVEN,
     ITEMS,
     LEAST_LIFT,
     Judged,
+    Pool,
     about_one,
     agreed,
     benjamini_hochberg,
     comparable,
+    draw,
     judge,
     p_value,
+    pool_for,
     too_few,
 )
 
@@ -174,6 +177,11 @@ def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
     return lambda full, other: divergence(about_one(full, outcome), about_one(other, outcome))
 
 
+def in_parts(effects: Floats, sizes: Sequence[int]) -> list[Floats]:
+    """One after the other, so many of each."""
+    return np.split(effects, np.cumsum(sizes))[:-1]
+
+
 class Trial(Generic[C]):
     """The claims of one input, tested together.
 
@@ -240,23 +248,20 @@ class Trial(Generic[C]):
         # Its own set is one of them, so one more is needed than is compared with.
         enough = [comparable(pool.sets - 1) for pool in pools]
         judgeable = [many and not one.even for many, (one, _) in zip(enough, asked, strict=True)]
-        found: dict[str, Floats] = {}
         nats: dict[tuple[str, Pool], Floats] = {}
         full: dict[str, Floats] = {}
         rows: dict[int, Floats] = {}
         for name in dict.fromkeys(place for _, place in asked):
             mine = [n for n, (_, place) in enumerate(asked) if place == name]
             wanted = dict.fromkeys(pools[n] for n in mine if judgeable[n])
-            sets = [(), *(asked[n][0].removed for n in mine)]
-            for pool in wanted:
-                sets += self.drawn(pool)[:ROUNDS]
-            found[name] = self.without(name, sets)
-            full[name] = found[name][0]
-            rows |= {n: found[name][1 + at] for at, n in enumerate(mine)}
-            effects, start = self.effect(full[name], found[name]), 1 + len(mine)
-            for pool in wanted:
-                nats[name, pool] = effects[start : start + min(ROUNDS, len(self.drawn(pool)))]
-                start += len(nats[name, pool])
+            tried = [self.drawn(pool)[:ROUNDS] for pool in wanted]
+            sets = [(), *(asked[n][0].removed for n in mine), *itertools.chain(*tried)]
+            found = self.without(name, sets)
+            full[name] = found[0]
+            rows |= zip(mine, found[1:], strict=False)
+            effects = self.effect(full[name], found[1 + len(mine) :])
+            parts = in_parts(effects, [len(one) for one in tried])
+            nats |= {(name, pool): part for pool, part in zip(wanted, parts, strict=True)}
 
         def told(number: int) -> Measured[C]:
             (claim, name), pool = asked[number], pools[number]
@@ -300,19 +305,18 @@ class Trial(Generic[C]):
         paid = sum(not self.places[name].free for name, _ in wanted)
         share = CONTROLS if self.left is None or not paid else max(0, self.left // paid)
         for name in dict.fromkeys(name for name, _ in wanted):
-            sizes, sets = [], []
-            for pool in [pool for other, pool in wanted if other == name]:
+            pools = [pool for other, pool in wanted if other == name]
+            limit = CONTROLS if self.places[name].free else share
+            more = []
+            for pool in pools:
                 begun = len(nats[name, pool])
-                end = CONTROLS if self.places[name].free else min(CONTROLS, begun + share)
-                more = self.drawn(pool)[begun:end]
-                sizes.append((pool, len(more)))
-                sets += more
-            if not sets:
+                more.append(self.drawn(pool)[begun : min(CONTROLS, begun + limit)])
+            if not any(more):
                 continue
-            effects, start = self.effect(full[name], self.without(name, sets)), 0
-            for pool, count in sizes:
-                nats[name, pool] = np.append(nats[name, pool], effects[start : start + count])
-                start += count
+            effects = self.effect(full[name], self.without(name, [*itertools.chain(*more)]))
+            parts = in_parts(effects, [len(one) for one in more])
+            for pool, part in zip(pools, parts, strict=True):
+                nats[name, pool] = np.append(nats[name, pool], part)
 
     def judge(
         self, measured: Sequence[Measured[C]], full: Floats | Mapping[str, Floats]
@@ -376,10 +380,8 @@ class Trial(Generic[C]):
             sets = [one_set for one_set, draws in rows.items() for _ in range(draws)]
             self.spend(name, len(sets))
             whole = full[name] if isinstance(full, Mapping) else full
-            effects, start = self.effect(whole, swapped(sets)), 0
-            for one_set, draws in rows.items():
-                nats[name, one_set] = effects[start : start + draws]
-                start += draws
+            parts = in_parts(self.effect(whole, swapped(sets)), list(rows.values()))
+            nats |= {(name, one_set): part for one_set, part in zip(rows, parts, strict=True)}
         checked = []
         for one in tested:
             if self._is_to_be_checked(one):

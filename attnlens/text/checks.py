@@ -5,7 +5,7 @@ A token of the output claims the input words that hold at least half of its cros
 decoder does not see them there, and replaced by ``<unk>`` in the input, so that nothing in the
 model has read them. What that does to the token's probability is compared with taking away every
 other set of as many words of the sentence, punctuation included; where there are more than
-`attnlens.claims.controls.CONTROLS` of them, with so many drawn at random.
+`attnlens.claims.verdicts.CONTROLS` of them, with so many drawn at random.
 
 p is exact: it is the share of all such sets that do at least as much. A sentence of n words
 cannot give a p under 1/n to a claim about one word; where not even that could reach the level
@@ -27,7 +27,6 @@ from torch import Tensor
 
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.claims.controls import draw, pool_for
 from attnlens.claims.verdicts import (
     CHANCE,
     LEAST_LIFT,
@@ -35,8 +34,10 @@ from attnlens.claims.verdicts import (
     Verdict,
     about_one,
     benjamini_hochberg,
+    draw,
     judge,
     p_value,
+    pool_for,
     too_few,
 )
 from attnlens.models.seq2seq import UNK, Seq2Seq

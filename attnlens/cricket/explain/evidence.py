@@ -44,25 +44,18 @@ RESERVED: Final = 450
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
     """Past balls by group, positions on the key axis; each under the first that fits."""
-    groups: dict[str, list[int]] = {
-        "this over": [],
-        "this bowler to this batter": [],
-        "this bowler's earlier balls": [],
-        "this batter's earlier balls": [],
-        "other recent balls": [],
-        "earlier balls": [],
+    tests = {
+        "this over": "same_over",
+        "this bowler to this batter": "same_matchup",
+        "this bowler's earlier balls": "same_bowler",
+        "this batter's earlier balls": "same_batsman",
     }
-    tests = (
-        ("this over", "same_over"),
-        ("this bowler to this batter", "same_matchup"),
-        ("this bowler's earlier balls", "same_bowler"),
-        ("this batter's earlier balls", "same_batsman"),
-    )
-    near = len(window.past) - RECENT
+    others = ("other recent balls", "earlier balls")
+    groups: dict[str, list[int]] = {name: [] for name in (*tests, *others)}
     for place, ball in enumerate(window.past):
-        fitting = next((name for name, relation in tests if relation in ball.relations), None)
-        late = "other recent balls" if place >= near else "earlier balls"
-        groups[fitting or late].append(place)
+        late = others[place < len(window.past) - RECENT]
+        fitting = (name for name, relation in tests.items() if relation in ball.relations)
+        groups[next(fitting, late)].append(place)
     return groups
 
 

@@ -6,7 +6,8 @@ Numbers become percentage points, and are rounded, here and once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Final
 
 import numpy as np
@@ -31,20 +32,18 @@ from attnlens.cricket.explain.evidence import (
     groups_of,
 )
 from attnlens.cricket.explain.heatmap import NATS_DIGITS, heat_map
-from attnlens.cricket.explain.particulars import (
-    ball_facts,
-    flags_of,
-    match_facts,
-    model_particulars,
-)
 from attnlens.cricket.explain.reading import Reading, read_ball
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.match import Match, match_particulars
+from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
+from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.heads import RECENT
+from attnlens.cricket.model.kinds import cautions, few_before
 from attnlens.cricket.model.predictor import FUSED
-from attnlens.cricket.model.tensors import NODES
+from attnlens.cricket.model.ratings import venue_key
+from attnlens.cricket.model.tensors import NODES, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, one_thread, window_for
 from attnlens.cricket.model.within_ball import SLOTS
@@ -138,6 +137,97 @@ def explain_ball(
 
 def _outcome(name: str | None) -> Outcome | None:
     return None if name is None else OUTCOMES[OUTCOME_INDEX[name]]
+
+
+def model_particulars(predictor: TrainedPredictor) -> types.Model:
+    """Which weights answered, and what they had seen."""
+    until = predictor.ratings.until
+    return types.Model(
+        name=predictor.name,
+        sha256=predictor.sha256,
+        trained_from=predictor.card.get("trained_from"),
+        trained_until=predictor.card.get("trained_until"),
+        ratings_until=None if until is None else until.isoformat(),
+        match_types=tuple(predictor.card.get("match_types", ())),
+    )
+
+
+def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
+    """The match, as the file tells it."""
+    name = match.event.get("name")
+    return types.MatchFacts.model_validate(
+        {
+            **asdict(match_particulars(match, window.innings)),
+            "season": match.season,
+            "event": None if name is None else str(name),
+            "city": match.city,
+            "result": result_sentence(match),
+            "notes": match.notes,
+        }
+    )
+
+
+def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
+    """The ball, and the scoreboard as it stood before it."""
+    innings, ball = window.innings, window.delivery
+    bowled, quota, target = ball.legal_balls_before, quota_of(window.match, innings), innings.target
+    left = None if quota is None else max(quota - bowled, 0)
+    required = None if target is None else max(target - ball.score_before, 0)
+    return types.BallFacts(
+        innings=innings.number,
+        index=ball.index,
+        deliveries=sum(bool(delivery.outcome) for delivery in innings.deliveries),
+        over=ball.over,
+        label=ball.label,
+        actual_delivery=ball.actual_delivery,
+        legal_number=bowled + 1,
+        is_legal=ball.is_legal if ball.outcome else None,
+        batter=ball.batter.name,
+        non_striker=ball.non_striker.name,
+        bowler=ball.bowler.name,
+        score=ball.score_before,
+        wickets=ball.wickets_before,
+        target=target,
+        balls_left=left,
+        runs_required=required,
+        required_rate=rounded(6 * required / left) if required is not None and left else None,
+        run_rate=rounded(6 * ball.score_before / bowled) if bowled else None,
+        free_hit=free_hits(innings.deliveries)[ball.index - 1],
+        super_over=innings.super_over,
+        echo=echo(window.match, reference),
+    )
+
+
+def flags_of(
+    window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
+) -> tuple[types.Caution, ...]:
+    """Cautions, each a name and a sentence.
+
+    Args:
+        evidence: whether interventions were run.
+        history: whether the ratings were brought to the match's date by its own history.
+    """
+    flags = [
+        *few_before(len(window.past)),
+        *_unseen(window),
+        *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),
+    ]
+    return tuple(types.Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
+
+
+def _unseen(window: BallWindow) -> Iterator[tuple[str, str]]:
+    """Players and the ground that the model has not met."""
+    ball = window.delivery
+    met = {name: bool(flags[ball.index - 1]) for name, flags in window.arrays.met.items()}
+    for role, flag, player, did in (
+        ("striker", "unseen_batter", ball.batter, "bat"),
+        ("bowler", "unseen_bowler", ball.bowler, "bowl"),
+    ):
+        if not met[role]:
+            yield flag, f"the model has never seen {player.name} {did}: an average is used"
+    if not met["venue"]:
+        ground = venue_key(window.match) or "the ground"
+        yield "unseen_venue", f"the model has never seen a match at {ground}"
 
 
 def prediction(
@@ -290,6 +380,7 @@ def _history(
     wanted = {ball.index for ball in window.past[-RECENT:]} | named
     if tested is not None:
         wanted.update(index for one in tested.tested for index in one.claim.removed)
+    told_alike = types.PastBall.model_fields.keys() - {"attention", "effect_nats", "changes"}
     told = []
     for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
         if ball.index not in wanted:
@@ -301,16 +392,7 @@ def _history(
             changes = outcome_points(100 * (tested.singles[ball.index] - tested.full))
         told.append(
             types.PastBall(
-                index=ball.index,
-                label=ball.label,
-                over=ball.over,
-                batter=ball.batter,
-                bowler=ball.bowler,
-                outcome=ball.outcome,
-                runs=ball.runs,
-                runs_batter=ball.runs_batter,
-                boundary=ball.boundary,
-                wicket=ball.wicket,
+                **{name: getattr(ball, name) for name in told_alike},
                 attention=rounded(attention),
                 effect_nats=effect,
                 changes=changes,

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from attnlens.arrays import Floats
 from attnlens.claims.claims import IN_DOUBT, MODEL, ROUNDS, Measured, Trial
-from attnlens.claims.controls import FEWEST
-from attnlens.claims.verdicts import p_value
+from attnlens.claims.verdicts import FEWEST, p_value
 from attnlens.cricket.explain.ablation import ask, repeat
 from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.types import ClaimKind

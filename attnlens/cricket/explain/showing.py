@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats32
+from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered
@@ -45,21 +45,6 @@ LEVELS = 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScaleRows:
-    """One scale's attention for every ball of an innings.
-
-    Attributes:
-        views: ``full``, the model's weights, and ``content_only``, what they would be from query
-            times key alone; ``(head, ball, place)``. A ball scale's places are distances, the
-            ball before first; the long scale's are overs from 0.
-        own: weight on the ball itself ``(head, ball)``.
-    """
-
-    views: dict[str, Floats32]
-    own: Floats32
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class InningsReading:
     """One recorded pass over an innings.
 
@@ -69,7 +54,10 @@ class InningsReading:
         layers: weights of the layers inside the ball ``(ball, 4)``.
         nodes: weights of the nodes, each within its layer, in the order of `NODES`
             ``(ball, 17)``.
-        scales: by scale.
+        scales: by scale the views ``full``, the model's weights, and ``content_only``, what they
+            would be from query times key alone ``(head, ball, place)``, and ``own``, the weight on
+            the ball itself ``(head, ball)``. A ball scale's places are distances, the ball before
+            first; the long scale's are overs from 0.
         total: attention over all paths, by distance, over the medium scale's window
             ``(ball, place)``.
     """
@@ -79,7 +67,7 @@ class InningsReading:
     gates: Floats32
     layers: Floats32
     nodes: Floats32
-    scales: dict[str, ScaleRows]
+    scales: dict[str, dict[str, Floats32]]
     total: Floats32
 
 
@@ -126,7 +114,7 @@ def _nothing_known(batch: Batch) -> Batch:
     }
 
 
-def _scale(entry: AttentionRecord, scale: str) -> ScaleRows:
+def _scale(entry: AttentionRecord, scale: str) -> dict[str, Floats32]:
     if entry.content is None:
         raise ValueError(f"{entry.site}: its probe does not tell query times key")
     content = hidden_softmax(entry.content, entry.weights == 0)
@@ -136,7 +124,7 @@ def _scale(entry: AttentionRecord, scale: str) -> ScaleRows:
         if scale != "long":
             rows = _by_distance(rows)[..., : SCALES[scale] - 1]
         views[name] = np.ascontiguousarray(rows)
-    return ScaleRows(views, _array(entry.weights[0, ..., -1]))
+    return {**views, "own": _array(entry.weights[0, ..., -1])}
 
 
 def _by_distance(rows: Floats32) -> Floats32:
@@ -262,12 +250,13 @@ def _scales(predictor: TrainedPredictor) -> list[Json]:
 
 
 def _balls(innings: Innings) -> Iterator[Json]:
-    """Each delivery with the score before it, and its players' figures so far."""
-    scored: dict[str, int] = defaultdict(int)
-    faced: dict[str, int] = defaultdict(int)
-    conceded: dict[str, int] = defaultdict(int)
-    bowled: dict[str, int] = defaultdict(int)
-    taken: dict[str, int] = defaultdict(int)
+    """Each delivery with the score before it, and its players' figures so far.
+
+    The figures: runs and balls of the batter and of the other one; the bowler's balls, runs and
+    wickets.
+    """
+    batting: dict[str, Integers] = defaultdict(lambda: np.zeros(2, np.int64))
+    bowling: dict[str, Integers] = defaultdict(lambda: np.zeros(3, np.int64))
     hits = free_hits(innings.deliveries)
     for ball, free_hit in zip(innings.deliveries, hits, strict=True):
         batter, other, bowler = ball.batter.key, ball.non_striker.key, ball.bowler.key
@@ -287,21 +276,11 @@ def _balls(innings: Innings) -> Iterator[Json]:
             "free_hit": free_hit,
             "score": ball.score_before,
             "wickets": ball.wickets_before,
-            "figures": [
-                scored[batter],
-                faced[batter],
-                scored[other],
-                faced[other],
-                bowled[bowler],
-                conceded[bowler],
-                taken[bowler],
-            ],
+            "figures": np.concatenate([batting[batter], batting[other], bowling[bowler]]).tolist(),
         }
-        scored[batter] += ball.runs_batter
-        faced[batter] += "wides" not in ball.extras
-        conceded[bowler] += charged_runs(ball)
-        bowled[bowler] += ball.is_legal
-        taken[bowler] += sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
+        taken = sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
+        batting[batter] += ball.runs_batter, "wides" not in ball.extras
+        bowling[bowler] += ball.is_legal, charged_runs(ball), taken
 
 
 def _wicket(ball: Delivery) -> str | None:
@@ -316,9 +295,9 @@ def _packed(reading: InningsReading) -> Json:
         "total": _bytes(reading.total),
         "attention": {
             scale: {
-                "places": int(rows.views["full"].shape[-1]),
-                "own": _floats(rows.own),
-                "views": {name: _bytes(view) for name, view in rows.views.items()},
+                "places": int(rows["full"].shape[-1]),
+                "own": _floats(rows["own"]),
+                "views": {name: _bytes(rows[name]) for name in ("full", "content_only")},
             }
             for scale, rows in reading.scales.items()
         },

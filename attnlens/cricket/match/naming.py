@@ -7,7 +7,7 @@ included. Everything else that people write is a name for that.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -112,7 +112,8 @@ def _index(innings: Innings, text: str) -> int:
         text = "-1"
     name, legal = text.removeprefix(_LEGAL), text.startswith(_LEGAL)
     if _LABEL.fullmatch(name):
-        return _only(innings, f"{'legal ball' if legal else 'label'} {name}", _called(name, legal))
+        kind = "legal ball" if legal else "label"
+        return _only(innings, f"{kind} {name}", _called(innings, text))
     if not _POSITION.fullmatch(name):
         raise BallNotFoundError(f"ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
     # Without a prefix every ball counts.
@@ -126,15 +127,15 @@ def _index(innings: Innings, text: str) -> int:
     return balls[place]
 
 
-def _called(name: str, legal: bool) -> Callable[[Delivery], bool]:
-    """Whether a ball has that label, or is the legal ball that television calls so."""
-    if legal:
-        return lambda ball: ball.is_legal and ball.actual_delivery == name
-    return lambda ball: ball.label == name
+def _called(innings: Innings, text: str) -> list[Delivery]:
+    """The balls that have that label or, with ``legal:``, that television calls so."""
+    name = text.removeprefix(_LEGAL)
+    if name == text:
+        return [ball for ball in innings.deliveries if ball.label == name]
+    return [ball for ball in innings.deliveries if ball.is_legal and ball.actual_delivery == name]
 
 
-def _only(innings: Innings, name: str, is_meant: Callable[[Delivery], bool]) -> int:
-    found = [delivery for delivery in innings.deliveries if is_meant(delivery)]
+def _only(innings: Innings, name: str, found: Sequence[Delivery]) -> int:
     if not found:
         raise _absent(innings, name)
     if len(found) > 1:
@@ -151,16 +152,13 @@ def _only(innings: Innings, name: str, is_meant: Callable[[Delivery], bool]) -> 
 
 
 def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFoundError:
-    return BallNotFoundError(f"there is no {name}: {_extent(innings)}", remedy=remedy)
-
-
-def _extent(innings: Innings) -> str:
-    deliveries = innings.deliveries
-    if not deliveries:
-        return f"innings {innings.number} has no deliveries"
-    return (
-        f"innings {innings.number} has {len(deliveries)} deliveries ({innings.legal_balls} legal), "
-        f"labels {deliveries[0].label} to {deliveries[-1].label}"
+    """There is no ball of that name; and what there is."""
+    balls = innings.deliveries
+    extent = f"{len(balls) or 'no'} deliveries"
+    if balls:
+        extent += f" ({innings.legal_balls} legal), labels {balls[0].label} to {balls[-1].label}"
+    return BallNotFoundError(
+        f"there is no {name}: innings {innings.number} has {extent}", remedy=remedy
     )
 
 
@@ -178,29 +176,19 @@ def echo(match: Match, reference: BallReference) -> str:
     count = len(innings.deliveries)
     if not 1 <= reference.index <= count + 1:
         raise _absent(innings, f"delivery {reference.index}")
-    players = ""
-    if reference.index > count:
-        ball = unbowled(innings)
-    else:
-        ball = innings.deliveries[reference.index - 1]
-        players = f" | {ball.bowler} to {ball.batter}"
+    bowled = reference.index <= count
+    ball = innings.deliveries[reference.index - 1] if bowled else unbowled(innings)
+    players = f" | {ball.bowler} to {ball.batter}" if bowled else ""
     super_over = " (super over)" if innings.super_over else ""
     where = f" of {count}" if ball.outcome else ", not yet bowled"
+    number, actual = ordinal(ball.legal_balls_before + 1), ball.actual_delivery
+    name = f"legal ball {number}" if actual is None else f"legal ball {actual} ({number})"
+    if not ball.is_legal:
+        name = f"{'wide' if ball.extras.get('wides') else 'no-ball'}, before {name}"
     return (
         f"innings {innings.number}{super_over}, delivery {ball.index}{where} | "
-        f"label {ball.label} | {_legal_name(ball)} | "
-        f"{ball.score_before}/{ball.wickets_before}{players}"
+        f"label {ball.label} | {name} | {ball.score_before}/{ball.wickets_before}{players}"
     )
-
-
-def _legal_name(delivery: Delivery) -> str:
-    number = ordinal(delivery.legal_balls_before + 1)
-    actual = delivery.actual_delivery
-    name = f"legal ball {number}" if actual is None else f"legal ball {actual} ({number})"
-    if delivery.is_legal:
-        return name
-    kind = "wide" if delivery.extras.get("wides") else "no-ball"
-    return f"{kind}, before {name}"
 
 
 def ordinal(number: int) -> str:
@@ -221,32 +209,21 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
         ``None`` where both countings mean the same ball, or where ``text`` is
         neither a label nor a legal ball's name.
     """
-    prefix = _INNINGS_PREFIX.fullmatch(text.strip().lower())
-    written = text.strip().lower() if prefix is None else prefix[2]
+    written = text.strip().lower()
+    prefix = _INNINGS_PREFIX.fullmatch(written)
+    written = written if prefix is None else prefix[2]
     name = written.removeprefix(_LEGAL)
     if not _LABEL.fullmatch(name):
         return None
-    deliveries = innings_numbered(match, reference.innings).deliveries
-    by_label, by_count = (
-        [ball.index for ball in deliveries if _called(name, legal)(ball)] for legal in (False, True)
-    )
-    if by_label == by_count:
+    innings = innings_numbered(match, reference.innings)
+    meanings = {name: "the file's label {}", _LEGAL + name: "legal ball {}, as on television,"}
+    meant = meanings.pop(written).format(name)
+    [(other, means)] = meanings.items()
+    found = [str(ball.index) for ball in _called(innings, other)]
+    if found == [str(reference.index)]:
         return None
-    if name == written:
-        return (
-            f"{name} is the file's label, delivery {reference.index}; legal ball {name}, "
-            f"as on television, {_where(by_count)}" + (f" (write legal:{name})" if by_count else "")
-        )
-    return (
-        f"legal ball {name}, as on television, is delivery {reference.index}; "
-        f"the file's label {name} {_where(by_label)}" + (f" (write {name})" if by_label else "")
-    )
-
-
-def _where(indices: Sequence[int]) -> str:
-    if not indices:
-        return "does not exist"
-    return f"is delivery {' and '.join(str(index) for index in indices)}"
+    where = f"is delivery {' and '.join(found)} (write {other})" if found else "does not exist"
+    return f"{meant} is delivery {reference.index}; {means.format(name)} {where}"
 
 
 def over_ended(innings: Innings, last: Delivery) -> bool:
@@ -259,22 +236,18 @@ def unbowled(
     innings: Innings, batter: Player = NOBODY, other: Player = NOBODY, bowler: Player = NOBODY
 ) -> Delivery:
     """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
-    last = innings.deliveries[-1] if innings.deliveries else None
-    over, in_over, legal_in_over = 0, 0, 0
+    over, of_over = 0, []
     score = innings.penalty_runs.get("pre", 0)
-    if last is not None:
+    if innings.deliveries:
+        last = innings.deliveries[-1]
         score = last.score_before + last.runs_total
-        if over_ended(innings, last):
-            over = last.over + 1
-        else:
-            over = last.over
-            balls = [ball for ball in innings.deliveries if ball.over == over]
-            in_over, legal_in_over = len(balls), sum(ball.is_legal for ball in balls)
+        over = last.over + over_ended(innings, last)
+        of_over = [ball.is_legal for ball in innings.deliveries if ball.over == over]
     return Delivery(
         index=len(innings.deliveries) + 1,
         over=over,
-        label=f"{over}.{in_over + 1}",
-        actual_delivery=f"{over}.{legal_in_over + 1}",
+        label=f"{over}.{len(of_over) + 1}",
+        actual_delivery=f"{over}.{sum(of_over) + 1}",
         is_legal=True,
         batter=batter,
         non_striker=other,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket, plain
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.files import Json
 
@@ -76,11 +76,8 @@ class Bowling:
     @property
     def economy(self) -> float | None:
         """Runs an over of the match's length, to two places; ``None`` before a legal ball."""
-        return (
-            round(self.balls_per_over * self.runs / self.legal_balls, 2)
-            if self.legal_balls
-            else None
-        )
+        balls = self.legal_balls
+        return round(self.balls_per_over * self.runs / balls, 2) if balls else None
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class Fall:
 
     wicket: int
     score: int
-    player: Player
+    player: str
     kind: str
     index: int
     label: str
@@ -173,19 +170,10 @@ def _leave(card: Card, batting: dict[str, Batting], ball: Delivery, wicket: Wick
     # Someone can be out without having faced a ball or stood at the other end: timed out.
     line = batting.setdefault(out.key, Batting(out, len(batting) + 1))
     line.out = how_out(wicket, ball.bowler)
-    if not wicket.counts:
-        return
-    card.falls.append(
-        Fall(
-            wicket=len(card.falls) + 1,
-            score=ball.score_before + ball.runs_total,
-            player=out,
-            kind=wicket.kind,
-            index=ball.index,
-            label=ball.label,
-            actual_delivery=ball.actual_delivery,
-        )
-    )
+    if wicket.counts:
+        number, score = len(card.falls) + 1, ball.score_before + ball.runs_total
+        place = (ball.index, ball.label, ball.actual_delivery)
+        card.falls.append(Fall(number, score, out.name, wicket.kind, *place))
 
 
 def how_out(wicket: Wicket, bowler: Player) -> str:
@@ -219,8 +207,7 @@ def card_data(match: Match, card: Card) -> Json:
         "legal_balls": innings.legal_balls,
         "deliveries": len(innings.deliveries),
         "run_rate": round(rate, 2) if innings.legal_balls else None,
-        **_figures(innings, "target target_balls declared"),
-        "penalty_runs": innings.penalty_runs.plain(),
+        **_figures(innings, "target target_balls declared penalty_runs"),
         "extras": {"total": sum(card.extras.values()), **card.extras},
         "batting": [
             {"position": line.position, **_named(line.player), **_figures(line, batting)}
@@ -228,32 +215,26 @@ def card_data(match: Match, card: Card) -> Json:
         ],
         "did_not_bat": did_not_bat(match, card),
         "bowling": [{**_named(line.player), **_figures(line, bowling)} for line in card.bowling],
-        "fall_of_wickets": [{**asdict(fall), "player": fall.player.name} for fall in card.falls],
+        "fall_of_wickets": [asdict(fall) for fall in card.falls],
     }
 
 
 def result_sentence(match: Match) -> str | None:
     """``India won by 11 runs``; ``None`` where the file does not say."""
     outcome = match.outcome
-    winner = outcome.get("winner")
+    winner, result = outcome.get("winner"), outcome.get("result")
     how = f" ({outcome['method']})" if outcome.get("method") else ""
     if winner is None:
-        result = outcome.get("result")
-        decider = outcome.get("eliminator") or outcome.get("bowl_out")
-        if result is None:
-            return None
-        if decider:
-            means = "the super over" if outcome.get("eliminator") else "a bowl-out"
-            return f"{result}, {decider} won {means}{how}"
-        return f"{result}{how}"
+        for decider, means in (("eliminator", "the super over"), ("bowl_out", "a bowl-out")):
+            if outcome.get(decider):
+                how = f", {outcome[decider]} won {means}{how}"
+                break
+        return None if result is None else f"{result}{how}"
     by = outcome.get("by") or {}
-    parts = []
-    if "innings" in by:
-        parts.append("an innings")
+    parts = ["an innings"] if "innings" in by else []
     for unit in ("runs", "wickets"):
         if unit in by:
-            amount = by[unit]
-            parts.append(f"{amount} {unit[:-1] if amount == 1 else unit}")
+            parts.append(f"{by[unit]} {unit[:-1] if by[unit] == 1 else unit}")
     margin = f" by {' and '.join(parts)}" if parts else ""
     return f"{winner} won{margin}{how}"
 
@@ -263,17 +244,10 @@ def match_data(match: Match) -> Json:
     return {
         **_figures(match, "match_id match_type gender"),
         "dates": [day.isoformat() for day in match.dates],
-        "season": match.season,
-        "event": match.event.plain(),
-        **_figures(match, "venue city"),
-        "teams": list(match.teams),
-        "players": match.players.plain(),
-        "toss": match.toss.plain(),
-        "outcome": match.outcome.plain(),
+        **_figures(match, "season event venue city teams players toss outcome"),
         **_figures(match, "overs balls_per_over"),
         "innings": [card_data(match, scorecard(innings)) for innings in match.innings],
-        "source": match.source,
-        "notes": list(match.notes),
+        **_figures(match, "source notes"),
     }
 
 
@@ -283,4 +257,4 @@ def _named(player: Player) -> Json:
 
 def _figures(of: object, names: str) -> Json:
     """Attributes by their names, which stand apart by spaces."""
-    return {name: getattr(of, name) for name in names.split()}
+    return {name: plain(getattr(of, name)) for name in names.split()}

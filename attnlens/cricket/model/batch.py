@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from attnlens.arrays import Floats32
 from attnlens.cricket.model.predictor import RATINGS
 from attnlens.cricket.model.relations import Balls, Batch, mapped, take
 from attnlens.cricket.model.tensors import PAST_NODES, InningsArrays
-
-PAST_SOURCES = {"phase_state": "place", "batsman_identity": "past_batter"}
 
 
 def owned(array: np.ndarray[Any, Any]) -> Tensor:
@@ -40,55 +39,40 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     """``graph_data`` for every ball of each innings, ``(innings, length, ...)``."""
     return {
-        "nodes": {
-            name: stacked([one.nodes[name] for one in innings], length) for name in innings[0].nodes
-        },
+        "nodes": _tables([one.nodes for one in innings], innings[0].nodes, length),
         "base": stacked([one.base for one in innings], length),
-        "ratings": {
-            name: stacked([one.ratings[name] for one in innings], length) for name in RATINGS
-        },
+        "ratings": _tables([one.ratings for one in innings], RATINGS, length),
     }
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     """What each ball tells later ones, ``(innings, length, ...)``."""
-    nodes = {}
-    for name in PAST_NODES:
-        source = PAST_SOURCES.get(name)
-        nodes[name] = stacked(
-            [getattr(one, source) if source else one.nodes[name] for one in innings], length
-        )
+    told = [{**one.nodes, "phase_state": one.place} for one in innings]
     return {
-        "nodes": nodes,
+        "nodes": _tables(told, PAST_NODES, length),
         "happened": stacked([one.happened for one in innings], length),
         "prior": stacked([one.prior for one in innings], length),
-        "ratings": {
-            name: stacked([one.ratings[name] for one in innings], length)
-            for name in ("striker", "bowler", "era")
-        },
+        "ratings": _tables([one.ratings for one in innings], ("striker", "bowler", "era"), length),
     }
+
+
+def _tables(
+    each: Sequence[Mapping[str, Floats32]], names: Iterable[str], length: int
+) -> dict[str, Tensor]:
+    """Some of the arrays of every innings, by name."""
+    return {name: stacked([one[name] for one in each], length) for name in names}
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
-    """Who and what every ball is, padded with ball 1 of over 0 that nothing can see."""
-    kinds: dict[str, Tensor] = {
-        name: stacked([getattr(one, name) for one in innings], length)
-        for name in (
-            "index",
-            "over",
-            "batter",
-            "non_striker",
-            "bowler",
-            "wicket",
-            "boundary",
-            "dot",
-        )
+    """Who and what every ball is, padded with ball 1 of over -1 that nothing can see."""
+    fills = {"over": -1, "ball_in_over": 1}
+    kinds = {
+        name: stacked([getattr(one, name) for one in innings], length, fills.get(name, 0))
+        for name in Balls.__slots__
+        if name != "last_in_over"
     }
-    kinds["over"] = stacked([one.over for one in innings], length, fill=-1)
-    kinds["ball_in_over"] = stacked([one.ball_in_over for one in innings], length, fill=1)
     ends = [np.append(one.over[1:] != one.over[:-1], False)[: len(one)] for one in innings]
-    kinds["last_in_over"] = stacked(ends, length)
-    return Balls(**kinds)
+    return Balls(**kinds, last_in_over=stacked(ends, length))
 
 
 def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:

@@ -75,7 +75,6 @@ class InningsArrays:
     Attributes:
         nodes: node name to features ``(n, size)``, query side.
         place: `phase_state` features for the past side, without the free hit ``(n, 26)``.
-        past_batter: `batsman_identity` features for the past side ``(n, 14)``.
         happened: what a past ball tells of its outcome ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
         prior: log-probabilities from over and innings alone ``(n, 11)``.
@@ -89,7 +88,6 @@ class InningsArrays:
 
     nodes: dict[str, Floats32]
     place: Floats32
-    past_batter: Floats32
     happened: Floats32
     base: Floats32
     prior: Floats32
@@ -340,7 +338,6 @@ def encode_innings(
     return InningsArrays(
         nodes=nodes,
         place=place,
-        past_batter=nodes["batsman_identity"],
         happened=_happened(deliveries, outcome),
         base=base.log_probabilities(base_inputs(nodes)),
         prior=prior,
@@ -352,9 +349,10 @@ def encode_innings(
             "era": parts["era"],
             "today": np.tile(today, (count, 1)),
         },
-        batter=np.array([number_of(ball.batter) for ball in deliveries], np.int64),
-        non_striker=np.array([number_of(ball.non_striker) for ball in deliveries], np.int64),
-        bowler=np.array([number_of(ball.bowler) for ball in deliveries], np.int64),
+        **{
+            role: np.array([number_of(getattr(ball, role)) for ball in deliveries], np.int64)
+            for role in ("batter", "non_striker", "bowler")
+        },
         over=np.array([ball.over for ball in deliveries], np.int64),
         ball_in_over=np.array(balls_in_over(deliveries), np.int64),
         index=np.array([ball.index for ball in deliveries], np.int64),

@@ -19,7 +19,7 @@ from attnlens.cricket.readers import (
     cricsheet_csv2,
     cricsheet_json,
     cricsheet_original,
-    kaggle_layouts,
+    kaggle,
     kaggle_results,
 )
 from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
@@ -45,7 +45,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     cricsheet_json.FORMAT,
     cricsheet_csv2.FORMAT,
     cricsheet_original.FORMAT,
-    *kaggle_layouts.LAYOUTS,
+    *kaggle.LAYOUTS,
 )
 
 

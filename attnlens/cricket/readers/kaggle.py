@@ -1,34 +1,45 @@
-"""The Kaggle tables of IPL deliveries: what their three layouts have in common."""
+"""The Kaggle tables of IPL deliveries: three layouts, each with its traps."""
 
 from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from itertools import chain
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import ClassVar, Final
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Facts, Match
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.ball_rows import BallRows
-from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS
+from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, UNKNOWN_PLAYER
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.kaggle_results import (
     NOTHING,
+    OF_2019,
+    OF_2024,
+    OF_2025,
     Result,
     results_beside,
 )
-from attnlens.cricket.readers.tables import Table
+from attnlens.cricket.readers.tables import Table, TableFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
+    LAST_OVER,
+    MOST_RUNS,
     date_from,
     number_in,
+    runs_in,
+    shown,
 )
 
-_BALLS_PER_OVER = 6
-_OVERS = 20
+MOST_IN_AN_OVER: Final = 40
+"""Balls."""
+
 _MAIN_INNINGS = 2
+_BY_KIND = ("wide_runs", "noball_runs", "bye_runs", "legbye_runs", "penalty_runs")
+_NOT_OFF_THE_BAT = ("wide_runs", "bye_runs", "legbye_runs")
+_FLAGS = {"wide": "wides", "noballs": "noballs", "byes": "byes", "legbyes": "legbyes"}
 
 Row = dict[str, str]
 """A row's fields by column, without blanks around them."""
@@ -40,9 +51,12 @@ class KaggleRows(ABC):
     Attributes:
         telling: the columns by which a table is known to have this layout.
         result_columns: those of the table of results that belongs to it.
-        innings_column, striker_column: what the layout calls these two.
+        innings_column, striker_column, kind_column: what the layout calls the innings, the
+            striker and the kind of wicket.
+        first_over: the number of an innings' first over.
         labels_count_legal: whether a wide shares its label with the next ball.
         every: the rows.
+        innings: the number of the innings that the row at hand is of.
     """
 
     columns: ClassVar[tuple[str, ...]]
@@ -51,6 +65,8 @@ class KaggleRows(ABC):
     id_column: ClassVar[str] = "match_id"
     innings_column: ClassVar[str] = "inning"
     striker_column: ClassVar[str] = "striker"
+    kind_column: ClassVar[str] = "dismissal_kind"
+    first_over: ClassVar[int] = 0
     labels_count_legal: ClassVar[bool] = False
 
     def __init__(self, table: Table, match_id: str, result: Result | None) -> None:
@@ -58,7 +74,7 @@ class KaggleRows(ABC):
         self._pick = table.picker(self.columns)
         self._lines: list[int] = []
         self._line = 0
-        self._innings_as_written = self._innings = 0
+        self._innings_as_written = self.innings = 0
         self.every: list[Row] = []
         self.result = result
         self.draft = MatchDraft(
@@ -66,8 +82,8 @@ class KaggleRows(ABC):
             table.display,
             match_type="T20",
             gender="male",
-            overs=_OVERS,
-            balls_per_over=_BALLS_PER_OVER,
+            overs=20,
+            balls_per_over=6,
             event=Facts(name="Indian Premier League"),
             penalties_known=False,
             method_known=result is not None,
@@ -80,8 +96,7 @@ class KaggleRows(ABC):
     def add(self, row: list[str]) -> None:
         """Keep a row."""
         if len(self.every) == MOST_DELIVERIES:
-            match_id = self.draft.match_id
-            raise self._table.wrong(f"match {match_id} has more than {MOST_DELIVERIES} balls")
+            raise self._table.wrong(f"more than {MOST_DELIVERIES} balls of one match")
         fields = zip(self.columns, self._pick(row), strict=True)
         self.every.append({key: value.strip() for key, value in fields})
         self._lines.append(self._table.line)
@@ -113,93 +128,351 @@ class KaggleRows(ABC):
         self.compare()
         return rows.finished()
 
-    def look_through(self) -> None:
-        """Look at all rows before any becomes a delivery."""
-        return
-
-    def compare(self) -> None:
-        """Compare the innings with what else is known."""
-        return
+    def look_through(self) -> None:  # noqa: B027  # one layout has nothing to fill in
+        """Look at all rows before any becomes a delivery, and fill in what they lack."""
 
     @abstractmethod
-    def label(self, row: Row, innings: int) -> str:
+    def compare(self) -> None:
+        """Compare the innings with what else is known, and tell what the layout hides."""
+
+    def label(self, row: Row) -> str:
         """The ball's label, its over from 0."""
+        over = number_in(row["over"], "over", self.first_over, LAST_OVER, self.wrong)
+        ball = number_in(row["ball"], "ball", self.first_over, MOST_IN_AN_OVER, self.wrong)
+        return f"{over - self.first_over}.{ball}"
+
+    def adding_up(self, row: Row) -> tuple[int, int]:
+        """Runs in the batter's column and extras, which must add up to the total."""
+        bat, extra, total = (
+            runs_in(row[column], column, self.wrong)
+            for column in ("batsman_runs", "extra_runs", "total_runs")
+        )
+        if bat + extra != total:
+            raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
+        return bat, extra
 
     @abstractmethod
     def runs(self, row: Row) -> tuple[int, dict[str, int]]:
         """Runs off the bat, and extras by kind."""
 
-    def partner(self, row: Row) -> str:
-        """Who stands at the other end."""
-        return row["non_striker"]
-
-    def kind_of_wicket(self, row: Row) -> str:
-        """How somebody was out."""
-        return row["dismissal_kind"]
-
     def _as_csv2(self, row: Row) -> list[str]:
         """A row's fields in the order that CSV2 has."""
-        innings = self._numbered(row)
-        label = self.label(row, innings)
+        self._number(row)
+        label = self.label(row)
         bat, extras = self.runs(row)
-        kind, out, *fielders = (
-            "" if text.strip() in NOTHING else text.strip()
-            for text in (
-                self.kind_of_wicket(row),
-                row["player_dismissed"],
-                *row["fielder"].split(","),
-            )
-        )
+        told = (row[self.kind_column], row["player_dismissed"], *row["fielder"].split(","))
+        kind, out, *fielders = ("" if text.strip() in NOTHING else text.strip() for text in told)
         return [
-            *(str(innings), label, row["batting_team"], row["bowling_team"]),
-            *(row[self.striker_column], self.partner(row), row["bowler"]),
+            *(str(self.innings), label, row["batting_team"], row["bowling_team"]),
+            *(row[self.striker_column], row["non_striker"], row["bowler"]),
             *(str(bat), str(sum(extras.values()))),
             *(str(extras.get(extra) or "") for extra in EXTRA_KINDS),
             *("", "", kind, out, "", ""),
             *fielders,
         ]
 
-    def _numbered(self, row: Row) -> int:
-        """The number of a row's innings.
-
-        Super overs are numbered on from the innings before, whatever the file says.
-        """
+    def _number(self, row: Row) -> None:
+        """Number a row's innings; super overs on from the innings before, whatever is written."""
         column = self.innings_column
         written = number_in(row[column], column, 1, MOST_INNINGS, self.wrong)
         if written < self._innings_as_written:
             raise self.wrong(f"innings {written} comes after innings {self._innings_as_written}")
         if written > self._innings_as_written:
             number = written
-            if self._innings and written > _MAIN_INNINGS:
-                number = max(self._innings, _MAIN_INNINGS) + 1
+            if self.innings and written > _MAIN_INNINGS:
+                number = max(self.innings, _MAIN_INNINGS) + 1
             if number != written:
                 self.note(f"innings {number} is numbered {written} in the file")
-            self._innings, self._innings_as_written = number, written
-        return self._innings
+            self.innings, self._innings_as_written = number, written
 
     def _take_result(self) -> None:
         """Put what the table of results says into the draft, where it is of this match."""
         draft, result = self.draft, self.result
-        sides = ((innings.batting_team, innings.bowling_team) for innings in draft.innings)
-        teams = tuple(dict.fromkeys(chain.from_iterable(sides)))
+        sides = [side for one in draft.innings for side in (one.batting_team, one.bowling_team)]
+        teams = tuple(dict.fromkeys(sides))
         if result is not None and not result.is_of(teams):
-            self.note(
-                f"{' v '.join(result.teams)} is the match {draft.match_id} in the table of "
-                "results beside it: not used"
-            )
+            other = f"{' v '.join(result.facts['teams'])} is the match {draft.match_id}"
+            self.note(f"{other} in the table of results beside it: not used")
             self.result = result = None
             draft.method_known = False
         if result is None:
             self.note("there is no result beside it: result and toss are not known")
             return
-        result = result.spelt_as(teams)
-        draft.teams = result.teams
-        for name, fact in result.facts.items():
+        for name, fact in result.spelt_as(teams).items():
             setattr(draft, name, fact or getattr(draft, name))
         for innings in draft.innings:
             if innings.number == _MAIN_INNINGS:
                 innings.target = result.target
                 innings.target_balls = result.target_balls
+
+
+class Rows2019(KaggleRows):
+    """The table of 21 columns: seasons 2008 to 2017, and as extended to 2019.
+
+    Its traps: the tenth ball of an over is stored as 1; in the rows of 2018 and 2019 the
+    batter's runs contain the extras, which are added again; the super overs of 2019 are
+    innings 3 and 5, and balls are missing from them.
+    """
+
+    columns = (
+        "match_id", "inning", "batting_team", "bowling_team", "over", "ball",
+        "batsman", "non_striker", "bowler", "is_super_over",
+        *_BY_KIND, "batsman_runs", "extra_runs", "total_runs",
+        "player_dismissed", "dismissal_kind", "fielder",
+    )  # fmt: skip
+    telling = frozenset({"inning", "batsman", "wide_runs", "batsman_runs"})
+    result_columns = OF_2019
+    striker_column = "batsman"
+    first_over = 1
+
+    def look_through(self) -> None:
+        """Tell whether the batter's runs contain the extras.
+
+        Off a wide, a bye or a leg bye the batter has no runs, so where every such
+        ball has as many as its extras, they are the extras, and where none has,
+        they are not.
+        """
+        self._place = (0, 0, 0)
+        held = not_held = unclear = 0
+        for row in self.told():
+            extra = runs_in(row["extra_runs"], "extra_runs", self.wrong)
+            if not extra:
+                continue
+            contains = runs_in(row["batsman_runs"], "batsman_runs", self.wrong) >= extra
+            if any(row[column] not in ("", "0") for column in _NOT_OFF_THE_BAT):
+                held += contains
+                not_held += not contains
+            else:
+                unclear += contains
+        if held and not_held:
+            raise self.wrong(
+                f"batsman_runs contains the extras on {held} wides, byes and leg byes and does "
+                f"not on {not_held} others, so the score cannot be told"
+            )
+        if unclear and not held and not not_held:
+            raise self.wrong(
+                "whether batsman_runs contains the extras, as in the rows of 2018 and 2019, "
+                "cannot be told: the match has no wide, bye or leg bye"
+            )
+        self._twice = held > 0
+        if self._twice:
+            self.note(
+                "batsman_runs contains the extras, which total_runs adds again: they were "
+                f"taken out of {held + unclear} balls, so totals are lower than the file's"
+            )
+
+    def label(self, row: Row) -> str:
+        """The ball's label; balls that are missing are told."""
+        label, innings = super().label(row), self.innings
+        over, ball = map(int, label.split("."))
+        expected = self._place[2] + 1 if self._place[:2] == (innings, over) else 1
+        if ball > expected:
+            gone = [f"{over}.{number}" for number in range(expected, ball)]
+            what = f"ball {gone[0]} is" if len(gone) == 1 else f"balls {', '.join(gone)} are"
+            self.note(f"innings {innings}: {what} missing from the file")
+        # The tenth ball is stored as 1.
+        stored_as_one = expected == 10 and ball == 1
+        self._place = (innings, over, expected if stored_as_one else ball)
+        return label
+
+    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
+        """Runs off the bat, and extras by kind."""
+        bat, extra = self.adding_up(row)
+        by_kind = [runs_in(row[column], column, self.wrong) for column in _BY_KIND]
+        if sum(by_kind) != extra:
+            raise self.wrong(f"extra_runs is {extra}, and the kinds add up to {sum(by_kind)}")
+        if self._twice:
+            bat -= extra
+        if not 0 <= bat <= MOST_RUNS:
+            raise self.wrong("batsman_runs is less than the extras it contains")
+        return bat, dict(zip(EXTRA_KINDS, by_kind, strict=True))
+
+    def compare(self) -> None:
+        """Warn of super overs whose last balls may be missing."""
+        if self._twice and len(self.draft.innings) > 2:
+            self.note(
+                "super overs of 2018 and 2019 lack balls in this layout, mostly those on which "
+                "a wicket fell"
+            )
+
+
+class Rows2024(KaggleRows):
+    """The table of 17 columns, seasons 2008 to 2024, with Cricsheet's match ids.
+
+    Its traps: one kind of extra for each ball, so that a no-ball with byes may stand as
+    byes and count as a legal ball; ``NA`` where there is nothing.
+    """
+
+    columns = (
+        "match_id", "inning", "batting_team", "bowling_team", "over", "ball",
+        "batter", "bowler", "non_striker", "batsman_runs", "extra_runs", "total_runs",
+        "extras_type", "is_wicket", "player_dismissed", "dismissal_kind", "fielder",
+    )  # fmt: skip
+    telling = frozenset({"inning", "batter", "batsman_runs", "extras_type"})
+    result_columns = OF_2024
+    striker_column = "batter"
+
+    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
+        """Runs off the bat, and the one kind of extra."""
+        bat, extra = self.adding_up(row)
+        kind = row["extras_type"]
+        if (kind not in NOTHING and kind not in EXTRA_KINDS) or (extra and kind in NOTHING):
+            raise self.wrong(
+                f"extras_type is {shown(kind)} for {extra} runs; known: {', '.join(EXTRA_KINDS)}"
+            )
+        if (row["is_wicket"] == "1") != (row["dismissal_kind"] not in NOTHING):
+            raise self.wrong(
+                f"is_wicket is {shown(row['is_wicket'])}, and dismissal_kind is "
+                f"{shown(row['dismissal_kind'])}"
+            )
+        return bat, {kind: extra} if extra else {}
+
+    def compare(self) -> None:
+        """Say what one kind of extra for each ball hides."""
+        self.note(
+            "a ball has one kind of extra in this layout: a no-ball that also brought byes may "
+            "be told as byes, and counted as a legal ball"
+        )
+
+
+class Rows2025(KaggleRows):
+    """The table of 2025: 19 columns, ``match_no``.
+
+    Its traps: balls are labelled by legal balls, so that a wide and the next ball share a
+    label; kinds of extras are flags, and the runs stand in ``extras``; no non-striker; teams
+    as codes; a super over with the two teams exchanged; balls or runs that are missing, so
+    that some totals fall short of the table of results.
+    """
+
+    columns = (
+        "match_no", "date", "stage", "venue", "batting_team", "bowling_team", "innings", "over",
+        "striker", "bowler", "runs_of_bat", "extras", "wide", "legbyes", "byes", "noballs",
+        "wicket_type", "player_dismissed", "fielder",
+    )  # fmt: skip
+    telling = frozenset({"match_no", "striker", "runs_of_bat", "wide"})
+    result_columns = OF_2025
+    id_column = "match_no"
+    innings_column = "innings"
+    kind_column = "wicket_type"
+    labels_count_legal = True
+
+    def look_through(self) -> None:
+        """Work out who was at the other end, and who bats in a super over."""
+        draft = self.draft
+        every = self.every
+        first = every[0]
+        date = date_from(first["date"])
+        draft.dates = () if date is None else (date,)
+        draft.season = None if date is None else str(date.year)
+        draft.venue = first["venue"] or None
+        partners: list[str | None] = []
+        for number in dict.fromkeys(row["innings"] for row in every):
+            rows = [row for row in every if row["innings"] == number]
+            # Of two balls labelled the same, the order of the rows is the order of play.
+            partners += non_strikers([(row["striker"], row["player_dismissed"]) for row in rows])
+            if number not in ("1", "2"):
+                self._exchange_teams(number, rows, every)
+        unknown = partners.count(None)
+        for row, partner in zip(every, partners, strict=True):
+            row["non_striker"] = partner or UNKNOWN_PLAYER.name
+            if row["wicket_type"] == "runout":
+                row["wicket_type"] = "run out"
+        self.note(
+            "the non-striker is not in this layout: worked out from who batted together"
+            + (f", and not known on {unknown} of {len(every)} balls" if unknown else "")
+        )
+        self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
+
+    def _exchange_teams(self, number: str, rows: Sequence[Row], every: Sequence[Row]) -> None:
+        """Put the teams of a super over right where its batters batted for the other side."""
+        sides = {row["striker"]: row["batting_team"] for row in every if row["innings"] in "12"}
+        batted_for = {sides[row["striker"]] for row in rows if row["striker"] in sides}
+        if batted_for == {rows[0]["bowling_team"]}:
+            for row in rows:
+                row["batting_team"], row["bowling_team"] = row["bowling_team"], row["batting_team"]
+            self.note(
+                f"innings {number} names the other side as batting, and its batters are "
+                f"{rows[0]['batting_team']}'s: the teams were exchanged"
+            )
+
+    def label(self, row: Row) -> str:
+        """The ball's label, which is in the column ``over``."""
+        return row["over"]
+
+    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
+        """Runs off the bat, and extras by kind."""
+        bat = runs_in(row["runs_of_bat"], "runs_of_bat", self.wrong)
+        extra = runs_in(row["extras"], "extras", self.wrong)
+        by_kind = {
+            kind: runs
+            for column, kind in _FLAGS.items()
+            if (runs := runs_in(row[column], column, self.wrong))
+        }
+        kinds = list(by_kind)
+        if sum(by_kind.values()) == extra:
+            return bat, by_kind
+        # The kinds are flags, and the runs stand apart.
+        if not extra:
+            raise self.wrong(f"{kinds[0]} is set, and extras is 0")
+        if not kinds:
+            place = f"innings {row['innings']}, ball {row['over']}"
+            self.note(f"{place}: extras of no kind, taken as byes")
+        if len(kinds) < 2:
+            return bat, {kinds[0] if kinds else "byes": extra}
+        if len(kinds) > 2 or kinds[0] != "noballs" or extra < 2:
+            raise self.wrong(f"extras are of several kinds: {', '.join(kinds)}")
+        # A no-ball is one run, and the rest ran.
+        return bat, {kinds[0]: 1, kinds[1]: extra - 1}
+
+    def compare(self) -> None:
+        """Compare with the scores in the table of results."""
+        # There is no word of rain rules in this layout.
+        self.draft.method_known = False
+        scores = () if self.result is None else self.result.scores
+        for innings, score in zip(self.draft.innings, scores, strict=False):
+            if innings.number == _MAIN_INNINGS and self._result_follows(scores):
+                innings.target = scores[0][0] + 1
+            if (innings.total, innings.wickets) != score:
+                self.note(
+                    f"innings {innings.number}: the balls add up to {innings.total}/"
+                    f"{innings.wickets}, and the table of results says {score[0]}/{score[1]}: "
+                    "balls or runs are missing or doubled in the file"
+                )
+
+    def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
+        """Whether the result follows from the scores beside it, so that no rain changed them."""
+        if len(scores) != _MAIN_INNINGS:
+            return False
+        margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]
+        return margin.get("runs") == lead or ("wickets" in margin and lead < 0)
+
+
+def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
+    """The non-striker of each ball of an innings, ``None`` where it cannot be told.
+
+    Two batters stand together until one is out. Those who faced while they stood
+    together, and the one who was out at the end, are the two; where only one of
+    them is seen, the other is the one who stayed in from the pair before.
+
+    Args:
+        balls: the striker, and who was out on that ball or an empty text.
+    """
+    spans: list[list[tuple[str, str]]] = [[]]
+    for ball in balls:
+        spans[-1].append(ball)
+        if ball[1]:
+            spans.append([])
+    partners: list[str | None] = []
+    stayed: str | None = None
+    for span in filter(None, spans):
+        pair = {name for ball in span for name in ball if name}
+        if len(pair) == 1 and stayed is not None:
+            pair.add(stayed)
+        # Of a pair that is not two there is nobody to tell.
+        other = dict(zip(pair, reversed(list(pair)), strict=True)) if len(pair) == 2 else {}
+        partners += [other.get(striker) for striker, _ in span]
+        stayed = other.get(span[-1][1])
+    return partners
 
 
 class KaggleReader:
@@ -217,5 +490,11 @@ class KaggleReader:
         """The date in the match's first row, or in the table of results."""
         if "date" in self._layout.columns:
             return date_from(row[table.position("date")])
-        dates = self._results[match_id].facts["dates"] if match_id in self._results else ()
-        return dates[0] if dates else None
+        result = self._results.get(match_id)
+        return result.facts["dates"][0] if result and result.facts["dates"] else None
+
+
+LAYOUTS: Final = tuple(
+    TableFormat(layout.telling, layout.columns, layout.id_column, partial(KaggleReader, layout))
+    for layout in (Rows2019, Rows2024, Rows2025)
+)

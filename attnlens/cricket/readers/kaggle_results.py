@@ -6,8 +6,9 @@ Three layouts, told by their columns. Every word of them stands here.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from attnlens.cricket.errors import MatchFileError
@@ -45,27 +46,27 @@ class Result:
         facts: by the names of a draft's fields.
     """
 
-    teams: tuple[str, ...]
-    facts: Mapping[str, Any]
+    facts: dict[str, Any]
     target: int | None
     target_balls: int | None
     scores: tuple[tuple[int, int], ...]
 
     def is_of(self, teams: Sequence[str]) -> bool:
         """Whether these two sides played it; a plural may be written either way."""
-        return {_plain(team) for team in teams} == {_plain(team) for team in self.teams}
+        return set(map(_plain, teams)) == set(map(_plain, self.facts["teams"]))
 
-    def spelt_as(self, teams: Sequence[str]) -> Result:
-        """The same with these spellings of the teams."""
+    def spelt_as(self, teams: Sequence[str]) -> dict[str, Any]:
+        """The facts with these spellings of the teams."""
         spelling = {_plain(team): team for team in teams}
 
-        def spelt(facts: Facts) -> Facts:
-            told = {key: value for key, value in facts.items() if isinstance(value, str)}
-            return Facts(facts, **{key: spelling.get(_plain(told[key]), told[key]) for key in told})
+        def spelt(value: Any) -> Any:
+            return spelling.get(_plain(value), value) if isinstance(value, str) else value
 
-        facts = {key: spelt(self.facts[key]) for key in ("toss", "outcome")}
-        names = tuple(spelling.get(_plain(team), team) for team in self.teams)
-        return replace(self, teams=names, facts={**self.facts, **facts})
+        facts = {
+            key: Facts({name: spelt(value) for name, value in self.facts[key].items()})
+            for key in ("toss", "outcome")
+        }
+        return {**self.facts, **facts, "teams": tuple(map(spelt, self.facts["teams"]))}
 
 
 def recognises(file: MatchFile) -> bool:
@@ -80,17 +81,11 @@ def results_beside(file: MatchFile, columns: frozenset[str]) -> dict[str, Result
     Raises:
         MatchFileError: the table is damaged.
     """
-    names = [
-        name
-        for name in file.siblings()
-        if "match" in name.lower() and name.lower().endswith(".csv")
-    ]
-    for name in names[:_MOST_BESIDE]:
-        beside = file.sibling(name)
-        if beside is not None:
-            results = _results(*beside, columns)
-            if results:
-                return results
+    tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
+    for beside in filter(None, map(file.sibling, tables[:_MOST_BESIDE])):
+        results = _results(*beside, columns)
+        if results:
+            return results
     return {}
 
 
@@ -122,8 +117,8 @@ def _result(row: dict[str, str], day_first: bool, outcome: Facts) -> Result:
     season = _text(row, "season") or (_text(row, "Season") or "").removeprefix("IPL-")
     date = date_from(row["date"], day_first=day_first)
     return Result(
-        teams=tuple(team for key in ("team1", "team2") if (team := _text(row, key))),
         facts={
+            "teams": tuple(team for key in ("team1", "team2") if (team := _text(row, key))),
             "dates": () if date is None else (date,),
             "season": season or None,
             "city": _text(row, "city"),

@@ -71,11 +71,7 @@ def texts_of(
     info = _info(match, elevens or sides_of(match))
     if form == "json":
         document = {
-            "meta": {
-                "data_version": JSON_VERSION,
-                "created": info["dates"][0],
-                "revision": 1,
-            },
+            "meta": {"data_version": JSON_VERSION, "created": info["dates"][0], "revision": 1},
             "info": {key: value for key, value in sorted(info.items()) if key != "match_id"},
             "innings": list(map(_json_innings, match.innings)),
         }
@@ -195,12 +191,8 @@ def _json_innings(innings: Innings) -> Json:
         found["declared"] = True
     if innings.target is not None:
         found["target"] = {"runs": innings.target}
-        if innings.target_balls is not None:
-            overs = _overs(innings)
-            found["target"] = {
-                "overs": float(overs) if "." in overs else int(overs),
-                "runs": innings.target,
-            }
+    if innings.target is not None and innings.target_balls is not None:
+        found["target"] = {"overs": json.loads(_overs(innings)), "runs": innings.target}
     if innings.super_over:
         found["super_over"] = True
     return found
@@ -240,19 +232,12 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
     """Ids by name, in order of name, of everyone whose id is known."""
-    people = {player for players in sides.values() for player in players}
-    people.update(*sides_of(match).values())
-    people |= {
-        wicket.player_out
-        for innings in match.innings
-        for ball in innings.deliveries
-        for wicket in ball.wickets
+    people = {
+        player for one in (sides, sides_of(match)) for side in one.values() for player in side
     }
-    return {
-        player.name: player.id
-        for player in sorted(people, key=lambda player: player.name)
-        if player.id is not None
-    }
+    balls = (ball for innings in match.innings for ball in innings.deliveries)
+    people |= {wicket.player_out for ball in balls for wicket in ball.wickets}
+    return dict(sorted((player.name, player.id) for player in people if player.id is not None))
 
 
 def text_of(rows: Iterable[Sequence[str]]) -> str:

@@ -7,10 +7,10 @@ import csv
 import dataclasses
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers.writers import texts_of, write_match
@@ -63,16 +63,21 @@ def save_simulated(
     truth_path = path.with_name(f"{path.stem}{TRUTH_SUFFIX}")
     check_writable(path)
     with ExitStack() as stack:
-        truth = stack.enter_context(_beside(truth_path))
-        _write_rows(truth, [TRUTH_COLUMNS])
-        archive = stack.enter_context(_archive(path)) if path.suffix.lower() == ".zip" else None
+        part = stack.enter_context(written_beside(truth_path))
+        stream = stack.enter_context(part.open("w", encoding="utf-8", newline=""))
+        truth = csv.writer(stream, lineterminator="\n")
+        truth.writerow(TRUTH_COLUMNS)
+        archive = None
+        if path.suffix.lower() == ".zip":
+            part = stack.enter_context(written_beside(path))
+            archive = stack.enter_context(zipfile.ZipFile(part, "w"))
         for done, seed in enumerate(seeds, 1):
             made = simulate(seed, strength=strength)
             if archive is None and form == "json":
                 # The format holds no id: this is what a reader will call the match.
                 match = dataclasses.replace(made.match, match_id=path.stem)
                 made = dataclasses.replace(made, match=match)
-            _write_rows(truth, truth_rows(made))
+            truth.writerows(truth_rows(made))
             if archive is None:
                 write_match(made.match, path, elevens=made.elevens)
             else:
@@ -122,27 +127,9 @@ def _form(path: Path, wanted: str | None, matches: int) -> str:
     return _FORMAT_OF[suffix]
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[TextIO]:
-    """A text file that is seen when it is whole."""
-    with written_beside(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        yield stream
-
-
-@contextmanager
-def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """A zip that is seen when it is whole."""
-    with written_beside(path) as part, zipfile.ZipFile(part, "w") as archive:
-        yield archive
-
-
 def _member(name: str) -> zipfile.ZipInfo:
     """A member with a fixed time, so that the same matches are the same bytes."""
     member = zipfile.ZipInfo(name, _FIRST_DAY_OF_ZIP)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
     return member
-
-
-def _write_rows(stream: TextIO, rows: Iterable[Sequence[str]]) -> None:
-    csv.writer(stream, lineterminator="\n").writerows(rows)

@@ -277,10 +277,8 @@ def measure_ball(
     mixed = under_scrambling(model, one.arrays, [position], [orders])[0]
     actual = int(one.arrays.outcome[position])
     scores = attributions(model, batch)
-    judged = judge_scores(predict, alone, scores, generator=generator)
-    figures = {
-        name: correlations(score, alone) | judged.methods[name] for name, score in scores.items()
-    }
+    removals, controls = judge_scores(predict, alone, scores, generator=generator)
+    figures = {name: correlations(score, alone) | removals[name] for name, score in scores.items()}
     luck = [correlations(generator.random(position), alone) for _ in range(CONTROLS)]
     figures[RANDOM] = {
         name: float(np.mean([control[name] for control in luck])) for name in luck[0]
@@ -299,7 +297,7 @@ def measure_ball(
         scramble_kl=float(divergence(alone.full, mixed).mean()),
         hide_all_kl=float(divergence(alone.full, alone.nothing)),
         methods=figures,
-        controls=judged.controls,
+        controls=controls,
     )
 
 

@@ -29,8 +29,7 @@ import torch
 from attnlens.analysis.faithfulness import auc, removed_alone
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Flags, Floats
-from attnlens.claims.controls import draw, pool_for
-from attnlens.claims.verdicts import EVEN
+from attnlens.claims.verdicts import EVEN, draw, pool_for
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.claims import claims_of
 from attnlens.cricket.explain.evidence import gather_evidence

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -54,21 +55,6 @@ class Fitted(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prior:
-    """The same class shares for every ball."""
-
-    shares: Doubles
-
-    @classmethod
-    def fit(cls, table: FeatureTable) -> Prior:
-        counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
-        return cls(counts / counts.sum())
-
-    def probabilities(self, table: FeatureTable) -> Doubles:
-        return np.tile(self.shares, (len(table), 1))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class StateTable:
     """Class shares by the state of the innings, each cell mixed with the coarser one.
 
@@ -84,25 +70,27 @@ class StateTable:
     levels: tuple[tuple[Integers, Doubles], ...]
 
     @classmethod
-    def fit(cls, table: FeatureTable) -> StateTable:
-        everything = Prior.fit(table).shares
+    def fit(cls, table: FeatureTable, levels: int | None = None) -> StateTable:
+        """All levels, or the first few: with none every ball gets the same shares."""
+        seen = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
+        everything = seen / seen.sum()
         coarser = np.tile(everything, (len(table), 1))
-        levels = []
+        found = []
         happened = np.zeros((len(table), len(OUTCOMES)))
         happened[np.arange(len(table)), table.outcome] = 1
-        for cell in _cells(table):
+        for cell in _cells(table)[:levels]:
             cells, first, place = np.unique(cell, return_index=True, return_inverse=True)
             counts = np.zeros((len(cells), len(OUTCOMES)))
             np.add.at(counts, place, happened)
             mixed = counts + TABLE_SMOOTHING * coarser[first]
             shares = mixed / mixed.sum(1, keepdims=True)
-            levels.append((cells, shares))
+            found.append((cells, shares))
             coarser = shares[place]
-        return cls(everything, tuple(levels))
+        return cls(everything, tuple(found))
 
     def probabilities(self, table: FeatureTable) -> Doubles:
         found = np.tile(self.shares, (len(table), 1))
-        for cell, (cells, shares) in zip(_cells(table), self.levels, strict=True):
+        for cell, (cells, shares) in zip(_cells(table), self.levels, strict=False):
             place = np.minimum(np.searchsorted(cells, cell), len(cells) - 1)
             known = cells[place] == cell
             found[known] = shares[place[known]]
@@ -234,7 +222,6 @@ class BoostedTrees:
         rounds: int | None = None,
         growth: Growth = GROWTH,
         seed: int = 5,
-        report: Report = lambda _: None,
     ) -> BoostedTrees:
         """Fit on ``table``, and stop where ``check`` is predicted best.
 
@@ -252,11 +239,7 @@ class BoostedTrees:
         parameters = {**REPEATABLE, **growth, "seed": seed}
         data = lightgbm.Dataset(table.values, table.outcome, params=parameters)
 
-        def tell(state: Any) -> None:
-            if (state.iteration + 1) % 5 == 0:
-                report(f"boosted trees: round {state.iteration + 1}")
-
-        callbacks: list[Any] = [tell]
+        callbacks: list[Any] = []
         watched = []
         if check is not None and rounds is None:
             watched = [lightgbm.Dataset(check.values, check.outcome, reference=data)]
@@ -336,7 +319,7 @@ def teach(
         course.report(f"asking the teacher {TREES}")
         growth = {**TEACHER, "num_threads": threads}
         try:
-            return out_of_fold(feature_table(innings), growth, seed, course.report)
+            return out_of_fold(feature_table(innings), growth, seed)
         except BaselineError as error:
             raise InputError(f"--teacher {TREES}: {error}") from None
 
@@ -344,7 +327,7 @@ def teach(
     return np.split(course.among.from_first(answer), np.cumsum(counts)[:-1])
 
 
-def out_of_fold(table: FeatureTable, growth: Growth, seed: int, report: Report) -> Floats32:
+def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
     """What trees say of balls whose match they were not fitted on, ``(balls, 11)``."""
     matches = np.unique(table.match)
     if len(matches) < 2:
@@ -353,9 +336,7 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int, report: Report) 
     fold = fold_of[np.searchsorted(matches, table.match)]
     said = np.empty((len(table), len(OUTCOMES)), np.float32)
     for held in (fold == number for number in np.unique(fold)):
-        trees = BoostedTrees.fit(
-            table.rows(~held), rounds=ROUNDS, growth=growth, seed=seed, report=report
-        )
+        trees = BoostedTrees.fit(table.rows(~held), rounds=ROUNDS, growth=growth, seed=seed)
         said[held] = trees.probabilities(table.rows(held))
     return said
 
@@ -430,7 +411,7 @@ def compare(
     for name in names:
         report(f"fitting {name.replace('_', ' ')} on {len(train)} balls")
         try:
-            fitted = _fitted(name, train, check if len(check) else None, seed, report)
+            fitted = _fitted(name, train, check if len(check) else None, seed)
         except BaselineError as error:
             left[name] = str(error)
             continue
@@ -438,13 +419,11 @@ def compare(
     return Compared(chances, left, own_prior=False, fitted_on=len(learnt))
 
 
-def _fitted(
-    name: str, train: FeatureTable, check: FeatureTable | None, seed: int, report: Report
-) -> Fitted:
+def _fitted(name: str, train: FeatureTable, check: FeatureTable | None, seed: int) -> Fitted:
     if name == "boosted_trees":
-        return BoostedTrees.fit(train, check, seed=seed, report=report)
+        return BoostedTrees.fit(train, check, seed=seed)
     kinds: dict[str, Callable[[FeatureTable], Fitted]] = {
-        "prior": Prior.fit,
+        "prior": partial(StateTable.fit, levels=0),
         "state_table": StateTable.fit,
         "logistic": Logistic.fit,
     }

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -257,14 +257,8 @@ class Running(Generic[M]):
         Raises:
             CheckpointError: the file is not a run's state, or that of another run.
         """
+        saved = saved_run(path, recipe, mark)
         try:
-            saved = torch.load(path, map_location="cpu", weights_only=True)
-            if saved["run"] != {**asdict(recipe), "mark": mark}:
-                raise CheckpointError(
-                    "a run with other settings, matches, sizes or teacher was begun here",
-                    path=path,
-                    remedy="remove it, or name another file",
-                )
             self.model.load_state_dict(saved["model"])
             self.kept.load_state_dict(saved["kept"])
             self.optimiser.load_state_dict(saved["optimiser"])
@@ -275,22 +269,31 @@ class Running(Generic[M]):
             self.best, self.seconds = float(saved["best"]), float(saved["seconds"])
             self.history = [dict(row) for row in saved["history"]]
         except DAMAGE:
-            raise CheckpointError(
-                "is not the state of a training run", path=path, remedy="remove it"
-            ) from None
+            raise no_state(path) from None
 
 
-def check_state(make: Callable[[], nn.Module], recipe: Pace, course: Course) -> None:
-    """Whether a run could begin, or go on, with its state.
-
-    Args:
-        make: a model such as the run trains.
+def saved_run(path: Path, recipe: Pace, mark: str) -> dict[str, Any]:
+    """What a run of this recipe and mark wrote.
 
     Raises:
-        CheckpointError: there is a file, and it is no state of such a run.
+        CheckpointError: the file is not a run's state, or that of another run.
     """
-    if course.state is not None and course.state.exists():
-        Running.new(make(), recipe, steps=1).go_on(course.state, recipe, course.mark)
+    try:
+        saved = dict(torch.load(path, map_location="cpu", weights_only=True))
+        if saved["run"] == {**asdict(recipe), "mark": mark}:
+            return saved
+    except DAMAGE:
+        raise no_state(path) from None
+    raise CheckpointError(
+        "a run with other settings, matches, sizes or teacher was begun here",
+        path=path,
+        remedy="remove it, or name another file",
+    )
+
+
+def no_state(path: Path) -> CheckpointError:
+    """What is said of a file that is no run's state."""
+    return CheckpointError("is not the state of a training run", path=path, remedy="remove it")
 
 
 def follow(

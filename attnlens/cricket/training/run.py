@@ -8,36 +8,36 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import torch
-from torch import nn
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.kinds import kind_card
-from attnlens.cricket.model.predictor import FullModel, Sizes
+from attnlens.cricket.model.predictor import Sizes
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.temporal import HEADS
 from attnlens.cricket.model.tensors import BaseModel, Encoded
 from attnlens.cricket.model.trained import Trained, TrainedPredictor, identities, save_predictor
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
-from attnlens.cricket.overs.features import RATED, encode_overs
+from attnlens.cricket.overs.features import RATED, Place, encode_overs
 from attnlens.cricket.overs.trained import TrainedOvers, save_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import sides
 from attnlens.cricket.training.baselines import TREES, check_teacher, teach
-from attnlens.cricket.training.course import Course, Fitted, Pace, check_state, follow
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.course import Course, Fitted, Pace, follow, saved_run
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode, rated
 from attnlens.cricket.training.fit import (
     SMALL,
+    OverLessons,
     OverRecipe,
     Recipe,
     cricket_sizes,
     fit,
-    lessons_of,
 )
 from attnlens.cricket.training.processes import Processes
 from attnlens.errors import InputError
@@ -191,9 +191,7 @@ def train(
         check_teacher()
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
-    split, course, base = _begun(
-        sources, plan, recipe, lambda: FullModel(sizes, torch.zeros(sizes.outcomes)), course
-    )
+    split, course, base = _begun(sources, plan, recipe, course)
     ratings = Ratings()
     innings = rate_and_encode(split.used, base, ratings)
     learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
@@ -247,16 +245,15 @@ def train_overs(
     """
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
-    split, course, base = _begun(sources, plan, recipe, lambda: OverModel(sizes), course)
+    split, course, base = _begun(sources, plan, recipe, course)
     ratings = Ratings(kinds=RATED)
-    lessons = lessons_of(
-        split.used,
-        lambda match, side: encode_overs(match, side, ratings, base),
-        ratings,
-        split.train_until,
-        sizes,
-        recipe,
-    )
+    learn: list[Place] = []
+    check: list[Place] = []
+    encode = partial(encode_overs, ratings=ratings, base=base)
+    for _, _, day, arrays in rated(split.used, ratings, encode):
+        part = learn if day <= split.train_until else check
+        part += [(arrays, row) for row in range(len(arrays))]
+    lessons = OverLessons(learn, check, sizes, recipe)
     course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
     fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
     card = split.card(recipe, fitted) | {"overs_trained_on": len(lessons.train)}
@@ -326,10 +323,9 @@ def _begun(
     sources: Sequence[str],
     plan: Plan,
     recipe: Pace,
-    make: Callable[[], nn.Module],
     course: Course,
 ) -> tuple[Split, Course, BaseModel]:
-    """The matches, a course that can begin or go on, and what the scoreboard alone expects."""
+    """The matches, a course marked with them, and what the scoreboard alone expects."""
     split = split_matches(read_dated(sources, course.report), plan, sources[0])
     played = [
         (
@@ -341,7 +337,8 @@ def _begun(
     ]
     told = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
     course = replace(course, mark=hashlib.sha256(told.encode()).hexdigest())
-    check_state(make, recipe, course)
+    if course.state is not None and course.state.exists():
+        saved_run(course.state, recipe, course.mark)
     count = len(split.training)
     course.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
     return split, course, fit_base(split.training, seed=recipe.seed)
