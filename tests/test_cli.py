@@ -68,16 +68,6 @@ def test_every_scale_has_its_page_and_its_heat_map(
         assert attnlens_here.good(*asked[:4], "--format", "summary") == whole["summary"] + "\n"
 
 
-def test_without_evidence_nothing_is_claimed(
-    attnlens_here: Here, sample_match_path: Path, whole: dict[str, Any]
-) -> None:
-    data = explained(attnlens_here, sample_match_path, "--ball", "47", "--no-evidence")
-    assert (data["evidence"], data["contributions"]) == ([], [])
-    assert "evidence_skipped" in {flag["flag"] for flag in data["flags"]}
-    assert data["prediction"] == whole["prediction"]
-    assert data["fusion_weights"] == whole["fusion_weights"]
-
-
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
 def test_a_file_holds_what_stdout_would(
     attnlens_here: Here, sample_match_path: Path, form: str
@@ -101,28 +91,6 @@ def test_all_writes_one_line_for_each_delivery(
     assert lines[46]["prediction"] == whole["prediction"]
     assert lines[0]["summary"] == ""
     assert attnlens_here.files() == ["all.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("words", "place"),
-    [
-        (["--ball", "47"], (1, 47)),
-        (["--ball", "7.2"], (1, 47)),
-        (["--ball", "legal:7.2"], (1, 47)),
-        (["--ball", "-1"], (1, 128)),
-        (["--ball", "2:47"], (2, 47)),
-        (["--ball", "47", "--innings", "2"], (2, 47)),
-    ],
-)
-def test_a_ball_by_any_of_its_names(
-    attnlens_here: Here, sample_match_path: Path, words: list[str], place: tuple[int, int]
-) -> None:
-    answer = attnlens_here("explain", sample_match_path, "--no-evidence", "--json", *words)
-    assert answer.status == 0
-    ball = json.loads(answer.out)["ball"]
-    assert (ball["innings"], ball["index"]) == place
-    echo = f"innings {place[0]}, delivery {place[1]} of {ball['deliveries']} | "
-    assert ball["echo"].startswith(echo)
 
 
 def test_python_and_the_command_line_agree(

@@ -16,6 +16,16 @@ from attnlens.cricket.readers import archives, read_match, read_matches
 MATCH = json.dumps(document())
 
 
+def zipped(folder: Path, *members: str | zipfile.ZipInfo, text: str = MATCH) -> Path:
+    """A zip with a good match and these members, packed."""
+    archive = folder / "t.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.writestr("good.json", MATCH)
+        for member in members:
+            stream.writestr(member, text)
+    return archive
+
+
 def refusals(archive: Path) -> list[str]:
     """What reading every member says, with the matches that were read named by id."""
     skipped: list[MatchFileError] = []
@@ -26,18 +36,10 @@ def refusals(archive: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "../up.json",
-        "/root.json",
-        "C:/x.json",
-        "..\\up.json",
-    ],
+    ["../up.json", "/root.json", "C:/x.json", "..\\up.json"],
 )
 def test_paths_out_of_the_zip_are_refused(tmp_path: Path, name: str) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w") as stream:
-        stream.writestr("good.json", MATCH)
-        stream.writestr(name, MATCH)
+    archive = zipped(tmp_path, name)
     before = sorted(tmp_path.iterdir())
     assert refusals(archive) == ["this member's name leads out of the zip; it is not read"]
     assert sorted(tmp_path.iterdir()) == before
@@ -45,23 +47,14 @@ def test_paths_out_of_the_zip_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_members_of_one_name_are_refused(tmp_path: Path) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w") as stream:
-        stream.writestr("good.json", MATCH)
-        stream.writestr("m.json", MATCH)
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            stream.writestr("m.json", MATCH)
-        stream.writestr("n.json", MATCH)
-        stream.writestr("./n.json", MATCH)
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        archive = zipped(tmp_path, "m.json", "m.json", "n.json", "./n.json")
     assert set(refusals(archive)) == {"the zip has two members of this name"}
     assert "two members of this name" in problem(f"{archive}::m.json")
 
 
 def test_encrypted_members_are_refused(tmp_path: Path) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w") as stream:
-        stream.writestr("good.json", MATCH)
-        stream.writestr("secret.json", MATCH)
+    archive = zipped(tmp_path, "secret.json")
     data = bytearray(archive.read_bytes())
     # Bit 0 of the flags, in the local header and in the directory, says encrypted.
     for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -75,29 +68,21 @@ def test_encrypted_members_are_refused(tmp_path: Path) -> None:
 
 
 def test_links_are_refused(tmp_path: Path) -> None:
-    archive = tmp_path / "t.zip"
     link = zipfile.ZipInfo("link.json")
     link.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(archive, "w") as stream:
-        stream.writestr("good.json", MATCH)
-        stream.writestr(link, "/etc/passwd")
-    assert refusals(archive) == ["is a link, which is not followed"]
+    assert refusals(zipped(tmp_path, link, text="/etc/passwd")) == [
+        "is a link, which is not followed"
+    ]
 
 
 @pytest.mark.parametrize("name", ["bomb.json", "bomb.csv", "bomb.zip"])
 def test_bombs_are_refused(tmp_path: Path, name: str) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
-        stream.writestr("good.json", MATCH)
-        stream.writestr(name, b"0" * (32 * 2**20))
+    archive = zipped(tmp_path, name, text="0" * (32 * 2**20))
     assert refusals(archive) == ["unpacks to more than 300 times its size, as no match does"]
 
 
 def test_a_member_larger_than_it_says_is_refused(tmp_path: Path) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
-        stream.writestr("good.json", MATCH)
-        stream.writestr("liar.json", MATCH + " " * 5000)
+    archive = zipped(tmp_path, "liar.json", text=MATCH + " " * 5000)
     data = bytearray(archive.read_bytes())
     for magic, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         struct.pack_into("<I", data, data.rindex(magic) + offset, 40)
@@ -107,9 +92,7 @@ def test_a_member_larger_than_it_says_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_zip_in_a_zip_is_passed_over(tmp_path: Path) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w") as stream:
-        stream.writestr("good.json", MATCH)
+    archive = zipped(tmp_path)
     outer = tmp_path / "outer.zip"
     with zipfile.ZipFile(outer, "w") as stream:
         stream.write(archive, "inner.zip")
@@ -121,10 +104,7 @@ def test_a_zip_in_a_zip_is_passed_over(tmp_path: Path) -> None:
 def test_a_zip_of_very_many_members_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w") as stream:
-        for number in range(30):
-            stream.writestr(f"{number}.json", MATCH)
+    archive = zipped(tmp_path, *(f"{number}.json" for number in range(30)))
     monkeypatch.setattr(archives, "MAX_MEMBERS", 20)
     assert problem(archive) == "t.zip: has more than 20 members"
 
@@ -133,8 +113,6 @@ def test_a_name_with_the_separator_is_still_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a::b.json"
     path.write_text(MATCH, encoding="utf-8")
     assert read_match(path).match_id == "a::b"
-    archive = tmp_path / "t.zip"
-    with zipfile.ZipFile(archive, "w") as stream:
-        stream.writestr("m.json", MATCH)
+    archive = zipped(tmp_path)
     assert problem(f"{archive}::").endswith("write archive.zip::member or file.csv::match_id")
     assert problem(f"{archive}::m.json::x::y").endswith("write archive.zip::member")

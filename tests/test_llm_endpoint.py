@@ -126,7 +126,6 @@ def test_whole_answers_that_are_none() -> None:
     for raw, said in (
         ("no", "answers what is not JSON: 'no'"),
         ('{"choices": [{"message": {"content": null}}]}', "answered nothing"),
-        ('{"choices": [{"message": {"refusal": "I will not"}}]}', "refuses: I will not"),
     ):
         assert failure(sends(raw, kind="application/json"))[0].startswith(said)
 

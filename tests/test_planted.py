@@ -26,7 +26,7 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.pages.planted_table import render_planted
+from attnlens.cricket.pages.faithfulness_table import render_planted
 from attnlens.cricket.simulator.rules import RULES, RuledBall, ruled_ball
 from attnlens.cricket.simulator.simulate import Simulated, simulate
 from attnlens.cricket.study.planted import (

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from command_line import Here
 from explanation_cases import explanation
-from hostile import NAMES, save_hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -242,24 +241,3 @@ def test_a_template_that_never_ends_is_ended(
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(InputError, match="takes more than"):
         prompt_of(explanation(47), template=template(tmp_path, loops))
-
-
-def test_hostile_names_change_nothing(attnlens_here: Here) -> None:
-    match = attnlens_here.folder / "hostile.json"
-    changed = save_hostile(match)
-    for words in (("--format", "prompt"), ("--messages", "openai"), ("--messages", "anthropic")):
-        text = attnlens_here.good("explain", match, "--ball", 47, *words)
-        if words[0] == "--messages":
-            told = json.loads(text)
-            text = "\n\n".join(
-                filter(None, [told.get("system"), *(m["content"] for m in told["messages"])])
-            )
-        assert math.ceil(len(text) / 2.1) <= MOST_TOKENS
-        data = data_of(text)
-        assert {data["ball"]["bowler"], data["ball"]["batter"]} <= {
-            visible_name(name) for name in changed.values()
-        }
-        outside = FENCED.sub("", text)
-        assert not [name for name in NAMES if len(name) > 4 and name in outside]
-        assert "49" not in json.dumps(data["ball"]["bowler"])
-        assert not re.search(r"[\u200b\u202e\ufeff\x1b]", text)

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain.attention_types import HeatmapDocument
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.parts import short_names
-from attnlens.cricket.pages.terminal import render_heatmap, render_summary, render_terminal
+from attnlens.cricket.pages.terminal import render_summary, render_terminal
 from attnlens.errors import InputError
-from attnlens.files import render_json
 from attnlens.show.canvas import cut, display_width, fit, width_of
 from attnlens.show.safe import clean, to_ascii
 
@@ -179,15 +177,6 @@ def test_no_line_is_too_wide_and_nothing_unclean_gets_through(
         assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in line)
 
 
-def test_names_cannot_speak_to_the_terminal() -> None:
-    names = {"N Brandt": NASTY[0], "J Marchetti": NASTY[1], "D Fenwick": NASTY[2]}
-    plain = "\n".join(drawn(renamed(explanation_cases.explanation(47), names)))
-    assert "Red Player to Setter T" in plain.splitlines()[0]
-    assert "7.2 Player→Link 1" in plain
-    assert "title" not in plain
-    assert "http" not in plain
-
-
 @given(st.text(alphabet=st.sampled_from("\x1b[]0;m\x07\\Pab\x9b\x9d\n"), max_size=30))
 def test_no_escape_survives_cleaning(text: str) -> None:
     assert not re.search(r"[\x00-\x1f\x7f-\x9f]", clean(text))
@@ -208,22 +197,6 @@ def test_cutting_keeps_to_the_width(text: str, width: int) -> None:
     assert display_width(short) <= width
     assert display_width(text) > width or short == text
     assert width_of(fit([(text, ""), (text, "bar")], width)) <= width
-
-
-def test_plain_forms() -> None:
-    data = explanation_cases.explanation(47)
-    told = Explanation.from_dict(data)
-    assert render_summary(told) == data["summary"]
-    assert json.loads(render_json(data)) == data
-    assert render_json({"name": "Zoë"}) == '{\n  "name": "Zoë"\n}'
-    for scale in data["across_balls"]:
-        document = json.loads(render_heatmap(told, scale))
-        assert document == {"temporal_attention": data["across_balls"][scale]}
-        HeatmapDocument.model_validate(document)
-    with pytest.raises(InputError, match="no scale 'wide'"):
-        render_heatmap(told, "wide")
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        render_json({"points": float("nan")})
 
 
 def test_an_empty_summary_says_why() -> None:

@@ -155,7 +155,7 @@ def test_what_was_recorded_opens_in_view(attnlens_here: Here, toy: Path) -> None
         (["train", "few.csv", "--out", "few.csv"], "few.csv: is read by this command too"),
         (["train", "few.csv", "--out", "m", "--columns", "a"], "--columns 'a' is not two names"),
         (["train", "few.csv", "--out", "m", "--separator", ";;"], "argument --separator: ';;' is"),
-        ([], "say what to do with text; give train or explain"),
+        ([], "the following arguments are required: COMMAND"),
     ],
 )
 def test_bad_input_is_one_line(attnlens_here: Here, words: list[str], said: str) -> None:

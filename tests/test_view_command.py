@@ -32,7 +32,7 @@ from attnlens.analysis.views import STRONGEST, maps_data
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.show.recording_html import render_recording_page
+from attnlens.show.notebook import render_recording_page
 
 WHOLE = lazy_attention().weights().double().numpy()
 HOSTILE = (

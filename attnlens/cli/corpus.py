@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_model, add_out, add_sources, listed, whole
-from attnlens.cli.output import check_files, emit, progress, say, utf8_stdout
+from attnlens.cli.output import check_files, emit, opened, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.words import count
 
@@ -101,18 +100,9 @@ def _add_report(kinds: Commands) -> None:
 def run_query(options: argparse.Namespace) -> int:
     from attnlens.cricket.corpus.questions import write_answer
 
-    utf8_stdout()
-    if options.out is None:
-        write_answer(options.corpus, options.sql, sys.stdout, options.format)
-    else:
-        from attnlens.files import written_beside
-
-        check_files(options)
-        with (
-            written_beside(options.out) as part,
-            part.open("w", encoding="utf-8", newline="") as file,
-        ):
-            write_answer(options.corpus, options.sql, file, options.format)
+    check_files(options)
+    with opened(options.out) as file:
+        write_answer(options.corpus, options.sql, file, options.format)
     _tell_unfinished(options.corpus)
     return 0
 

@@ -275,10 +275,7 @@ def _texts() -> dict[str, Callable[[Data], str]]:
 
 def _recording_page(path: str, name: str) -> str:
     from attnlens.analysis.views import maps_data
-    from attnlens.recording.recording import load_recording
-    from attnlens.show.recording_html import render_recording_page
+    from attnlens.cli.view import recording_of
+    from attnlens.show.notebook import render_recording_page
 
-    recording = load_recording(path)
-    if not recording:
-        raise InputError("holds no record", path=path, remedy="record something")
-    return render_recording_page(maps_data(recording), name=name)
+    return render_recording_page(maps_data(recording_of(path)), name=name)

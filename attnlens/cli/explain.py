@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
 from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
-from attnlens.cli.output import check_files, emit, page, progress, utf8_stdout
+from attnlens.cli.output import check_files, emit, opened, page, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import ball_of, session_of
 from attnlens.errors import InputError
@@ -150,33 +149,24 @@ def _folder(options: argparse.Namespace) -> Path | None:
 def _explain_all(options: argparse.Namespace) -> None:
     """Every ball of a match, or of one of its innings, a JSON line each."""
     from attnlens.cricket.match.naming import BallReference, innings_numbered
-    from attnlens.files import written_beside
 
     session = session_of(options)
     match = session.read(options.match)
     one = options.innings
     sides = match.innings if one is None else [innings_numbered(match, one)]
 
-    def write(file: TextIO) -> None:
+    with opened(options.out) as file:
         for side in sides:
             for ball in side.deliveries:
                 progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
-                reference = BallReference(side.number, ball.index)
                 explanation = session.explain(
                     match,
-                    ball=reference,
+                    ball=BallReference(side.number, ball.index),
                     evidence=not options.no_evidence,
                     outcome=options.outcome,
                 )
                 file.write(f"{explanation.to_json()}\n")
         progress("")
-
-    if options.out is None:
-        utf8_stdout()
-        write(sys.stdout)
-        return
-    with written_beside(options.out) as part, part.open("w", encoding="utf-8") as file:
-        write(file)
 
 
 def render(explanation: Explanation, options: argparse.Namespace) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -142,12 +141,11 @@ def _tell(
     if news.corrected:
         say("balls that were there before have been changed")
     for ball_bowled in bowled:
-        print(_sentence(ball_bowled))
-    if explanation is not None:
+        print(_sentence(ball_bowled), flush=True)
+    if explanation is None:
+        say(f"waiting: {waiting}")
+    else:
         print(render(explanation), flush=True)
-        return
-    say(f"waiting: {waiting}")
-    sys.stdout.flush()
 
 
 def _bowled(explanation: Explanation) -> Json:

@@ -6,19 +6,11 @@ import argparse
 import itertools
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import add_formats, add_out
-from attnlens.cli.output import (
-    check_files,
-    emit,
-    emit_json,
-    page,
-    progress,
-    report_skipped,
-    utf8_stdout,
-)
+from attnlens.cli.output import check_files, opened, progress, report_skipped, show
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
@@ -71,27 +63,17 @@ def _data(match: Match) -> dict[str, Any]:
 
 def _show(match: Match, options: argparse.Namespace) -> None:
     """One match, in full."""
-    if options.format == "json":
-        emit_json(_data(match), options.out)
-        return
     from attnlens.cricket.pages.scorecard import render_scorecard
 
-    emit(render_scorecard(match, **page(options.out)), options.out)
+    show(options, partial(_data, match), partial(render_scorecard, match))
 
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
     """Several matches, a line each."""
-    from attnlens.files import written_beside
     from attnlens.show.safe import clean
 
     as_json = options.format == "json"
-    if as_json:
-        utf8_stdout()
-    with ExitStack() as stack:
-        file = None
-        if options.out is not None:
-            part = stack.enter_context(written_beside(options.out))
-            file = stack.enter_context(part.open("w", encoding="utf-8"))
+    with opened(options.out, utf8=as_json) as file:
         for number, match in enumerate(matches, 1):
             if number % 20 == 0:
                 progress(f"{number} matches read")

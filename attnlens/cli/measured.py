@@ -249,7 +249,7 @@ def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
 
 
 def _give(
-    document: D, options: argparse.Namespace, render: Renderer[D], *, digits: int | None = None
+    document: D, options: argparse.Namespace, render: Renderer, *, digits: int | None = None
 ) -> int:
     """Write a document as JSON, its figures with so many ``digits``, or as a page."""
     from attnlens.cricket.study.figures import to_json

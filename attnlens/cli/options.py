@@ -95,25 +95,22 @@ def add_formats(
     formats: Sequence[str] = ("text", "json"),
     *,
     what: str = "default {}",
-    short: Sequence[str] = ("json",),
 ) -> None:
     """``--format``, the first being the default, and ``--json`` for short.
 
     Args:
         what: the help of ``--format``, with the default put in.
-        short: which formats have an option of their own.
     """
     parser.add_argument(
         "--format", choices=formats, default=formats[0], help=what.format(formats[0])
     )
-    for name in short:
-        parser.add_argument(
-            f"--{name}",
-            action="store_const",
-            const=name,
-            dest="format",
-            help=f"short for --format {name}",
-        )
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="short for --format json",
+    )
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:

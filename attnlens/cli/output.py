@@ -8,9 +8,10 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.cli.options import listed
 from attnlens.errors import InputError
@@ -45,6 +46,20 @@ def emit(text: str, out: str | None) -> None:
     write_text(out, text + "\n")
 
 
+@contextmanager
+def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
+    """Stdout, in ``utf8``, or a file that takes its place when all is there; line ends stay."""
+    if out is None:
+        if utf8:
+            utf8_stdout()
+        yield sys.stdout
+        return
+    from attnlens.files import written_beside
+
+    with written_beside(out) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
 def emit_json(data: Any, out: str | None) -> None:
     """Indented JSON, to a file or to stdout."""
     from attnlens.files import render_json
@@ -68,14 +83,7 @@ def report_skipped(skipped: Sequence[MatchFileError]) -> None:
             say(str(error))
 
 
-class Page(TypedDict):
-    """How a page of text is drawn, as every renderer takes it."""
-
-    width: int
-    color: bool
-
-
-def page(out: str | None) -> Page:
+def page(out: str | None) -> dict[str, Any]:
     """Drawn for a terminal, or for the file ``out``.
 
     The width is ``COLUMNS`` where set, else the terminal's, else 100. Colour only on a terminal

@@ -39,7 +39,7 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     import dataclasses
 
-    from attnlens.cricket.pages.planted_table import render_planted
+    from attnlens.cricket.pages.faithfulness_table import render_planted
     from attnlens.cricket.study.figures import to_json
     from attnlens.cricket.training.planted import FULL, QUICK, planted
 

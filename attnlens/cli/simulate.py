@@ -71,21 +71,14 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
     if not options.out:
         raise InputError("--out is empty", remedy="name a file")
-    several = options.matches > 1
-
-    def told(done: int) -> None:
-        if several and done % 20 == 0:
-            progress(f"simulating: {done} of {options.matches} matches")
-
     try:
         save_simulated(
             options.out,
             range(options.seed, options.seed + options.matches),
             strength=options.strength,
             file_format=options.format,
-            told=told,
+            told=lambda done: progress(f"simulating: {done} of {options.matches} matches"),
         )
     finally:
-        if several:
-            progress("")
+        progress("")
     return 0

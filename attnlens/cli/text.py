@@ -25,15 +25,9 @@ def add_to(commands: Commands) -> None:
         description="An encoder-decoder that reads a sentence and writes another: train it on a "
         "CSV of pairs, see which words its answer came from, and whether that holds.",
     )
-    parser.set_defaults(run=_no_command)
-    actions = parser.command_group("text_command")
+    actions = parser.command_group("text_command", required=True)
     _add_train(actions)
     _add_explain(actions)
-
-
-def _no_command(options: argparse.Namespace) -> int:
-    del options
-    raise InputError("say what to do with text", remedy="give train or explain")
 
 
 def _add_train(actions: Commands) -> None:

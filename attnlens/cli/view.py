@@ -36,7 +36,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--top", type=int, default=8, metavar="N", help="strongest keys told; default 8"
     )
-    add_formats(parser, ("html", "json"), short=("json",))
+    add_formats(parser, ("html", "json"))
     parser.add_argument("--out", metavar="FILE", help="write there, and open nothing")
     parser.add_argument(
         "--no-browser", action="store_true", help="open nothing; the page's path is printed"
@@ -63,13 +63,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(options: argparse.Namespace) -> Recording:
-    from attnlens.analysis.views import choose
+def recording_of(path: str) -> Recording:
+    """A saved recording that holds a record at least."""
     from attnlens.recording.recording import load_recording
 
-    recording = load_recording(options.recording)
+    recording = load_recording(path)
     if not recording:
-        raise InputError("holds no record", path=options.recording, remedy="record something")
+        raise InputError("holds no record", path=path, remedy="record something")
+    return recording
+
+
+def _chosen(options: argparse.Namespace) -> Recording:
+    from attnlens.analysis.views import choose
+
+    recording = recording_of(options.recording)
     asked = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
     try:
         return choose(recording, **asked)
@@ -108,7 +115,7 @@ def _name(path: str) -> str:
 def _page(options: argparse.Namespace, recording: Recording) -> None:
     from attnlens.analysis.views import maps_data
     from attnlens.files import write_text
-    from attnlens.show.recording_html import render_recording_page
+    from attnlens.show.notebook import render_recording_page
 
     progress("working out the heat maps")
     data = maps_data(recording)

@@ -119,17 +119,14 @@ def stream(
     length = 0
     with _asked(endpoint, messages, {"stream": True, **settings}) as response:
         kind = response.headers.get_content_type()
-        if kind == "application/json":
-            # Some servers do not stream, though asked to.
-            yield _content(endpoint, _all_of(endpoint, response), ended)
-            return
         if kind == "text/html":
             raise endpoint.failure("answers with a web page", ADDRESS)
-        for event in _events(endpoint, response):
+        whole = kind == "application/json"  # some servers do not stream, though asked to
+        for event in _all_of(response) if whole else _events(endpoint, response):
             if event == "[DONE]":
                 ended.finish_reason = ended.finish_reason or "stop"
                 break
-            piece = _delta(endpoint, event, ended)
+            piece = _piece(endpoint, event, ended)
             length += len(piece)
             if length > MOST_CHARACTERS:
                 raise endpoint.failure(f"answers more than {MOST_CHARACTERS:,} characters")
@@ -251,12 +248,10 @@ def _no_response(endpoint: Endpoint, error: BaseException) -> str:
 # -- reading what comes --------------------------------------------------------------------------
 
 
-def _all_of(endpoint: Endpoint, response: IO[bytes]) -> str:
-    most = 4 * MOST_CHARACTERS
-    data = response.read(most + 1)
-    if len(data) > most:
-        raise endpoint.failure(f"answers more than {most:,} bytes")
-    return data.decode("utf-8", "replace")
+def _all_of(response: IO[bytes]) -> Iterator[str]:
+    """A whole answer as the one event that there is, and its end."""
+    yield response.read(4 * MOST_CHARACTERS).decode("utf-8", "replace")
+    yield "[DONE]"
 
 
 def _events(endpoint: Endpoint, response: IO[bytes]) -> Iterator[str]:
@@ -275,8 +270,8 @@ def _events(endpoint: Endpoint, response: IO[bytes]) -> Iterator[str]:
         yield "\n".join(data)
 
 
-def _choice(endpoint: Endpoint, text: str) -> Json:
-    """The first choice of an answer; nothing where an event has none (usage, say).
+def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
+    """The text of an event or of a whole answer; empty where it has none (usage, say).
 
     Raises:
         EndpointError: the answer is an error, or of another shape.
@@ -290,33 +285,12 @@ def _choice(endpoint: Endpoint, text: str) -> Json:
         raise endpoint.failure(f"reports an error: {_message(data)}")
     choices = data.get("choices") if isinstance(data, dict) else None
     if choices == []:
-        return {}
+        return ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
         raise endpoint.failure("answers JSON that is no chat completion", ADDRESS)
-    first: Json = choices[0]
-    return first
-
-
-def _delta(endpoint: Endpoint, event: str, ended: Answer) -> str:
-    """The text of one event."""
-    choice = _choice(endpoint, event)
-    reason = choice.get("finish_reason")
+    reason = choices[0].get("finish_reason")
     if isinstance(reason, str):
         ended.finish_reason = reason
-    delta = choice.get("delta")
-    content = delta.get("content") if isinstance(delta, dict) else None
+    said = choices[0].get("delta") or choices[0].get("message")
+    content = said.get("content") if isinstance(said, dict) else None
     return content if isinstance(content, str) else ""
-
-
-def _content(endpoint: Endpoint, text: str, ended: Answer) -> str:
-    """The text of a whole answer."""
-    choice = _choice(endpoint, text)
-    reason = choice.get("finish_reason")
-    ended.finish_reason = reason if isinstance(reason, str) else "stop"
-    message = choice.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, str) or not content:
-        refused = message.get("refusal") if isinstance(message, dict) else None
-        said = f"refuses: {refused[:200]}" if isinstance(refused, str) else "answered nothing"
-        raise endpoint.failure(said, "try another model")
-    return content

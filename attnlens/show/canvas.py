@@ -9,8 +9,8 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import update_wrapper
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from functools import wraps
+from typing import Any, Final
 
 from attnlens.show.numbers import percent_seen
 from attnlens.show.safe import clean_all
@@ -174,26 +174,14 @@ def _written(line: Line, color: bool) -> str:
     )
 
 
-Document = TypeVar("Document")
-Told = TypeVar("Told", contravariant=True)
-Options = ParamSpec("Options")
+Renderer = Callable[..., str]
+"""A page of a document, given its ``width`` and whether it has ``color``.
+
+No line is wider than the width, but for tables that need more; without colour no escape is written.
+"""
 
 
-class Renderer(Protocol[Told]):
-    """A page as a function of what it tells."""
-
-    def __call__(self, told: Told, /, *, width: int, color: bool, **options: Any) -> str:
-        """The page.
-
-        Args:
-            width: columns of the terminal; no line is wider, but for tables that need more.
-            color: whether to write colours; without, no escape is written.
-        """
-
-
-def terminal_page(
-    *, least: int = 40, most: int = 100
-) -> Callable[[Callable[Concatenate[Page, Document, Options], None]], Renderer[Document]]:
+def terminal_page(*, least: int = 40, most: int = 100) -> Callable[[Callable[..., None]], Renderer]:
     """Makes a function that fills a page one that gives its text.
 
     The function is given an empty page and the document with its names fit to be shown.
@@ -202,15 +190,13 @@ def terminal_page(
         least, most: columns of the page, however narrow or wide the terminal is.
     """
 
-    def made(
-        fill: Callable[Concatenate[Page, Document, Options], None],
-    ) -> Renderer[Document]:
-        def render(document: Document, /, *, width: int, color: bool, **options: Any) -> str:
+    def made(fill: Callable[..., None]) -> Renderer:
+        @wraps(fill)
+        def render(document: Any, /, *, width: int, color: bool, **options: Any) -> str:
             page = Page(max(least, min(width, most)))
-            fill(page, clean_all(document), **options)  # type: ignore[call-arg]
+            fill(page, clean_all(document), **options)
             return page.text(color=color)
 
-        update_wrapper(render, fill)
         return render
 
     return made

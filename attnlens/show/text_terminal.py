@@ -14,7 +14,6 @@ from attnlens.show.canvas import (
     pad,
     shade,
     terminal_page,
-    width_of,
 )
 from attnlens.show.numbers import fine_percent
 from attnlens.show.table import Column, Words, add_table
@@ -109,22 +108,16 @@ def _evidence(page: Page, data: TextExplanation) -> None:
 def _claim(page: Page, claim: TokenClaim) -> None:
     moved = f"{fine_percent(claim.probability)} → {fine_percent(claim.without)}"
     line: Line = [
-        ("    " + pad(SHORT_WAYS[claim.removed_from], 28), "quiet"),
+        (pad(SHORT_WAYS[claim.removed_from], 28), "quiet"),
         (pad(moved, 18), ""),
     ]
-    reason = claim.reason
     judged: Line = [("○ no claim", "chance")]
     if claim.verdict is not None:
         sign, style = VERDICTS[claim.verdict]
         judged = [(f"q {claim.q:.2f} ", ""), (f"{sign} {claim.verdict}", style)]
-    if width_of([*line, *judged]) > page.width:
-        page.add(*line)
-        line = [(" " * 8, "")]
-    line = [*line, *judged]
-    beside = reason is not None and width_of(line) + display_width(reason) + 2 <= page.width
-    page.add(*line, (f": {reason}" if beside else "", "quiet"))
-    if reason is not None and not beside:
-        page.paragraph(reason, "quiet", indent=8)
+    if claim.reason is not None:
+        judged.append((f": {claim.reason}", "quiet"))
+    page.flow([line, judged], indent=4, gap=0)
 
 
 def _picture(page: Page, data: TextExplanation) -> None:

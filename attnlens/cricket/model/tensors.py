@@ -349,9 +349,10 @@ def encode_innings(
             "era": parts["era"],
             "today": np.tile(today, (count, 1)),
         },
-        batter=np.array([number_of(ball.batter) for ball in deliveries], np.int64),
-        non_striker=np.array([number_of(ball.non_striker) for ball in deliveries], np.int64),
-        bowler=np.array([number_of(ball.bowler) for ball in deliveries], np.int64),
+        **{
+            role: np.array([number_of(getattr(ball, role)) for ball in deliveries], np.int64)
+            for role in ("batter", "non_striker", "bowler")
+        },
         over=np.array([ball.over for ball in deliveries], np.int64),
         ball_in_over=np.array(balls_in_over(deliveries), np.int64),
         index=np.array([ball.index for ball in deliveries], np.int64),

@@ -119,16 +119,7 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
         with one_thread(), torch.no_grad():
             chances = predictor.model(batch)[0].double().softmax(-1).tolist()
         for ball, row in zip(innings.deliveries, chances, strict=True):
-            yield {
-                "match_id": match.match_id,
-                "innings": innings.number,
-                "index": ball.index,
-                "label": ball.label,
-                "batter": ball.batter.name,
-                "bowler": ball.bowler.name,
-                "actual": ball.outcome,
-                **{
-                    f"p_{outcome}": round(chance, DIGITS)
-                    for outcome, chance in zip(OUTCOMES, row, strict=True)
-                },
-            }
+            which = match.match_id, innings.number, ball.index, ball.label
+            told = ball.batter.name, ball.bowler.name, ball.outcome
+            chances_told = (round(chance, DIGITS) for chance in row)
+            yield dict(zip(COLUMNS, (*which, *told, *chances_told), strict=True))

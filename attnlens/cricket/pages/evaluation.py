@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attnlens.show.canvas import Page, terminal_page
@@ -13,18 +14,12 @@ if TYPE_CHECKING:
     from attnlens.cricket.study.evaluate import Evaluation, Part
 
 NAME: Final = Words(least=14)
-LOSS: Final = (NAME, Column("balls", gap=1), Column("log-loss", gap=1), Column(spare=1, gap=1))
-COMPARED: Final = (
-    NAME,
-    Column("log-loss", gap=1),
-    Column(gap=1),
-    Column("Brier", gap=1),
-    Column("ECE", gap=1),
-    Column("top-1", gap=1),
-)
-APART: Final = (NAME, Column("model minus it", gap=1), Column(gap=1))
-OUTCOMES: Final = (*LOSS, Column("said", gap=1), Column("came", gap=1), Column(gap=1))
-CALIBRATION: Final = (Column("said"), Column("came", gap=1), Column(gap=1), Column("balls", gap=1))
+Close: Final = partial(Column, gap=1)
+LOSS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
+COMPARED: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
+APART: Final = (NAME, Close("model minus it"), Close())
+OUTCOMES: Final = (*LOSS, Close("said"), Close("came"), Close())
+CALIBRATION: Final = (Column("said"), Close("came"), Close(), Close("balls"))
 
 
 @terminal_page(least=64)

@@ -20,22 +20,14 @@ from attnlens.show.numbers import number
 from attnlens.show.table import Column, Words, add_table
 
 ALL_OUT: Final = 10
+NAMES: Final = Words(shrinks=True)
 BATTING: Final = (
-    Words(shrinks=True),
-    Words(shrinks=True),
-    Column("R"),
-    Column("B"),
-    Column("4s", spare=2),
-    Column("6s", spare=1),
-    Column("SR", spare=3),
+    *(NAMES, NAMES, Column("R"), Column("B")),
+    *(Column("4s", spare=2), Column("6s", spare=1), Column("SR", spare=3)),
 )
 BOWLING: Final = (
-    Words(shrinks=True),
-    *(Column(head) for head in ("O", "M", "R", "W")),
-    Column("Econ", spare=1),
-    Column("wd", spare=3),
-    Column("nb", spare=2),
-    Column("dots", spare=4),
+    *(NAMES, Column("O"), Column("M"), Column("R"), Column("W"), Column("Econ", spare=1)),
+    *(Column("wd", spare=3), Column("nb", spare=2), Column("dots", spare=4)),
 )
 
 
@@ -97,16 +89,14 @@ def _innings(page: Page, match: Match, card: Card) -> None:
 
 
 def _batting_row(line: Batting) -> list[str]:
-    figures = (line.runs, line.balls, line.fours, line.sixes)
-    rate = number(line.strike_rate, 1, missing="-")
-    return [line.player.name, line.out, *map(str, figures), rate]
+    figures = map(str, (line.runs, line.balls, line.fours, line.sixes))
+    return [line.player.name, line.out, *figures, number(line.strike_rate, 1, missing="-")]
 
 
 def _bowling_row(line: Bowling) -> list[str]:
-    figures = (line.overs, line.maidens, line.runs, line.wickets)
-    economy = number(line.economy, 2, missing="-")
-    rest = (line.wides, line.noballs, line.dots)
-    return [line.player.name, *map(str, figures), economy, *map(str, rest)]
+    figures = map(str, (line.overs, line.maidens, line.runs, line.wickets))
+    rest = map(str, (line.wides, line.noballs, line.dots))
+    return [line.player.name, *figures, number(line.economy, 2, missing="-"), *rest]
 
 
 def _listed(page: Page, name: str, entries: Sequence[str]) -> None:

@@ -150,11 +150,11 @@ class MatchDraft:
                 told_apart = told_apart or innings.super_over
             if not innings.super_over:
                 continue
-            if innings.target_balls is None and innings.number % 2 == 0:
-                innings.target_balls = balls_per_over
-            previous = self.innings[position - 1] if position else None
-            if innings.target is None and innings.number % 2 == 0 and previous is not None:
-                innings.target = previous.total + 1
+            if innings.number % 2:
+                continue
+            innings.target_balls = innings.target_balls or balls_per_over
+            if innings.target is None and position:
+                innings.target = self.innings[position - 1].total + 1
                 self.notes.append(
                     f"innings {innings.number} has no target in the file: "
                     f"{innings.target}, one more than the super over before it"
@@ -165,10 +165,10 @@ class MatchDraft:
             )
 
     def _settle_targets(self, balls_per_over: int) -> None:
-        first = next((innings for innings in self.innings if innings.number == 1), None)
-        second = next((innings for innings in self.innings if innings.number == 2), None)
-        if first is None or second is None:
+        by_number = {innings.number: innings for innings in self.innings}
+        if not {1, 2} <= by_number.keys():
             return
+        first, second = by_number[1], by_number[2]
         method = self.outcome.get("method")
         if second.target is None:
             if method is not None:
@@ -252,31 +252,23 @@ def _target(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Ite
 
 def _limited_result(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
     outcome = draft.outcome
-    winner = outcome.get("winner")
-    margin = outcome.get("by", {})
+    winner, margin = outcome.get("winner"), outcome.get("by", {})
     # A rain rule moves the score to beat; without the target it is not known.
     by_rule = outcome.get("method") is not None
-    to_beat = first.total if not by_rule else second.target and second.target - 1
+    to_beat = first.total if not by_rule else (second.target or 1) - 1
     if not to_beat and by_rule:
         return
-    to_beat = to_beat or 0
     if outcome.get("result") == "tie":
         fits = second.total == to_beat
     elif "runs" in margin and winner == first.batting_team:
         fits = to_beat - second.total == margin["runs"]
-    elif "runs" in margin and by_rule:
-        # A side that bats second and is ahead of the rain rule wins by runs.
-        return
-    elif "wickets" in margin:
-        fits = (
-            winner == second.batting_team
-            and second.total > to_beat
-            and _ALL_OUT - second.wickets == margin["wickets"]
-        )
     elif "runs" in margin:
-        fits = False
+        # A side that bats second and is ahead of the rain rule wins by runs.
+        fits = by_rule
     else:
-        return
+        won = winner == second.batting_team and second.total > to_beat
+        left = _ALL_OUT - second.wickets
+        fits = "wickets" not in margin or (won and left == margin["wickets"])
     if not fits:
         yield _says(draft, (first, second))
 

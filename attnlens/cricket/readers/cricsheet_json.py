@@ -33,11 +33,7 @@ from attnlens.files import Json
 
 NEWEST_MINOR_KNOWN = 2
 
-_NOUNS: Mapping[str | int, str] = {
-    "innings": "innings",
-    "overs": "over",
-    "deliveries": "delivery",
-}
+_NOUNS: Mapping[str | int, str] = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _FEWEST_BYTES_PER_VALUE = 8
 _SMALL = 2**18
@@ -247,19 +243,9 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft) -> None:
             fallen = _wickets(delivery["wickets"], people) if "wickets" in delivery else ()
         except (KeyError, TypeError, ValueError, AttributeError):
             _diagnose(delivery, over, position)
-        add(
-            number,
-            striker,
-            non_striker,
-            bowler,
-            batter,
-            extra,
-            extras,
-            fallen,
-            None,
-            actual,
-            runs.get("non_boundary") is True,
-        )
+        all_run = runs.get("non_boundary") is True
+        given = (batter, extra, extras, fallen, None, actual, all_run)
+        add(number, striker, non_striker, bowler, *given)
         if "replacements" in delivery:
             match.notes += _replacements(
                 delivery["replacements"],
@@ -273,15 +259,14 @@ def _replacements(replacements: object, place: str) -> Iterator[str]:
     for kind in ("match", "role"):
         changes = kinds.get(kind)
         for change in changes[:_MOST_TOLD] if isinstance(changes, list) else ():
-            if not isinstance(change, dict) or not isinstance(change.get("in"), str):
-                continue
-            told = {key: value for key, value in change.items() if isinstance(value, str)}
-            does = "came in"
-            if kind == "role":
-                does = f"became {told['role']}" if "role" in told else "changed role"
+            facts = change if isinstance(change, dict) else {}
+            told = {key: value for key, value in facts.items() if isinstance(value, str)}
+            became = f"became {told['role']}" if "role" in told else "changed role"
+            does = "came in" if kind == "match" else became
             instead = f" for {told['out']}" if "out" in told else ""
             why = f" ({told['reason'].replace('_', ' ')})" if "reason" in told else ""
-            yield f"{place}: {told['in']} {does}{instead}{why}"
+            if "in" in told:
+                yield f"{place}: {told['in']} {does}{instead}{why}"
 
 
 def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:

@@ -53,6 +53,10 @@ class MatchFile:
     siblings: Callable[[], Sequence[str]]
     wanted: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.size > MAX_TABLE_BYTES:
+            raise self.wrong(f"larger than {MAX_TABLE_BYTES // 2**30} GB")
+
     @property
     def stem(self) -> str:
         """The name without its suffix."""
@@ -231,12 +235,6 @@ def _all_of(open_: Callable[[], BinaryIO], size: int, display: str) -> bytes:
     return data
 
 
-def _size_within(size: int, path: Path | str) -> int:
-    if size > MAX_TABLE_BYTES:
-        raise MatchFileError(f"larger than {MAX_TABLE_BYTES // 2**30} GB", path=path)
-    return size
-
-
 def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
     about = _about(path)
     if stat.S_ISDIR(about.st_mode):
@@ -251,10 +249,10 @@ def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
     return MatchFile(
         name=path.name,
         display=str(path),
-        size=_size_within(about.st_size, path),
+        size=about.st_size,
         open=partial(_stream, path),
         sibling=partial(_sibling_path, path),
-        siblings=partial(_siblings_path, path),
+        siblings=lambda: sorted(name for name in _entries(path.parent) if name != path.name),
         wanted=wanted,
     )
 
@@ -271,21 +269,11 @@ def _sibling_path(path: Path, name: str) -> tuple[str, bytes] | None:
     return (str(beside), _open_path(beside).data) if os.path.exists(beside) else None
 
 
-def _siblings_path(path: Path) -> list[str]:
-    return sorted(name for name in _entries(path.parent) if name != path.name)
-
-
 def _entries(folder: Path) -> dict[str, Path]:
     try:
         return {entry.name: entry for entry in folder.iterdir()}
     except OSError as error:
         raise unreadable(folder, error) from None
-
-
-def _skipped_name(name: str) -> bool:
-    # Some zips are written with backslashes between folders.
-    lower = name.lower().rpartition("\\")[2]
-    return lower.startswith(".") or lower in _NOT_MATCH_NAMES or lower.endswith(_NOT_MATCHES)
 
 
 def _is_expected(name: str) -> bool:
@@ -294,7 +282,12 @@ def _is_expected(name: str) -> bool:
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
     """The names in one folder that may be matches, each match once."""
-    kept = [name for name in names if not _skipped_name(PurePosixPath(name).name)]
+    kept = []
+    for name in names:
+        # Some zips are written with backslashes between folders.
+        own = PurePosixPath(name).name.lower().rpartition("\\")[2]
+        if not own.startswith(".") and own not in _NOT_MATCH_NAMES:
+            kept += [] if own.endswith(_NOT_MATCHES) else [name]
     singles = [name for name in kept if PurePosixPath(name).name.lower() != _ALL_IN_ONE]
     return singles if any(_is_expected(name) for name in singles) else kept
 
@@ -349,7 +342,7 @@ def _member_file(path: Path, member: str, shelf: Shelf, wanted: str | None = Non
     return MatchFile(
         name=PurePosixPath(member).name,
         display=display,
-        size=_size_within(archive().size_of(member), display),
+        size=archive().size_of(member),
         open=lambda: archive().open(member),
         sibling=sibling,
         siblings=lambda: archive().beside(member),

@@ -63,18 +63,14 @@ class History:
     """
 
     def __init__(self, given: Iterable[Match] | File, report: Report = silent) -> None:
-        self.path: File | None = None
-        self._given: Iterable[Match] = ()
+        self.path = given if isinstance(given, str | os.PathLike) else None
         self._as_given: Any = given
+        self._given: Any = given
+        if self.path is None and isinstance(given, Collection):
+            # A list may change later: this is what it held.
+            self._given = tuple(given)
         self._report = report
         self._lock = threading.Lock()
-        if isinstance(given, str | os.PathLike):
-            self.path = given
-        else:
-            # A list may change later: this is what it held.
-            self._given = given
-            if isinstance(given, Collection):
-                self._given = tuple(self._given)
 
     def __iter__(self) -> Iterator[Match]:
         """Every match.

@@ -19,7 +19,7 @@ from attnlens.files import Json
 Path = tuple[str | int, ...]
 """Keys and positions from the root of a document."""
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+_BETWEEN = re.compile(r"[ \t\n\r,:]*")
 _DECODER = json.JSONDecoder(parse_float=str)
 
 
@@ -120,7 +120,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
         path: keys and positions from the root, such as ``("innings", 0, "overs")``.
             Where the path ends early, the last value found is meant.
     """
-    position = _skip(text, 0)
+    position = _next(text, 0)
     for step in path:
         found = _member(text, position, step)
         if found is None:
@@ -129,30 +129,27 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
     return text.count("\n", 0, position) + 1
 
 
-def _skip(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
+def _next(text: str, position: int) -> int:
+    """Where the next key, value or closing bracket stands from a position on."""
+    match = _BETWEEN.match(text, position)
     return position if match is None else match.end()
 
 
 def _member(text: str, position: int, step: str | int) -> int | None:
     """Where the value begins to which a step leads from the value at a position."""
-    opening = text[position : position + 1]
-    if opening not in ("{", "[") or (opening == "{") != isinstance(step, str):
+    opening = text[position]
+    if opening not in "{[" or (opening == "{") != isinstance(step, str):
         return None
-    found = None
-    index = 0
-    position = _skip(text, position + 1)
-    while text[position : position + 1] not in ("}", "]", ""):
+    found, index = None, 0
+    position = _next(text, position + 1)
+    while text[position] not in "}]":
         key: str | int = index
         if opening == "{":
-            key, position = _DECODER.raw_decode(text, position)
-            position = _skip(text, _skip(text, position) + 1)
+            key, end = _DECODER.raw_decode(text, position)
+            position = _next(text, end)
         index += 1
         # Of a key given twice, the last one counts, as it does to the parser.
         if key == step:
             found = position
-        _, position = _DECODER.raw_decode(text, position)
-        position = _skip(text, position)
-        if text[position : position + 1] == ",":
-            position = _skip(text, position + 1)
+        position = _next(text, _DECODER.raw_decode(text, position)[1])
     return found

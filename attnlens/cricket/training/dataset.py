@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from attnlens.arrays import Floats32
+from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.ratings import Ratings, by_date
@@ -38,7 +39,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     """Fit what the scoreboard alone expects, on all balls of ``matches``."""
     inputs: list[Floats32] = []
     outcomes: list[int] = []
-    places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+    places: list[Integers] = []
     for match in matches:
         for side in sides(match):
             nodes = scoreboard(match, side)
@@ -77,10 +78,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     return BaseModel(tuple(weights), prior, everything)
 
 
-def outcome_tables(
-    outcomes: np.ndarray[tuple[int], np.dtype[np.int64]],
-    places: np.ndarray[tuple[int], np.dtype[np.int64]],
-) -> tuple[Floats32, Floats32]:
+def outcome_tables(outcomes: Integers, places: Integers) -> tuple[Floats32, Floats32]:
     """Log-shares over all balls ``(11,)`` and by innings and over ``(2, 20, 11)``, smoothed."""
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
@@ -132,10 +130,7 @@ def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, progress: Progress | None = None
 ) -> list[EncodedInnings]:
     """`rated` innings as the predictor takes them."""
-
-    def encode(match: Match, side: Innings) -> InningsArrays:
-        return encode_innings(match, side, ratings, base)
-
+    encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)
         for match, side, _, arrays in rated(matches, ratings, encode, progress=progress)

@@ -6,8 +6,7 @@ encoder-decoder is asked for every over of every innings, given the balls before
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,11 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import moved, stacked, training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel, Sizes
-from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import (
     NODES,
@@ -31,9 +28,8 @@ from attnlens.cricket.model.tensors import (
     InningsArrays,
 )
 from attnlens.cricket.overs.encoder_decoder import PAD, OverModel, OverSizes
-from attnlens.cricket.overs.features import OverArrays, Place, over_batch
+from attnlens.cricket.overs.features import Place, over_batch
 from attnlens.cricket.training.course import Course, Fitted, Lessons, Pace, follow
-from attnlens.cricket.training.dataset import rated
 
 Probabilities = NDArray[np.float32]
 
@@ -265,23 +261,6 @@ class OverLessons(Lessons[OverModel, Place]):
             reduction="sum",
             label_smoothing=smoothing,
         )
-
-
-def lessons_of(
-    matches: Sequence[Match],
-    encode: Callable[[Match, Innings], OverArrays],
-    ratings: Ratings,
-    train_until: datetime.date,
-    sizes: OverSizes,
-    recipe: OverRecipe,
-) -> OverLessons:
-    """Every over of the matches, each with the ratings of the day before its match."""
-    train: list[Place] = []
-    check: list[Place] = []
-    for _, _, day, arrays in rated(matches, ratings, encode):
-        part = train if day <= train_until else check
-        part += [(arrays, row) for row in range(len(arrays))]
-    return OverLessons(train, check, sizes, recipe)
 
 
 def hidden_at_random(padded: Tensor, recipe: OverRecipe, generator: np.random.Generator) -> Tensor:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -22,21 +23,21 @@ from attnlens.cricket.model.temporal import HEADS
 from attnlens.cricket.model.tensors import BaseModel, Encoded
 from attnlens.cricket.model.trained import Trained, TrainedPredictor, identities, save_predictor
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
-from attnlens.cricket.overs.features import RATED, encode_overs
+from attnlens.cricket.overs.features import RATED, Place, encode_overs
 from attnlens.cricket.overs.trained import TrainedOvers, save_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import sides
 from attnlens.cricket.training.baselines import TREES, check_teacher, teach
 from attnlens.cricket.training.course import Course, Fitted, Pace, follow, saved_run
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.dataset import fit_base, rate_and_encode, rated
 from attnlens.cricket.training.fit import (
     SMALL,
+    OverLessons,
     OverRecipe,
     Recipe,
     cricket_sizes,
     fit,
-    lessons_of,
 )
 from attnlens.cricket.training.processes import Processes
 from attnlens.errors import InputError
@@ -246,14 +247,13 @@ def train_overs(
     sizes = made(**{**SMALL, **plan.sizes})
     split, course, base = _begun(sources, plan, recipe, course)
     ratings = Ratings(kinds=RATED)
-    lessons = lessons_of(
-        split.used,
-        lambda match, side: encode_overs(match, side, ratings, base),
-        ratings,
-        split.train_until,
-        sizes,
-        recipe,
-    )
+    learn: list[Place] = []
+    check: list[Place] = []
+    encode = partial(encode_overs, ratings=ratings, base=base)
+    for _, _, day, arrays in rated(split.used, ratings, encode):
+        part = learn if day <= split.train_until else check
+        part += [(arrays, row) for row in range(len(arrays))]
+    lessons = OverLessons(learn, check, sizes, recipe)
     course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
     fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
     card = split.card(recipe, fitted) | {"overs_trained_on": len(lessons.train)}
