@@ -18,22 +18,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from attnlens.analysis.scores import SMALLEST, Bootstrap, group_numbers
 from attnlens.arrays import Floats, Integers
-from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.next_ball import ALL_OUT
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.ratings import PHASES
 from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.overs.encoder_decoder import END, PAD, Choice, decode
 from attnlens.cricket.overs.features import OverArrays, encode_overs, over_batch
+from attnlens.cricket.overs.samples import Drawn, Limits, brought
 from attnlens.cricket.overs.tokens import (
-    SPECIAL,
     TOKEN_INDEX,
     TOKENS,
-    fewer_balls,
     legal,
     overs_of,
     token_of,
@@ -49,84 +46,7 @@ SMOOTHING = 20.0
 """Overs' worth of the mean over all phases that a phase's chances are mixed with."""
 
 MOST_LEGAL = 8
-MOST_RUNS = 8
 FIGURES = ("token log-loss", "runs, median off by", "runs, CRPS", "a wicket, Brier")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What ends an innings inside an over.
-
-    Attributes:
-        runs: needed to reach the target; ``None`` without one.
-        wickets: left.
-        balls: that count, of the over, where they are fewer than six; else ``None``.
-    """
-
-    runs: int | None
-    wickets: int
-    balls: int | None = None
-
-    @classmethod
-    def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
-        """As they stand at a score; a target that was passed before is none."""
-        target = innings.target
-        needed = None if target is None or score >= target else target - score
-        out = 2 if innings.super_over else ALL_OUT
-        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
-    """Overs drawn, a row each.
-
-    Attributes:
-        runs, wickets: of each, as far as the innings went ``(over,)``.
-        finished: whether it came to an end within the model's length ``(over,)``.
-    """
-
-    runs: Integers
-    wickets: Integers
-    finished: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.runs)
-
-
-def brought(
-    tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
-) -> Drawn:
-    """What overs written as tokens ``(over, place)`` bring; ``<end>`` or padding ends each."""
-    deliveries = tokens >= len(SPECIAL)
-    edges = token_runs.cumsum(1)[tokens]
-    runs = (generator.random(tokens.shape)[..., None] >= edges[..., :-1]).sum(-1) * deliveries
-    wickets = (tokens == TOKEN_INDEX["W"]) & deliveries
-    before_runs = runs.cumsum(1) - runs
-    before_wickets = wickets.cumsum(1) - wickets
-    played = deliveries & (before_wickets < limits.wickets)
-    if limits.runs is not None:
-        played &= before_runs < limits.runs
-    if limits.balls is not None:
-        counted = np.array([legal(token) for token in TOKENS], np.int64)[tokens]
-        played &= counted.cumsum(1) - counted < limits.balls
-    stopped = (deliveries & ~played).any(1)
-    finished = (tokens == TOKEN_INDEX[END]).any(1) | stopped
-    return Drawn((runs * played).sum(1), (wickets & played).sum(1), finished)
-
-
-def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """How often the delivery of each token brought 0, 1, ... runs, ``(24, 9)``; rows sum to 1.
-
-    A token that never came brings nothing.
-    """
-    counts = np.zeros((len(TOKENS), MOST_RUNS + 1))
-    for match in matches:
-        for side in sides(match):
-            for ball in side.deliveries:
-                counts[TOKEN_INDEX[token_of(ball)], min(ball.runs_total, MOST_RUNS)] += 1
-    counts[counts.sum(1) == 0, 0] = 1
-    shares: NDArray[np.float64] = counts / counts.sum(1, keepdims=True)
-    return shares
 
 
 @dataclass(frozen=True)
@@ -226,8 +146,8 @@ def asked(trained: TrainedOvers, arrays: OverArrays, seed: int) -> tuple[list[Fl
     chances = logits.double().softmax(-1).gather(-1, batch.wanted[..., None])[..., 0].numpy()
     kept = (batch.wanted != PAD).numpy()
     generator = torch.Generator().manual_seed(seed)
-    many = [one.repeat_interleave(SAMPLES, 0) for one in parts]
-    tokens = decode(model, *many, Choice(greedy=False), generator=generator)
+    drawn = Choice(greedy=False)
+    tokens = decode(model, *parts, drawn, samples=SAMPLES, generator=generator)
     tokens = tokens.view(len(arrays), SAMPLES, -1)
     return [row[some] for row, some in zip(chances, kept, strict=True)], tokens.numpy()
 
@@ -236,7 +156,7 @@ def judge(trained: TrainedOvers, matches: Sequence[Match], judged: Sequence[Matc
     """Foretell every over of the judged matches, and print how well."""
     until = trained.date("weights_until")
     earlier = [match for match in matches if until is None or (last_day(match) or until) <= until]
-    phases, runs_of = phase_overs(earlier), token_runs(earlier)
+    phases = phase_overs(earlier)
     ways = {name: Notes([], [], []) for name in ("model", "same phase")}
     ids, phase, came = [], [], []
     timeline = Timeline(trained, matches)
@@ -251,11 +171,11 @@ def judge(trained: TrainedOvers, matches: Sequence[Match], judged: Sequence[Matc
                 phase.append(phase_of(balls[0].legal_balls_before, quota_of(match, side)))
                 wanted = [*arrays.tokens[row], END]
                 told = sum(ball.runs_total for ball in balls), TOKEN_INDEX["W"] in wanted
-                drawn = brought(tokens[row], runs_of, limits, generator)
+                drawn = brought(tokens[row], dated.token_runs, limits, generator)
                 ways["model"].add(chances[row], drawn, *told)
                 others = phases.draw(phase[-1], generator)
                 baseline = phases.given(phase[-1], wanted)[: len(chances[row])]
-                other = brought(others, runs_of, limits, generator)
+                other = brought(others, dated.token_runs, limits, generator)
                 ways["same phase"].add(baseline, other, *told)
                 ids.append(match.match_id)
                 came.append(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from small_predictors import stirred
 
@@ -9,8 +10,9 @@ from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import CONTEXT_FEATURES, PAST_FEATURES, RATED, encode_overs
+from attnlens.cricket.overs.samples import token_runs
 from attnlens.cricket.overs.tokens import TOKENS
-from attnlens.cricket.overs.trained import TrainedOvers
+from attnlens.cricket.overs.trained import MOST_RUNS, TrainedOvers
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.training.dataset import fit_base, rated
 
@@ -52,6 +54,7 @@ def small_overs(seed: int = 3, sizes: OverSizes = SIZES, matches: int = 6) -> Tr
         "weights_until": "2024-01-05",
         "match_types": ["T20"],
         "gender": "male",
+        "token_runs": token_runs(history).tolist(),
     }
     return TrainedOvers("small", "ab12", small_model(seed, sizes), base, ratings, card)
 
@@ -68,3 +71,10 @@ def inputs(
     tokens = torch.randint(3, sizes.tokens, (batch, places), generator=generator)
     tokens[:, 0] = 1
     return history, padded, context, tokens
+
+
+def no_runs() -> np.ndarray:
+    """Tokens that bring nothing."""
+    table = np.zeros((len(TOKENS), MOST_RUNS + 1))
+    table[:, 0] = 1
+    return table

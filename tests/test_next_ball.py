@@ -35,18 +35,8 @@ def told_right(match: Match, innings: Innings, balls: int) -> tuple[bool, bool]:
     )
     ball = made.innings[-1].deliveries[-1]
     assert ball.outcome == NOT_BOWLED
-    board = all(
-        getattr(ball, name) == getattr(true, name)
-        for name in (
-            "index",
-            "over",
-            "label",
-            "actual_delivery",
-            "score_before",
-            "wickets_before",
-            "legal_balls_before",
-        )
-    )
+    told = "index over label actual_delivery score_before wickets_before legal_balls_before"
+    board = all(getattr(ball, name) == getattr(true, name) for name in told.split())
     return board, ball.batter.name == true.batter.name
 
 
@@ -100,18 +90,12 @@ def test_an_innings_that_rain_ended_has_no_next_ball_once_another_has_begun() ->
         with pytest.raises(AttnlensError):
             with_next_ball(match, number)
     for balls in (31, 36):
-        first = dataclasses.replace(
-            match.innings[0], deliveries=match.innings[0].deliveries[:balls]
-        )
-        interrupted = dataclasses.replace(match, innings=(first, *match.innings[1:]))
+        interrupted = cut(match, 1, balls)
+        longer = dataclasses.replace(interrupted, innings=(*interrupted.innings, match.innings[1]))
         with pytest.raises(BallNotFoundError, match="innings 2 came after it"):
-            with_next_ball(interrupted, 1)
-        alone = dataclasses.replace(match, innings=(first,))
-        assert (
-            with_next_ball(alone, 1, batter="Abe Zed", bowler="Bo Zed")
-            .innings[0]
-            .deliveries[balls:]
-        )
+            with_next_ball(longer, 1)
+        made = with_next_ball(interrupted, 1, batter="Abe Zed", bowler="Bo Zed")
+        assert made.innings[0].deliveries[balls:]
 
 
 def test_the_echo_names_the_players_and_says_it_is_not_bowled() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import lru_cache
 
 import numpy as np
 import pytest
 import torch
 from numerics import near_effect
-from overs import SIZES, small_overs
+from overs import SIZES, no_runs, small_overs
 from small_predictors import simulated
 
 from attnlens.cricket.overs.encoder_decoder import Choice
 from attnlens.cricket.overs.features import encode_overs, over_batch
 from attnlens.cricket.overs.over import next_over
 from attnlens.cricket.overs.question import find_over
+from attnlens.cricket.overs.samples import Limits, brought, samples_of
 from attnlens.cricket.overs.tokens import TOKEN_INDEX
 from attnlens.cricket.overs.trained import TrainedOvers
 from attnlens.errors import InputError
@@ -55,7 +57,7 @@ def test_a_hidden_ball_is_as_if_it_were_padding() -> None:
 
 def test_the_answer_has_the_designs_fields_and_adds_up() -> None:
     question = find_over(MATCH, 12)
-    data = next_over(question, trained()).to_dict()
+    data = next_over(question, trained(), samples=50, seed=3).to_dict()
     assert (data["innings"], data["over"], data["bowled"]) == (1, 12, True)
     assert {"token", "probability"} <= set(data["tokens"][0])
     assert len(data["actual"]) == len(question.balls)
@@ -68,7 +70,9 @@ def test_the_answer_has_the_designs_fields_and_adds_up() -> None:
     assert [ball["index"] for ball in cross["balls"]] == list(
         range(question.before - SIZES.history + 1, question.before + 1)
     )
-    other = next_over(question, trained(), evidence=False).to_dict()
+    assert data["samples"]["count"] == 50
+    other = next_over(question, trained(), samples=50, seed=4, evidence=False).to_dict()
+    assert other["samples"] != data["samples"]
     assert other["tokens"] == data["tokens"]
     assert other["cross_attention"]["effects_nats"] is None
     drawn = [
@@ -90,15 +94,16 @@ def test_the_first_over_looks_at_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "complaint"),
+    ("choice", "samples", "complaint"),
     [
-        (Choice(False, float("nan")), "a temperature of nan"),
-        (Choice(False, 1.0, 0), "the likeliest 0 of 24"),
+        (Choice(False, float("nan")), 0, "a temperature of nan"),
+        (Choice(False, 1.0, 0), 0, "the likeliest 0 of 24"),
+        (Choice(), 10**9, "1000000000 overs cannot be drawn"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(choice: Choice, complaint: str) -> None:
+def test_what_cannot_be_drawn_is_refused(choice: Choice, samples: int, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        next_over(find_over(MATCH, 3), trained(), choice=choice)
+        next_over(find_over(MATCH, 3), trained(), choice=choice, samples=samples)
 
 
 def test_overs_are_found_by_every_name() -> None:
@@ -110,3 +115,41 @@ def test_overs_are_found_by_every_name() -> None:
     assert question.start.score_before == question.balls[0].score_before
     assert question.start.wickets_before == question.balls[0].wickets_before
     assert question.echo.startswith("innings 2, over 4 (the 5th) | deliveries ")
+
+
+def test_drawn_overs_stop_where_the_innings_does() -> None:
+    table = no_runs()
+    for word, runs in (("4", 4), ("1", 1), ("6", 6)):
+        table[TOKEN_INDEX[word]] = np.eye(9)[runs]
+
+    def came(words: str, limits: Limits) -> tuple[int, int, bool]:
+        """Runs, wickets, and whether the over came to an end."""
+        tokens = np.array([[TOKEN_INDEX[word] for word in words.split()]])
+        drawn = brought(tokens, table, limits, np.random.default_rng(0))
+        return int(drawn.runs[0]), int(drawn.wickets[0]), bool(drawn.finished[0])
+
+    assert came("4 1 6 4 1 1 <end>", Limits(5, 10)) == (5, 0, True)
+    assert came("W 4 W W 6 6", Limits(None, 2)) == (4, 2, True)
+    assert came("1 wd 1 1 1 1 6 <end>", Limits(None, 10, 5)) == (5, 0, True)
+    assert came("1 1 wd 1", Limits(None, 10)) == (3, 0, False)
+    side = MATCH.innings[1]
+    assert side.target is not None
+    assert Limits.of(side, side.target - 3, 8) == Limits(3, 2)
+    # Files of shortened matches can have a target that was passed long before the end.
+    assert Limits.of(side, side.target, 8) == Limits(None, 2)
+
+
+def test_a_distribution_adds_up_and_its_runs_are_those_of_training() -> None:
+    table = no_runs()
+    table[TOKEN_INDEX["lb"], :5] = 0, 0.5, 0.2, 0, 0.3
+    rows = np.full((20_000, 1), TOKEN_INDEX["lb"])
+    drawn = brought(rows, table, Limits(None, 10), np.random.default_rng(1))
+    share = np.bincount(drawn.runs, minlength=5) / len(drawn)
+    np.testing.assert_allclose(share, table[TOKEN_INDEX["lb"], :5], atol=0.015)
+    told = dataclasses.asdict(samples_of(drawn, seed=1))
+    for name in ("runs", "wickets"):
+        shares = [row["share"] for row in told[name]["shares"]]
+        assert sum(shares) == pytest.approx(1, abs=1e-5)
+        mean = sum(n * share for n, share in enumerate(shares))
+        assert told[name]["mean"] == pytest.approx(mean, abs=1e-4)
+    assert told["unfinished"] == 1.0

@@ -49,14 +49,14 @@ def test_the_command_and_the_function_give_the_same_document(
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_no_line_is_wider_than_the_terminal(sample: Path, width: int) -> None:
-    answer = Session().over(sample, over=12)
+    answer = Session().over(sample, over=12, samples=1000, seed=3)
     page = render_over(answer, width=width, color=False)
     assert max(map(display_width, page.splitlines())) <= min(width, 100)
     assert "\x1b" not in page
     assert answer.cross_attention.balls[0].over == 0
     heat = next(line for line in page.splitlines() if line.startswith("  past over"))
     assert heat.split()[2:] == [str(over) for over in range(12)]
-    for word in ("bowled", "even", "hiding it alone"):
+    for word in ("bowled", "even", "hiding it alone", "1,000 overs drawn"):
         assert word in page
     colored = render_over(answer, width=width, color=True)
     assert "\x1b[" in colored
@@ -84,8 +84,9 @@ def test_an_over_of_five_balls_has_five(sample_match_path: Path) -> None:
     match = attnlens.read_match(sample_match_path)
     innings = tuple(replace(one, balls_per_over=5) for one in match.innings)
     hundred = replace(match, balls_per_over=5, innings=innings)
-    answer = attnlens.next_over(hundred, over=12, evidence=False)
+    answer = attnlens.next_over(hundred, over=12, samples=300, evidence=False)
     assert len(answer["tokens"]) == len(answer["cross_attention"]["weights"]) == 5
+    assert answer["samples"]["unfinished"] == 0
 
 
 def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
@@ -132,6 +133,7 @@ def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
         (("--over", "3", "--innings", "9"), "match.csv: there is no innings 9"),
         (("--over", "3", "--temperature", "0"), "a temperature of 0 cannot be drawn with"),
         (("--over", "3", "--top-k", "99"), "the likeliest 99 of 24 tokens cannot be"),
+        (("--over", "3", "--samples", "9999999"), "9999999 overs cannot be drawn"),
         (("--over", "3", "--seed", "-1"), "a seed of -1 is none"),
         (("--over", "3", "--model", "nowhere.safetensors"), "nowhere.safetensors: no such"),
         (("--over", "3", "--model", "bundled"), "holds a 'temporal', not a 'cricket'"),
@@ -222,6 +224,7 @@ def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> N
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "d": 10**9}})
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "history": 10**12}})
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "ff": 255}})
+    refused("is damaged", tensors, {**about, "card": {**about["card"], "token_runs": [[1.0]]}})
     refused("trained on other features", tensors, {**about, "tokens": ["x"]})
     refused("update attnlens", tensors, {**about, "format": 9})
     less = {name: value for name, value in tensors.items() if name != "model.decoder.E"}

@@ -192,8 +192,9 @@ def test_what_is_drawn_follows_temperature_and_top_k() -> None:
     def drawn(seed: int, **options: float) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
         choice = Choice(greedy=False, **options)
-        many = (one.repeat_interleave(4000, 0) for one in (history, padded, context))
-        return decode(model, *many, choice, generator=generator)[:, 0].view(2, 4000)
+        parts = history, padded, context
+        told = decode(model, *parts, choice, samples=4000, generator=generator)
+        return told[:, 0].view(2, 4000)
 
     for temperature in (0.5, 1.0, 3.0):
         expected = (logits / temperature).softmax(-1)

@@ -44,6 +44,13 @@ def add_to(commands: Commands) -> None:
         "--top-k", type=int, metavar="K", help="draw among the K likeliest tokens only"
     )
     parser.add_argument(
+        "--samples",
+        type=int,
+        default=0,
+        metavar="N",
+        help="draw N overs too: their runs and wickets",
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"
     )
     parser.add_argument("--no-evidence", action="store_true", help="do not hide past balls: faster")
@@ -67,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
             match,
             over=options.over,
             innings=options.innings,
+            samples=options.samples,
             temperature=options.temperature,
             top_k=options.top_k,
             seed=options.seed,

@@ -37,7 +37,7 @@ LOCAL = frozenset(
     decoder_layers device encoder_layers epochs evidence follow format from head head_balls
     hidden_dim history idle innings kind leading learning_rate matches matches_per_part messages
     model no_browser no_cache no_evidence on_error outcome over overs_model plant query quick
-    rules scale seed separator set site strength strict temperature threads top top_k
+    scale seed separator set site strength strict temperature threads top top_k
     train_until until validate_until wide width workers
     """.split()  # noqa: SIM905
 )

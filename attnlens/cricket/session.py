@@ -247,6 +247,7 @@ class Session:
         *,
         over: int | str,
         innings: int | None = None,
+        samples: int = 0,
         temperature: float | None = None,
         top_k: int | None = None,
         seed: int = 0,
@@ -267,6 +268,7 @@ class Session:
             trained,
             choice=choice_of(temperature, top_k),
             seed=seed,
+            samples=samples,
             evidence=evidence,
             history=self.history is not None,
         )
@@ -412,6 +414,7 @@ def next_over(
     over: int | str,
     innings: int | None = None,
     model: File | None = None,
+    samples: int = 0,
     temperature: float | None = None,
     top_k: int | None = None,
     seed: int = 0,
@@ -427,6 +430,7 @@ def next_over(
         over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
             ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
+        samples: overs to draw, for the distribution of runs and wickets.
         temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
         top_k: draw from so many of the likeliest tokens only.
         seed: of whatever is drawn.
@@ -442,6 +446,7 @@ def next_over(
         match,
         over=over,
         innings=innings,
+        samples=samples,
         temperature=temperature,
         top_k=top_k,
         seed=seed,

@@ -237,6 +237,7 @@ def decode(
     context: Tensor,
     choice: Choice,
     *,
+    samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """Overs, token by token, until `END` or `OverSizes.length` tokens.
@@ -245,12 +246,15 @@ def decode(
 
     Args:
         history, padded, context: as for `OverModel.forward`.
+        samples: of each over of the batch.
         generator: of what is drawn.
 
     Returns:
-        numbers ``(batch, length)``; after `END` there is `PAD`.
+        numbers ``(batch * samples, length)``, an over's samples one after the other; after `END`
+        there is `PAD`.
     """
-    memory = model.encoder(history, padded)
+    once = model.encoder(history, padded), padded, context
+    memory, padded, context = (one.repeat_interleave(samples, 0) for one in once)
     tokens = torch.full((len(context), 1), START)
     over = torch.zeros(len(context), dtype=torch.bool)
     while tokens.shape[1] <= model.sizes.length and not bool(over.all()):

@@ -6,7 +6,7 @@ See `docs/over.md` for every field.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, OverModel, decode
 from attnlens.cricket.overs.features import OverBatch, encode_overs, over_batch
 from attnlens.cricket.overs.question import OverQuestion
+from attnlens.cricket.overs.samples import Limits, Samples, brought, samples_of
 from attnlens.cricket.overs.tokens import TOKENS, fewer_balls, token_of, written
 from attnlens.cricket.overs.trained import OverWriter, TrainedOvers
 from attnlens.errors import InputError
@@ -35,6 +36,8 @@ NATS: Final = 9
 SITE: Final = "decoder.cross_attention"
 AT_ONCE: Final = 128
 """Hidden balls in one pass."""
+
+MOST_SAMPLES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ class NextOver:
     actual: list[str]
     actual_balls: list[BowledBall]
     cross_attention: CrossAttention
+    samples: Samples | None
     flags: list[Caution]
 
     def to_dict(self) -> Json:
@@ -167,22 +171,25 @@ def next_over(
     *,
     choice: Choice | None = None,
     seed: int = 0,
+    samples: int = 0,
     evidence: bool = True,
     history: bool = False,
 ) -> NextOver:
     """What is expected of an over.
 
     Args:
-        choice: how the over is written, the likeliest token each time unless given.
+        choice: how the over is written, the likeliest token each time unless given; samples are
+            drawn with its temperature and top-k.
         seed: of whatever is drawn.
+        samples: overs to draw besides.
         evidence: hide every past ball alone; else attention is shown, not tested.
         history: whether the ratings are those of the match's date.
 
     Raises:
-        InputError: a choice or a seed that cannot be.
+        InputError: a choice, a seed or a number of samples that cannot be.
     """
     choice = choice or Choice()
-    _check(choice, seed)
+    _check(choice, samples, seed)
     model, match, innings = trained.model, question.match, question.innings
     arrays = encode_overs(match, innings, trained.ratings, trained.base, over=question.over)
     batch = over_batch([(arrays, 0)], model.sizes)
@@ -195,6 +202,13 @@ def next_over(
     both, weights = _read(model, batch, given)
     past = question.past[len(question.past) - weights.shape[-1] :]
     effects = single_effects(model, batch, given) if evidence and past else None
+    drawn = None
+    if samples:
+        start, some = question.start, replace(choice, greedy=False)
+        limits = Limits.of(innings, start.score_before, start.wickets_before)
+        generator = torch.Generator().manual_seed(seed)
+        tokens = decode(model, *parts, some, samples=samples, generator=generator).numpy()
+        drawn = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
     flags = _flags(question, trained, len(past), evidence=evidence, history=history)
     return NextOver(
         schema_version=SCHEMA_VERSION,
@@ -213,11 +227,12 @@ def next_over(
         actual=[token_of(ball) for ball in question.balls],
         actual_balls=_actual(question, batch, both[1]),
         cross_attention=_cross_attention(weights, words, past, model.sizes.history, effects),
+        samples=None if drawn is None else samples_of(drawn, seed=seed),
         flags=[Caution(*flag) for flag in flags],
     )
 
 
-def _check(choice: Choice, seed: int) -> None:
+def _check(choice: Choice, samples: int, seed: int) -> None:
     if not 0 <= seed < 2**32:
         raise InputError(f"a seed of {seed} is none", remedy="give a number from 0 to 2^32-1")
     if not 0.01 <= choice.temperature <= 100:
@@ -229,6 +244,10 @@ def _check(choice: Choice, seed: int) -> None:
         raise InputError(
             f"the likeliest {choice.top_k} of {len(TOKENS)} tokens cannot be",
             remedy=f"give a number from 1 to {len(TOKENS)}",
+        )
+    if not 0 <= samples <= MOST_SAMPLES:
+        raise InputError(
+            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {MOST_SAMPLES}"
         )
 
 

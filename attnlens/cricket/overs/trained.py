@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnlens.cricket.model.shipped import OVERS, named_checkpoint
 from attnlens.cricket.model.trained import (
     Trained,
@@ -29,11 +32,24 @@ NAMES: Final = {
 }
 
 
+MOST_RUNS: Final = 8
+"""Runs of one delivery are counted up to here."""
+
+
 @dataclass
 class TrainedOvers(Trained):
     """Everything needed to write the next over."""
 
     model: OverModel
+
+    @property
+    def token_runs(self) -> NDArray[np.float64]:
+        """How often a token's delivery brought 0, 1, ... runs in training, ``(24, 9)``.
+
+        A token does not tell all runs (see `attnlens.cricket.overs.tokens`), so what is simulated
+        draws them from here. Rows sum to 1.
+        """
+        return np.array(self.card["token_runs"], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,4 +104,8 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
             raise ValueError("its sizes are not those of its weights")
         network = OverModel(sizes)
         network.load_state_dict(weights)
-        return TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
+        trained = TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
+        runs = trained.token_runs
+        if runs.shape != (len(TOKENS), MOST_RUNS + 1) or not np.allclose(runs.sum(1), 1):
+            raise ValueError("what its tokens bring is told in another shape")
+    return trained

@@ -1,4 +1,4 @@
-"""The next over for a terminal: token by token, what it looked at."""
+"""The next over for a terminal: token by token, what it looked at, drawn overs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.parts import short_names
-from attnlens.show.canvas import Line, Page, add_row, legend, shade, terminal_page
+from attnlens.show.canvas import Line, Page, add_row, bar, legend, shade, terminal_page
 from attnlens.show.numbers import percent_seen
 from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.overs.over import CrossAttention, NextOver
+    from attnlens.cricket.overs.samples import Samples
 
 SIDE: Final = 12
 """Columns before the heat map."""
@@ -24,6 +25,9 @@ TOP: Final = 6
 
 LISTED: Final = 4
 """Balls that are named for a token."""
+
+BAR: Final = 32
+"""Columns of the longest bar."""
 
 OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
@@ -37,6 +41,8 @@ def render_over(page: Page, shown: NextOver) -> None:
     if shown.cross_attention.balls:
         _add_map(page, shown)
         _add_balls(page, shown)
+    if shown.samples is not None:
+        _add_samples(page, shown.samples)
     for flag in shown.flags:
         page.flag(flag.text)
     page.blank()
@@ -155,4 +161,23 @@ def _add_balls(page: Page, data: NextOver) -> None:
     hiding = Column("hiding it alone" if effects else "", style="quiet")
     columns = [Words("looked at most", shrinks=True), Column("share"), Column("even"), hiding]
     add_table(page, columns, rows)
+    page.blank()
+
+
+def _add_samples(page: Page, samples: Samples) -> None:
+    """Bars of runs, and how many wickets fell."""
+    runs, wickets = samples.runs, samples.wickets
+    low, high = runs.from_tenth_to_ninth
+    page.paragraph(
+        f"{samples.count:,} overs drawn (seed {samples.seed}): {runs.mean:.1f} runs, "
+        f"{low} to {high} in eight of ten; a wicket in {percent_seen(wickets.at_least_one)}",
+        "heading",
+    )
+    most = max(entry["share"] for entry in runs.shares)
+    for entry in runs.shares:
+        length = entry["share"] / most
+        label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
+        page.add((label, ""), *bar(length, length, BAR), (share, "quiet"))
+    told = "   ".join(f"{row['wickets']}: {percent_seen(row['share'])}" for row in wickets.shares)
+    page.add(("  wickets  ", ""), (told, "name"))
     page.blank()

@@ -28,15 +28,8 @@ MAX_MEMBERS = 200_000
 _RATIO_APPLIES_FROM = 2**20
 _MOST_OPEN = 8
 _ENCRYPTED = 0x1
-_DAMAGE = (
-    OSError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    ValueError,
-)
+# What is not implemented is a RuntimeError.
+_DAMAGE = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
 def unreadable(path: Path | str, error: OSError) -> MatchFileError:

@@ -24,6 +24,7 @@ from attnlens.cricket.model.tensors import BaseModel, Encoded
 from attnlens.cricket.model.trained import Trained, TrainedPredictor, identities, save_predictor
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import RATED, Place, encode_overs
+from attnlens.cricket.overs.samples import token_runs
 from attnlens.cricket.overs.trained import TrainedOvers, save_overs
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
@@ -256,7 +257,10 @@ def train_overs(
     lessons = OverLessons(learn, check, sizes, recipe)
     course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
     fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
-    card = split.card(recipe, fitted) | {"overs_trained_on": len(lessons.train)}
+    card = split.card(recipe, fitted) | {
+        "overs_trained_on": len(lessons.train),
+        "token_runs": token_runs(split.training).round(9).tolist(),
+    }
     trained = TrainedOvers(
         Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
     )
