@@ -338,10 +338,7 @@ class Measured:
             scramble_kl_nats=self._mean(self._each("scramble_kl")),
             hide_all_kl_nats=self._mean(self._each("hide_all_kl")),
             log_loss=Losses(
-                intact=self._mean(intact),
-                hide_all=self._mean(hidden),
-                worth_of_past=self._mean(hidden - intact),
-                wider_sample=self.wider,
+                self._mean(intact), self._mean(hidden), self._mean(hidden - intact), self.wider
             ),
             methods={name: self._method(name) for name in self.balls[0].methods},
         )
