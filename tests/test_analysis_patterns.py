@@ -75,7 +75,7 @@ def test_even_attention_has_a_lift_of_one_and_a_pattern_scores_one() -> None:
     even = np.broadcast_to(CAUSAL / CAUSAL.sum(-1, keepdims=True), (2, 6, 6))
     np.testing.assert_allclose(relation_scores(even, first_token(6)).lift, 1)
     one_back = np.where(np.arange(6)[:, None] > 0, earlier_token(6), np.eye(6))
-    assert relation_scores(one_back, earlier_token(6), CAUSAL).share == 1
+    assert relation_scores(one_back, earlier_token(6)).share == 1
 
 
 def test_no_query_with_the_relation_is_no_score() -> None:

@@ -29,7 +29,7 @@ from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, window_for
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.attribution import (
+from attnlens.cricket.study.faithfulness import (
     METHODS,
     attributions,
     likeliest_log_odds,
@@ -58,7 +58,7 @@ def predicted(predictor: TrainedPredictor, batch: dict[str, Any]) -> tuple[Predi
 def test_attention_is_what_an_explanation_calls_it(
     predictor: TrainedPredictor, window: BallWindow
 ) -> None:
-    found = attributions(predictor.model, window.batch, ["attention"])["attention"]
+    found = attributions(predictor.model, window.batch)["attention"]
     assert found.shape == (INDEX - 1,)
     near(found, read_ball(predictor, window).total, of=torch.float32)
 
@@ -126,13 +126,12 @@ def without_biases(model: FullModel) -> Iterator[Tensor]:
 
 def test_content_only_is_attention_where_no_bias_is_built_in(window: BallWindow) -> None:
     predictor = small_predictor(seed=8)
-    methods = ["attention", "content_only"]
-    biased = attributions(predictor.model, window.batch, methods)
+    biased = attributions(predictor.model, window.batch)
     assert np.abs(biased["attention"] - biased["content_only"]).max() > 0.01
     with torch.no_grad():
         for bias in without_biases(predictor.model):
             bias.zero_()
-    plain = attributions(predictor.model, window.batch, methods)
+    plain = attributions(predictor.model, window.batch)
     np.testing.assert_allclose(plain["attention"], plain["content_only"], atol=1e-6)
 
 
@@ -179,7 +178,7 @@ def test_value_norm_is_the_length_of_what_each_ball_adds(
             length = by_node * float((project @ vector).norm())
             length += float((direct @ vector).norm()) / len(SLOTS)
             expected[place] += paths.gates["within_ball"] * paths.slots[number, place] * length
-    found = attributions(model, batch, ["value_norm"])["value_norm"]
+    found = attributions(model, batch)["value_norm"]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
 
@@ -188,7 +187,7 @@ def test_gradient_times_input_is_the_slope_of_growing_a_ball(
     predictor: TrainedPredictor, window: BallWindow, place: int
 ) -> None:
     model = predictor.model
-    found = attributions(model, window.batch, ["gradient_x_input"])["gradient_x_input"]
+    found = attributions(model, window.batch)["gradient_x_input"]
 
     def grown(factor: float) -> float:
         def hook(_: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
@@ -211,7 +210,7 @@ def test_gradient_times_input_is_the_slope_of_growing_a_ball(
 def test_recency_and_uniform_are_what_they_are_called(
     predictor: TrainedPredictor, window: BallWindow
 ) -> None:
-    found = attributions(predictor.model, window.batch, ["recency", "uniform"])
+    found = attributions(predictor.model, window.batch)
     assert (-found["recency"]).tolist() == list(range(INDEX - 1, 0, -1))
     _, paths = predicted(predictor, window.batch)
     batch = window.batch["sequence"]

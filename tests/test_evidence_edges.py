@@ -14,8 +14,8 @@ from small_predictors import simulated, small_predictor, stirred
 
 import attnlens
 from attnlens.claims.verdicts import too_few
+from attnlens.cricket.explain.claims import NO_OTHERS
 from attnlens.cricket.explain.explain_ball import explain_ball
-from attnlens.cricket.explain.knowledge import NO_OTHERS
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES

@@ -15,12 +15,12 @@ from small_predictors import probabilities, simulated, small_predictor
 from attnlens.analysis.scores import divergence
 from attnlens.claims.claims import Place, Trial
 from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
-from attnlens.cricket.explain.claims import Claim
-from attnlens.cricket.explain.knowledge import (
+from attnlens.cricket.explain.claims import (
     MOST,
     NEVER_MET,
     NO_OTHERS,
     ONE_GROUND,
+    Claim,
     Known,
     measure_knowledge,
 )

@@ -167,9 +167,6 @@ class Corpus:
         whole = {
             "year": part.year,
             "digest": part.digest,
-            "matches": done.matches,
-            "balls": done.balls,
-            "tested": done.tested,
             "tables": tables,
             "skipped": [asdict(one) for one in done.skipped],
         }

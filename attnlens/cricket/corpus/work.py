@@ -26,7 +26,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from attnlens.cricket.corpus.measures import measure
 from attnlens.cricket.corpus.plan import SEED, Entry, Part, Skipped
 from attnlens.cricket.corpus.tables import (
     Columns,
@@ -35,6 +34,7 @@ from attnlens.cricket.corpus.tables import (
     claim_columns,
     head_columns,
     match_columns,
+    measure,
     parquet_of,
 )
 from attnlens.cricket.errors import MatchFileError
@@ -74,7 +74,7 @@ class PartDone:
 
     Attributes:
         tables: the bytes of the file of each table that has rows.
-        matches, balls, tested: how many it holds.
+        matches, balls: how many it holds.
         skipped: its matches that could not be read.
     """
 
@@ -82,7 +82,6 @@ class PartDone:
     tables: dict[str, bytes]
     matches: int
     balls: int
-    tested: int
     skipped: tuple[Skipped, ...]
 
 
@@ -154,7 +153,6 @@ class PartWorker:
             tables={name: parquet_of(some) for name, some in rows.items()},
             matches=len(part.entries) - len(skipped),
             balls=sum(len(side.arrays) for side in sides),
-            tested=len(drawn),
             skipped=tuple(skipped),
         )
 

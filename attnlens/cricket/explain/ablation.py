@@ -64,16 +64,11 @@ def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> F
     for start in range(0, len(visible), MASKS_AT_ONCE):
         masks = torch.from_numpy(visible[start : start + MASKS_AT_ONCE])[None]
         sequence = {**batch["sequence"], "visible": masks}
-        sequence["now"] = repeat(batch["sequence"]["now"], masks.shape[1])
+        sequence["now"] = take(batch["sequence"]["now"], [0] * masks.shape[1])
         results.append(ask(model, batch["graph_data"], sequence))
     if not results:
         return np.zeros((0, model.sizes.outcomes))
     return np.concatenate(results)
-
-
-def repeat(balls: Balls, queries: int) -> Balls:
-    """One query ball, ``queries`` times over."""
-    return take(balls, [0] * queries)  # type: ignore[no-any-return]  # a Balls gives a Balls
 
 
 def under_knowledge(
@@ -112,7 +107,7 @@ def under_knowledge(
             sequence = {
                 **batch["sequence"],
                 "past": tokens,
-                "now": repeat(now, len(rows)),
+                "now": take(now, [0] * len(rows)),
                 "visible": torch.from_numpy(visible[rows])[None],
             }
             results[rows] = ask(model, graph, sequence)

@@ -1,4 +1,12 @@
-"""What an explanation of a ball claims: by its heads, of kinds of balls, of what is known."""
+"""What an explanation of a ball claims: by its heads, of kinds of balls, of what is known.
+
+What was known beside the balls before it (players, scoreboard, ground) is tested here. The effect
+is KL(full ‖ with that knowledge at its null), the past as it was: a player's record is taken from
+this ball, not from the past balls that player played in. The controls put another of its kind in
+its place and take that away: the records of other players of whom the ratings have seen half to
+twice as many balls, or the scoreboards of the `BOARDS` balls before. So the question is whether
+*this* record, or scoreboard, says more than another would.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +14,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from attnlens.claims import claims
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.arrays import Floats
+from attnlens.claims import claims as generic
+from attnlens.claims.claims import IN_DOUBT, MODEL, ROUNDS, Measured, Trial
+from attnlens.claims.verdicts import FEWEST, p_value
+from attnlens.cricket.explain.ablation import ask
 from attnlens.cricket.explain.heatmap import LISTED, RELATION_HEADS, ScaleAttention, ranked
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.quota import phase_of, quota_of
+from attnlens.cricket.model.batch import owned
 from attnlens.cricket.model.heads import RECENT, UNSPECIALISED, PastBall, Scale, head_key
+from attnlens.cricket.model.predictor import KNOWLEDGE
+from attnlens.cricket.model.relations import Batch, take
+from attnlens.cricket.model.tensors import RATING_SCALE, SCOREBOARD_NODES
+from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow
 
 BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim(claims.Claim):
+class Claim(generic.Claim):
     """Something the explanation says, and the balls to hide to test it.
 
     ``removed`` and ``window`` are indices of balls in the innings, both empty for a claim
@@ -128,3 +151,172 @@ def _of_kinds(window: BallWindow) -> list[Claim]:
             )
         )
     return found
+
+
+MOST: Final = 499
+"""Alternatives tried at most."""
+
+BOARDS: Final = 60
+"""How far back a scoreboard still is one of a similar situation."""
+
+NO_OTHERS: Final = "too few others like it to compare with"
+ONE_GROUND: Final = "no other ground and teams were tried"
+NEVER_MET: Final = "the model has never seen this player: there is nothing to take away"
+
+PLAYERS: Final = {
+    "striker's record": ("striker", "batsman_identity"),
+    "bowler's record": ("bowler", "bowler_identity"),
+}
+
+
+def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
+    """One claim for each group of knowledge."""
+    innings, ball = window.innings, window.delivery
+    board: ClaimKind = "the scoreboard"
+    told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
+    if innings.target is not None:
+        board = "the chase"
+        needed = max(innings.target - ball.score_before, 0)
+        down = f"{ball.wickets_before} down, over {ball.over}"
+        told = f"the chase ({needed} more to win, {down})"
+    where = window.match.venue or "the ground"
+    texts: dict[ClaimKind, str] = {
+        "venue and teams": f"what is known of {where} and of the two sides",
+        "striker's record": f"{ball.batter.name}'s record as a batter",
+        "bowler's record": f"{ball.bowler.name}'s record as a bowler",
+        board: told,
+    }
+    claims = (Claim(text=text, kind=kind, removed=(), window=()) for kind, text in texts.items())
+    return dict(zip(KNOWLEDGE, claims, strict=True))
+
+
+class Known:
+    """The knowledge of one ball, to take away or to put another's in its place."""
+
+    def __init__(self, predictor: TrainedPredictor, window: BallWindow) -> None:
+        self.predictor = predictor
+        self.window = window
+        self.asked = 0
+
+    def without(self) -> Floats:
+        """Probabilities with each group of `KNOWLEDGE` at its null, ``(group, outcome)``."""
+        rows = len(KNOWLEDGE)
+        graph = self._rows(rows)
+        graph["known"] = {
+            group: torch.tensor([[number != at for at in range(rows)]])
+            for number, group in enumerate(KNOWLEDGE)
+        }
+        return self._ask(graph, rows)
+
+    def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
+        """The alternatives for a group, in the order in which they are tried."""
+        if group == "scoreboard":
+            past = len(self.window.past)
+            return generator.permutation(np.arange(max(0, past - BOARDS), past))
+        if group not in PLAYERS or not self._met(group):
+            return np.zeros(0, np.int64)
+        table = self.predictor.ratings.tables[PLAYERS[group][0]]
+        own = self._player(group)
+        seen = float(table.balls[own]) if own >= 0 else 0.0
+        balls = table.balls[: len(table.keys)]
+        alike = (balls >= seen / 2) & (balls <= 2 * seen) & (balls > 0)
+        rows = np.flatnonzero(alike)
+        return generator.permutation(rows[rows != own])[:MOST]
+
+    def why_no_others(self, group: str) -> str:
+        """Why there is nothing to compare a group with, where there is not."""
+        if group in PLAYERS and not self._met(group):
+            return NEVER_MET
+        return ONE_GROUND if group == "venue and teams" else NO_OTHERS
+
+    def _met(self, group: str) -> bool:
+        """Whether the model knows the player."""
+        return bool(self.window.arrays.met[PLAYERS[group][0]][self.window.delivery.index - 1])
+
+    def _player(self, group: str) -> int:
+        ball = self.window.delivery
+        ratings = self.predictor.ratings
+        player = ball.batter if group == "striker's record" else ball.bowler
+        return ratings.tables[PLAYERS[group][0]].row(ratings.player_key(player))
+
+    def instead(self, group: str, others: NDArray[np.int64]) -> Floats:
+        """Probabilities with another's knowledge in a group's place, ``(other, outcome)``."""
+        if not len(others):
+            return np.zeros((0, self.predictor.model.sizes.outcomes))
+        graph = self._rows(len(others))
+        if group == "scoreboard":
+            arrays = self.window.arrays
+            for node in SCOREBOARD_NODES:
+                graph["nodes"][node] = owned(arrays.nodes[node][others])[None]
+            graph["base"] = owned(arrays.base[others])[None]
+        else:
+            self._swap_player(group, others, graph)
+        return self._ask(graph, len(others))
+
+    def _swap_player(self, group: str, others: NDArray[np.int64], graph: Batch) -> None:
+        kind, node = PLAYERS[group]
+        tables = self.predictor.ratings.tables
+        names = list(tables[kind].keys)
+        ball = self.window.delivery
+        phase = phase_of(ball.legal_balls_before, quota_of(self.window.match, self.window.innings))
+        by_phase = tables[f"{kind}_phase"]
+        places = np.array([by_phase.row(f"{names[other]}#{phase}") for other in others], np.int64)
+        rating, balls = tables[kind].look_up(others)
+        rating = rating + by_phase.look_up(places)[0]
+        features = graph["nodes"][node].clone()
+        told = np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
+        features[0, :, : told.shape[1]] = torch.from_numpy(told)
+        features[0, :, -1] = 0
+        graph["nodes"][node] = features
+        graph["ratings"][kind] = owned(rating)[None]
+
+    def _rows(self, count: int) -> Batch:
+        """What is known of this ball, ``count`` times."""
+        graph = self.window.batch["graph_data"]
+        result: Batch = take(graph, [0] * count)
+        return result
+
+    def _ask(self, graph: Batch, count: int) -> Floats:
+        self.asked += count
+        sequence = self.window.batch["sequence"]
+        everything: Tensor = sequence["visible"].expand(1, count, -1)
+        asked = {**sequence, "now": take(sequence["now"], [0] * count), "visible": everything}
+        return ask(self.predictor.model, graph, asked)
+
+
+def measure_knowledge(
+    predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[Claim]
+) -> tuple[list[Measured[Claim]], int]:
+    """Take each group of knowledge away, and what others like it would have told.
+
+    Returns:
+        one per group of `KNOWLEDGE`, and how many masks were asked about.
+    """
+    known = Known(predictor, window)
+    without = known.without()
+    found = []
+    for number, (group, claim) in enumerate(knowledge_claims(window).items()):
+        after = without[number]
+        effect = float(trial.effect(full, after))
+        generator = np.random.default_rng([trial.seed, number])
+        others = known.others(group, generator)
+        controls = np.zeros(0)
+        if len(others) >= FEWEST:
+            controls = trial.effect(known.instead(group, others[:ROUNDS]), after)
+            if p_value(effect, controls) <= IN_DOUBT:
+                more = trial.effect(known.instead(group, others[ROUNDS:]), after)
+                controls = np.append(controls, more)
+        found.append(
+            Measured(
+                claim=claim,
+                place=MODEL,
+                probabilities=after,
+                effect=effect,
+                points=100 * (after - full),
+                controls=controls,
+                matched=False,
+                identity=(group, frozenset()),
+                reason=known.why_no_others(group),
+            )
+        )
+    return found, known.asked

@@ -2,7 +2,7 @@
 
 Every claim about past balls is tested with its balls hidden from the whole model; a head's
 claim also with them hidden from that head alone. Claims about what was known of the ball are
-`attnlens.cricket.explain.knowledge`'s. How they are judged is `attnlens.claims.claims`'.
+`attnlens.cricket.explain.claims`'. How they are judged is `attnlens.claims.claims`'.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from attnlens.claims import claims, evidence
 from attnlens.claims.claims import MODEL, Place, Trial
 from attnlens.claims.verdicts import CHANCE, Judged, others_do_more
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_knowledge, under_masks
-from attnlens.cricket.explain.claims import Claim, claims_of
+from attnlens.cricket.explain.claims import Claim, claims_of, measure_knowledge
 from attnlens.cricket.explain.heatmap import ScaleAttention
-from attnlens.cricket.explain.knowledge import measure_knowledge
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.heads import RECENT, head_key
 from attnlens.cricket.model.predictor import KNOWLEDGE

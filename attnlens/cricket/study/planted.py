@@ -46,7 +46,7 @@ from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, cut_window, one_thread
 from attnlens.cricket.simulator.rules import RuledBall
 from attnlens.cricket.simulator.simulate import Simulated
-from attnlens.cricket.study.attribution import METHODS, attributions
+from attnlens.cricket.study.faithfulness import METHODS, attributions
 from attnlens.cricket.study.figures import Interval, Mean
 from attnlens.cricket.study.held_out import EncodedInnings, sides
 from attnlens.cricket.study.sampling import log_chances, sample
