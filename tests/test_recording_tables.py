@@ -96,9 +96,9 @@ def test_what_is_too_much_is_refused_with_a_way_out() -> None:
         record.to_pandas(most=900)
     assert str(caught.value) == (
         "the table would have 924 rows, more than 900; select some heads or queries first "
-        "(record.sel, record.isel), or ask for them with most=924"
+        "(record.sel), or ask for them with most=924"
     )
-    assert len(record.isel(head=0).to_pandas(most=900)) == 154
+    assert len(record.sel(head=0).to_pandas(most=900)) == 154
     with pytest.raises(RecordingError, match="the table would have"):
         every_kind().to_pandas(most=2000)
     with pytest.raises(NothingRecordedError):

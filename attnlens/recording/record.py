@@ -11,7 +11,7 @@ from torch import Tensor
 from attnlens.errors import RecordingError
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.select import by_label, by_position
+from attnlens.recording.select import part_of
 from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
 
 if TYPE_CHECKING:
@@ -173,22 +173,14 @@ class AttentionRecord:
         """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
 
         A text is a label, or the number of a position whose axis has no labels, and stands
-        for every position that is called so. A number is a position, as for `isel`. Lists may
-        hold both. Every axis stays. Of a lazy record only the rows asked for are formed; keys
-        of a top-k record stay all.
+        for every position that is called so. A number is a position (-1 is the last), a slice
+        several; lists may hold both. Every axis stays. Of a lazy record only the rows asked for
+        are formed; keys of a top-k record stay all.
 
         Raises:
             RecordingError: no such axis, label or position.
         """
-        return by_label(self, choices)
-
-    def isel(self, **choices: Any) -> AttentionRecord:
-        """The part at these positions: ``isel(query=-1, key=slice(0, 8))``; every axis stays.
-
-        Raises:
-            RecordingError: no such axis or position.
-        """
-        return by_position(self, choices)
+        return part_of(self, choices)
 
     def to_numpy(self, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.

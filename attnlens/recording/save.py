@@ -178,8 +178,8 @@ def read_part(
             records = []
             told = json.loads(about["records"]) if entries is None else entries
             _demand(isinstance(told, list | tuple), "its index is no list")
-            for number, entry in enumerate(told):
-                where = entry["tensors"] if "tensors" in entry else _format_1(number, names)
+            for entry in told:
+                where = entry["tensors"]
                 shapes = entry.get("expanded", {})
                 tensors = {
                     part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
@@ -304,17 +304,12 @@ def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(about.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy="give one that was saved")
-    if not 1 <= int(matched[1]) <= NEWEST:
+    if int(matched[1]) != NEWEST:
         raise InputError(
-            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format 1 to {NEWEST}",
+            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format {NEWEST}",
             path=path,
             remedy="install a later attnlens",
         )
-
-
-def _format_1(number: int, names: set[str]) -> dict[str, str]:
-    """Where format 1, which did not tell, has the parts of one record."""
-    return {name.partition(".")[2]: name for name in names if name.startswith(f"{number}.")}
 
 
 def _unexpanded(value: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ def array_of(record: AttentionRecord, *, missing: float = 0.0) -> NDArray[np.flo
     if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > MOST_CELLS:
         raise RecordingError(
             f"{record.site}: the whole of it would be {math.prod(sizes):,} weights; "
-            "select some heads or queries first (record.sel, record.isel)"
+            "select some heads or queries first (record.sel)"
         )
     weights = _plain(record.weights)
     if record.keys is None:
@@ -75,7 +75,7 @@ def table_of(records: Sequence[AttentionRecord], *, most: int = MOST_ROWS) -> pa
     if rows > most:
         raise RecordingError(
             f"the table would have {rows:,} rows, more than {most:,}; select some heads or "
-            f"queries first (record.sel, record.isel), or ask for them with most={rows}"
+            f"queries first (record.sel), or ask for them with most={rows}"
         )
     repeated = {
         axis.name
