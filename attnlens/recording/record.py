@@ -182,16 +182,15 @@ class AttentionRecord:
         """
         return part_of(self, choices)
 
-    def to_numpy(self, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
+    def to_numpy(self) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.
 
-        Args:
-            missing: what stands where a top-k record kept no weight.
+        0 stands where a top-k record kept no weight.
 
         Raises:
             RecordingError: more weights than memory can be expected to hold.
         """
-        return array_of(self, missing=missing)
+        return array_of(self)
 
     def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
         """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they

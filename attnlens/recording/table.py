@@ -39,7 +39,7 @@ def kind_of(record: AttentionRecord) -> str:
     return rows or "all"
 
 
-def array_of(record: AttentionRecord, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
+def array_of(record: AttentionRecord) -> NDArray[np.floating[Any]]:
     """What `AttentionRecord.to_numpy` describes."""
     sizes = record.sizes
     if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > MOST_CELLS:
@@ -50,7 +50,7 @@ def array_of(record: AttentionRecord, *, missing: float = 0.0) -> NDArray[np.flo
     weights = _plain(record.weights)
     if record.keys is None:
         return weights
-    whole = np.full(sizes, missing, weights.dtype)
+    whole = np.zeros(sizes, weights.dtype)
     # Keys of weight 0 fill rows up, and may repeat one that was kept.
     paid = np.nonzero(weights > 0)
     keys = record.keys.cpu().numpy()
