@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """What was given, or an invented match, the same every time."""
     from attnlens.cricket.readers import read_match, read_matches
-    from attnlens.cricket.readers.following import Followed
+    from attnlens.cricket.readers.following import Growing
     from attnlens.cricket.simulator.simulate import simulate_match
 
     for path in options.files:
@@ -116,7 +116,7 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
         if options.follow and alone:
             match = read_match(path, growing=True)
-            matches.give(match, followed=Followed(path, match))
+            matches.give(match, followed=Growing(path, match=match))
             continue
         skipped: list[Any] = []
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
