@@ -13,7 +13,6 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.match.match import Match
     from attnlens.dashboard.functions import Data, Functions, Inside, Summed
     from attnlens.dashboard.library import Matches, Recordings
@@ -258,18 +257,16 @@ def _heads(path: str) -> Data:
 
 def _texts() -> dict[str, Callable[[Data], str]]:
     """Files that can be made of an explanation."""
-    from attnlens.cricket.explain.types import Explanation as Typed
+    from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.prompt import prompt_of
     from attnlens.cricket.pages.terminal import render_terminal
 
-    def of(render: Callable[[Explanation], str]) -> Callable[[Data], str]:
-        return lambda data: render(Typed.from_dict(data))
-
+    typed = Explanation.from_dict
     return {
-        "prompt.txt": of(lambda explanation: prompt_of(explanation).text),
-        "explanation.txt": of(lambda one: render_terminal(one, width=100, color=False)),
-        "report.html": of(render_html),
+        "prompt.txt": lambda data: prompt_of(typed(data)).text,
+        "explanation.txt": lambda data: render_terminal(typed(data), width=100, color=False),
+        "report.html": lambda data: render_html(typed(data)),
     }
 
 
