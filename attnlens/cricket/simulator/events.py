@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
-from typing import Final, TypedDict, TypeVar
+from typing import Final, TypeVar
 
 from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.simulator import league
@@ -25,13 +25,8 @@ BYES: Final = {runs: share for runs, share in league.BYE_RUNS.items() if runs <=
 LEG_BYES: Final = {runs: share for runs, share in league.LEG_BYE_RUNS.items() if runs <= FOUR}
 
 
-class Event(TypedDict):
-    """Runs, extras and wickets, as arguments of ``InningsDraft.add``."""
-
-    runs_batter: int
-    runs_extras: int
-    extras: dict[str, int]
-    wickets: tuple[Wicket, ...]
+Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
+"""Runs of the batter and in extras, extras by kind, wickets: as ``InningsDraft.add`` has them."""
 
 
 def event_of(
@@ -72,12 +67,7 @@ def event_of(
         wickets = (Wicket(kind, out, _fielders(rng, kind, bowler, fielding)),)
     else:
         runs = int(outcome)
-    return {
-        "runs_batter": runs,
-        "runs_extras": sum(extras.values()),
-        "extras": extras,
-        "wickets": wickets,
-    }
+    return runs, sum(extras.values()), extras, wickets
 
 
 def _fielders(rng: Random, kind: str, bowler: Player, side: league.Side) -> tuple[str, ...]:

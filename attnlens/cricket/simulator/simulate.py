@@ -90,7 +90,8 @@ def simulate(
     if strength is None:
         strength = 0.0 if rules else 1.0
     rng = Random(seed)
-    first, second = (league.side(name) for name in _shuffled(rng, list(league.TEAMS))[:2])
+    shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
+    first, second = map(league.side, shuffled[:2])
     winner = first if rng.random() < 0.5 else second
     bats = rng.random() < _BATS_AFTER_TOSS
     if bats != (winner is first):
@@ -209,7 +210,7 @@ class _Play:
                 free_hit = "free_hit" in amounts
                 draft.add(
                     over, striker, non_striker, bowler,
-                    **event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
+                    *event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
                 )  # fmt: skip
                 ball = draft.deliveries[-1]
                 past.add(ball)
@@ -246,7 +247,3 @@ def _next_bowler(
         if capacity >= overs_after:
             weights[bowler] = 1.0 + OVERS_PER_BOWLER - overs
     return pick(rng, weights)
-
-
-def _shuffled(rng: Random, items: list[str]) -> list[str]:
-    return sorted(items, key=lambda _: rng.random())
