@@ -153,13 +153,11 @@ class _Run(Block):
                 )
             return None
         place, whole = Place(site, tuple(weights.shape), weights.device), weights
-        touched = False
         for edit in self._edits:
             chosen = edit.chosen(place)
             if chosen is not None:
                 whole = edit.changed(whole, chosen, place)
-                touched = True
-        if not touched:
+        if whole is weights:
             return None
         self._note(site)
         return whole

@@ -165,7 +165,7 @@ class AttentionRecord:
         if self.rows and len(query) > max(len(self.rows), *self.rows):
             told["query"] = tuple(query[row] for row in self.rows)
         axes = tuple(
-            axis.labelled(told[axis.name]) if axis.name in told else axis for axis in self.axes
+            Axis(axis.name, told[axis.name]) if axis.name in told else axis for axis in self.axes
         )
         return self.replaced(axes=axes)
 

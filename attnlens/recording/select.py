@@ -88,7 +88,7 @@ def part_of(record: AttentionRecord, choices: Choices) -> AttentionRecord:
 def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
         return axis  # its rows tell which queries these are
-    return axis.labelled(tuple(names[place] for place in chosen))
+    return Axis(axis.name, tuple(names[place] for place in chosen))
 
 
 def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:
