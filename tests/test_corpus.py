@@ -254,3 +254,7 @@ def test_ids_that_come_again_are_told_where_they_differ(tmp_path: Path, season_p
     other = plan_of([str(tmp_path / "a"), str(tmp_path / "b")])
     assert (other.matches, len(other.skipped)) == (1, 1)
     assert "came before" in other.skipped[0].problem
+    # A damaged file hides no good one of the same match.
+    (tmp_path / "a" / name).write_bytes(b'{"info": {}, "innings": [{}]}')
+    good = plan_of([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert (good.matches, [Path(one.file).parent.name for one in good.skipped]) == (1, ["a"])

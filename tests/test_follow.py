@@ -18,7 +18,7 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.following import SETTLED, Followed, Growing
+from attnlens.cricket.readers.following import SETTLED, Growing
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 LINES = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -70,7 +70,7 @@ def test_however_the_file_grows_each_ball_is_told_once_and_whole(
             assert len(told) == whole
             clock.now += 0.5
     assert told == [BallReference(1, index) for index in range(1, 14)]
-    assert growing.trouble is None
+    assert growing.error is None
 
 
 def test_a_last_line_without_an_end_is_taken_when_the_file_is_left_alone(tmp_path: Path) -> None:
@@ -101,11 +101,11 @@ def test_a_document_is_read_when_it_is_whole_and_a_correction_is_said(
     assert growing.poll() is None
     path.write_text(whole[: len(whole) // 2], encoding="utf-8")
     assert growing.poll() is None
-    assert isinstance(growing.trouble, MatchFileError)
+    assert isinstance(growing.error, MatchFileError)
     path.write_text(whole, encoding="utf-8")
     news = growing.poll()
     assert news is not None
-    assert growing.trouble is None
+    assert growing.error is None
     balls = sum(len(side.deliveries) for side in read_match(path).innings)
     assert len(news.bowled) == balls
     document = json.loads(whole)
@@ -127,16 +127,16 @@ def test_a_file_that_stays_away_is_told_and_taken_up_again(tmp_path: Path) -> No
     path.unlink()
     for _ in range(3):
         assert growing.poll() is None
-        assert growing.trouble is None  # it may be about to be replaced
+        assert growing.error is None  # it may be about to be replaced
         clock.now += SETTLED / 3
     clock.now += SETTLED / 3
     assert growing.poll() is None
-    assert str(growing.trouble) == f"{path}: no such file"
+    assert str(growing.error) == f"{path}: no such file"
     assert growing.settled
     path.write_text("".join(LINES[:11]), encoding="utf-8")
     news = growing.poll()
     assert news is not None
-    assert (news.bowled, growing.trouble) == ((BallReference(1, 10),), None)
+    assert (news.bowled, growing.error) == ((BallReference(1, 10),), None)
 
 
 def followed(folder: Path) -> subprocess.Popen[str]:
@@ -212,7 +212,7 @@ def test_what_cannot_be_followed_is_one_line(
 def test_a_followed_match_keeps_its_last_good_state_and_says_why(tmp_path: Path) -> None:
     path, clock = tmp_path / "match.csv", Clock()
     path.write_text("".join(LINES[:31]), encoding="utf-8")
-    followed = Followed(str(path), read_match(path), clock)
+    followed = Growing(str(path), clock, read_match(path))
 
     def later(content: str | None, seconds: float = SETTLED) -> Match | None:
         """What is new once the file has been as told for so long."""

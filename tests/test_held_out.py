@@ -118,7 +118,7 @@ def test_ratings_are_those_of_the_day_before(
         (one.match_id, one.innings) for one in expected
     ]
     for one, other in zip(found, expected, strict=True):
-        assert one.date == other.date
+        assert one.match.dates == other.match.dates
         for name, value in one.arrays.ratings.items():
             np.testing.assert_allclose(value, other.arrays.ratings[name], atol=1e-5)
         np.testing.assert_array_equal(one.arrays.outcome, other.arrays.outcome)

@@ -53,10 +53,10 @@ DAMAGE: list[tuple[Change, str]] = [
     (shorter("base.prior"), "is damaged (its table of overs has another shape)"),
     (shorter("base.everything"), "is damaged (what the scoreboard expects is told in another"),
     (shorter("base.5"), "is damaged ("),
-    (card(trained_until="soon"), "is damaged (its trained_until is no date); train it again"),
+    (card(trained_until="soon"), "is damaged (Invalid isoformat string"),
     (card(match_types=3), "is damaged (its match_types are no list of the kind str)"),
     (card(balls_per_over={}), "is damaged (its balls_per_over are no list of the kind int)"),
-    (card(earned={"medium": 4}), "is damaged (the names its heads have earned are no lists"),
+    (card(earned={"medium": 4}), "is damaged (its earned medium are no list of the kind str)"),
 ]
 
 

@@ -99,19 +99,6 @@ def test_what_is_shared_or_only_repeated_is_written_once(tmp_path: Path) -> None
     same(twice[0], load_recording(path)["a"])
 
 
-def test_format_1_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "old"
-    weights = torch.rand(2, 3)
-    index = [{"site": "a", "call": 0, "axes": [["query", None], ["key", ["x", "y", "z"]]]}]
-    about = {"format": "attnlens recording 1", "records": json.dumps(index)}
-    save_file({"0.weights": weights, "0.bias": weights + 1}, path, about)
-    record = load_recording(path)["a"]
-    assert torch.equal(record.weights, weights)
-    assert record.bias is not None
-    assert record.axes[1].labels == ("x", "y", "z")
-    assert (record.rows, record.lazy, record.notes) == (None, None, ())
-
-
 def test_a_later_format_tells_what_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "new"
     about = {"format": "attnlens recording 3", "records": "[]"}
@@ -119,7 +106,7 @@ def test_a_later_format_tells_what_is_needed(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_recording(path)
     assert str(caught.value).startswith(
-        f"{path}: has format 3; attnlens {VERSION} reads recordings of format 1 to 2; "
+        f"{path}: has format 3; attnlens {VERSION} reads recordings of format 2; "
         "install a later attnlens"
     )
 

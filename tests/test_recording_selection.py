@@ -52,7 +52,7 @@ ALL = {"batch": BATCH, "head": HEADS, "query": QUERIES, "key": KEYS}
 def test_positions_of_every_kind_are_indexing(data: st.DataObject, names: set[str]) -> None:
     chosen = {name: data.draw(PLACES[name], label=name) for name in sorted(names)}
     expected = picked(**{name: chosen.get(name, list(range(size))) for name, size in ALL.items()})
-    whole, lazy = (make().isel(**chosen) for make in (whole_record, lazy_record))
+    whole, lazy = (make().sel(**chosen) for make in (whole_record, lazy_record))
     assert torch.equal(whole.weights, expected)
     torch.testing.assert_close(lazy.weights, expected)
     assert (lazy.lazy is None) == bool({"query", "key"} & names & _changed(chosen))
@@ -60,7 +60,7 @@ def test_positions_of_every_kind_are_indexing(data: st.DataObject, names: set[st
     chosen_of_top = {name: places for name, places in chosen.items() if name != "key"}
     indices = [chosen_of_top.get(name, list(range(size))) for name, size in ALL.items()]
     np.testing.assert_array_equal(
-        top_record().isel(**chosen_of_top).to_numpy(), top_record().to_numpy()[np.ix_(*indices)]
+        top_record().sel(**chosen_of_top).to_numpy(), top_record().to_numpy()[np.ix_(*indices)]
     )
     for record in (whole, lazy):
         rows = chosen.get("query")
@@ -94,9 +94,9 @@ def test_labels_stand_for_every_position_that_is_called_so() -> None:
 
 def test_numbers_are_places_and_texts_are_names_also_without_labels() -> None:
     rows = rows_record()
-    assert rows.sel(query="6").rows == rows.isel(query=1).rows == rows.sel(query=-1).rows == (6,)
+    assert rows.sel(query="6").rows == rows.sel(query=1).rows == rows.sel(query=-1).rows == (6,)
     assert torch.equal(rows.sel(query="6").weights, rows.weights[:, :, 1:])
-    part = whole_record().isel(head=[4, 2]).sel(head="2")
+    part = whole_record().sel(head=[4, 2]).sel(head="2")
     assert torch.equal(part.weights, WHOLE[:, 2:3])
     assert torch.equal(part.sel(query=np.int64(3)).weights, WHOLE[:, 2:3, 3:4])
     assert torch.equal(part.sel(query=torch.tensor([3, 1])).weights, WHOLE[:, 2:3, [3, 1]])
@@ -106,7 +106,7 @@ def test_numbers_are_places_and_texts_are_names_also_without_labels() -> None:
 
 def test_logits_go_along() -> None:
     record = whole_record()
-    part = record.isel(head=[3, 1], key=[5, 0], query=2)
+    part = record.sel(head=[3, 1], key=[5, 0], query=2)
     assert record.content is not None
     assert record.bias is not None
     assert part.content is not None
@@ -156,14 +156,12 @@ def test_what_is_not_there_is_told_with_what_is(choice: dict[str, Any], said: st
     assert said in str(caught.value)
 
 
-def test_places_take_no_labels_and_names_must_be_of_one_axis() -> None:
-    with pytest.raises(RecordingError, match="key='the'; give a position"):
-        whole_record().labelled(key=KEY_NAMES).isel(key="the")
+def test_names_must_be_of_one_axis_with_all_its_keys() -> None:
     twice = AttentionRecord("a", 0, torch.rand(3, 3), (Axis("ball"), Axis("ball")))
     with pytest.raises(RecordingError, match="a: more than one axis 'ball'; axes: ball, ball"):
-        twice.isel(ball=0)
+        twice.sel(ball=0)
     with pytest.raises(RecordingError, match="keys cannot be selected"):
-        top_record().isel(key=[1, 1])
+        top_record().sel(key=[1, 1])
     many = AttentionRecord("a", 0, torch.rand(40), (Axis("key"),))
     with pytest.raises(RecordingError, match=r"'11' and 28 more$"):
         many.sel(key="x")

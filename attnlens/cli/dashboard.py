@@ -13,7 +13,6 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.match.match import Match
     from attnlens.dashboard.functions import Data, Functions, Inside, Summed
     from attnlens.dashboard.library import Matches, Recordings
@@ -105,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """What was given, or an invented match, the same every time."""
     from attnlens.cricket.readers import read_match, read_matches
-    from attnlens.cricket.readers.following import Followed
+    from attnlens.cricket.readers.following import Growing
     from attnlens.cricket.simulator.simulate import simulate_match
 
     for path in options.files:
@@ -116,7 +115,7 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
         alone = os.path.isfile(path) and not path.lower().endswith(".zip")
         if options.follow and alone:
             match = read_match(path, growing=True)
-            matches.give(match, followed=Followed(path, match))
+            matches.give(match, followed=Growing(path, match=match))
             continue
         skipped: list[Any] = []
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
@@ -257,18 +256,16 @@ def _heads(path: str) -> Data:
 
 def _texts() -> dict[str, Callable[[Data], str]]:
     """Files that can be made of an explanation."""
-    from attnlens.cricket.explain.types import Explanation as Typed
+    from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.prompt import prompt_of
     from attnlens.cricket.pages.terminal import render_terminal
 
-    def of(render: Callable[[Explanation], str]) -> Callable[[Data], str]:
-        return lambda data: render(Typed.from_dict(data))
-
+    typed = Explanation.from_dict
     return {
-        "prompt.txt": of(lambda explanation: prompt_of(explanation).text),
-        "explanation.txt": of(lambda one: render_terminal(one, width=100, color=False)),
-        "report.html": of(render_html),
+        "prompt.txt": lambda data: prompt_of(typed(data)).text,
+        "explanation.txt": lambda data: render_terminal(typed(data), width=100, color=False),
+        "report.html": lambda data: render_html(typed(data)),
     }
 
 

@@ -92,11 +92,11 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
         if news is not None:
             _tell(news, session, options, first, render)
             first, told, quiet = False, "", time.monotonic()
-        elif growing.trouble is not None and growing.settled:
+        elif growing.error is not None and growing.settled:
             if first:
-                raise growing.trouble
-            if told != str(growing.trouble):
-                told = str(growing.trouble)
+                raise growing.error
+            if told != str(growing.error):
+                told = str(growing.error)
                 say(f"waiting: {told}")
         if options.idle is not None and time.monotonic() - quiet >= options.idle:
             return 0

@@ -41,6 +41,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from attnlens.cricket.pages.scorecard import render_scorecard
     from attnlens.cricket.readers import read_matches
 
     check_files(options)
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     matches = read_matches(options.match, on_error=options.on_error, skipped=skipped)
     first = list(itertools.islice(matches, 2))
     if len(first) == 1:
-        _show(first[0], options)
+        show(options, partial(_data, first[0]), partial(render_scorecard, first[0]))
     else:
         _list(itertools.chain(first, matches), options)
     report_skipped(skipped)
@@ -59,13 +60,6 @@ def _data(match: Match) -> dict[str, Any]:
     from attnlens.cricket.match.scorecard import match_data, result_sentence
 
     return {**match_data(match), "result": result_sentence(match)}
-
-
-def _show(match: Match, options: argparse.Namespace) -> None:
-    """One match, in full."""
-    from attnlens.cricket.pages.scorecard import render_scorecard
-
-    show(options, partial(_data, match), partial(render_scorecard, match))
 
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:

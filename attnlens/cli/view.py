@@ -96,9 +96,9 @@ def _data(options: argparse.Namespace, recording: Recording) -> dict[str, Any]:
     for record in filter(has_weights, chosen):
         names = [axis.name for axis in record.axes]
         if options.query is None and "query" in names:
-            record = record.isel(query=-1)
+            record = record.sel(query=-1)
         if options.batch is None and "batch" in names:
-            record = record.isel(batch=0)
+            record = record.sel(batch=0)
         rows += rows_data(record, options.top)
     return {
         "recording": _name(options.recording),

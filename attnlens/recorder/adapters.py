@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from attnlens.errors import AttnlensError, RecordingError
+from attnlens.errors import AttnlensError
 from attnlens.recorder.sites import ByName, Sites, matches
 
 
@@ -83,20 +83,16 @@ class SoftmaxAdapter:
 Given = Adapter | SoftmaxAdapter
 
 
-def adapters_of(given: Given | Sequence[Given] | None) -> list[Given]:
+def adapters_of(given: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
     """Adapters from what a caller gave: none, one or many.
 
     Raises:
-        RecordingError: something that is none.
+        AttnlensError: of the type given: something that is not of the kind.
     """
-    listed = isinstance(given, Sequence) and not isinstance(given, str)
-    many: list[Any] = [] if given is None else list(given) if listed else [given]  # type: ignore[arg-type]
+    many = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
     for one in many:
-        if not isinstance(one, Given) or isinstance(one, type):
-            raise RecordingError(
-                f"adapters={one!r}; give an object with matches(module) and "
-                "records(module, args, kwargs, output), or SoftmaxAdapter(sites)"
-            )
+        if not isinstance(one, kind) or isinstance(one, type):
+            raise error(f"adapters={one!r}; {remedy}")
     return many
 
 

@@ -98,20 +98,9 @@ class _Projected:
         Args:
             own: whether the model gets none of the weights.
         """
+        back = (self.proj_weight, self.proj_bias)
         attended, weights = operator(
-            x,
-            x,
-            x,
-            self.embed_dim,
-            self.num_heads,
-            self.qkv_weight,
-            self.qkv_bias,
-            self.proj_weight,
-            self.proj_bias,
-            self.mask,
-            True,
-            False,
-            self.mask_type,
+            x, x, x, *self._into(), *back, self.mask, True, False, self.mask_type
         )
         alone = own and len(told) == 1
         call = AttentionCall(kind="encoder", weights=weights, mask=self._seen(), own=alone)
@@ -136,6 +125,10 @@ class _Projected:
             kind="encoder", q=q, k=k, mask=seen, scale=1 / math.sqrt(width), own=len(told) == 1
         )
         attend(told, call, lambda _: None)
+
+    def _into(self) -> tuple[int, int, Tensor, Tensor]:
+        """Sizes, and what makes queries, keys and values, in the order torch takes them."""
+        return self.embed_dim, self.num_heads, self.qkv_weight, self.qkv_bias
 
     def _seen(self) -> Tensor | None:
         """Which keys are seen; the fused kernel hides those whose mask is not 0."""
@@ -198,22 +191,16 @@ class _Layer(_Projected):
 
     def first(self, x: Tensor) -> Tensor:
         """The norm before attention, or after it."""
-        return torch.layer_norm(
-            x, (self.embed_dim,), self.norm_weight_1, self.norm_bias_1, self.eps
-        )
+        norm = (self.norm_weight_1, self.norm_bias_1, self.eps)
+        return torch.layer_norm(x, (self.embed_dim,), *norm)
 
     def _second(self, x: Tensor) -> Tensor:
-        return torch.layer_norm(
-            x, (self.embed_dim,), self.norm_weight_2, self.norm_bias_2, self.eps
-        )
+        norm = (self.norm_weight_2, self.norm_bias_2, self.eps)
+        return torch.layer_norm(x, (self.embed_dim,), *norm)
 
     def _feed_forward(self, x: Tensor) -> Tensor:
-        hidden: Tensor = torch._addmm_activation(
-            self.ffn_bias_1,
-            x.flatten(0, -2),
-            self.ffn_weight_1.t(),
-            use_gelu=self.use_gelu,
-        )
+        flat, weight = x.flatten(0, -2), self.ffn_weight_1.t()
+        hidden = torch._addmm_activation(self.ffn_bias_1, flat, weight, use_gelu=self.use_gelu)
         hidden = hidden.view(*x.shape[:-1], -1)
         return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
@@ -263,20 +250,9 @@ class _MultiHead(_Projected):
         hidden = None if seen is None else ~seen
         if hidden is not None and hidden.dim() == 4:
             hidden = hidden.expand(len(self.query), self.num_heads, len(x), -1).flatten(0, 1)
+        plain = (None, None, False, 0.0)  # no bias of keys or values, no zeros, no dropout
         output, weights = F.multi_head_attention_forward(
-            x,
-            x,
-            x,
-            self.embed_dim,
-            self.num_heads,
-            self.qkv_weight,
-            self.qkv_bias,
-            None,
-            None,
-            False,
-            0.0,
-            self.proj_weight,
-            self.proj_bias,
+            *(x, x, x, *self._into(), *plain, self.proj_weight, self.proj_bias),
             training=False,
             attn_mask=hidden,
             need_weights=self.need_weights,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.errors import InterventionError
-from attnlens.recorder.adapters import SoftmaxAdapter
+from attnlens.recorder.adapters import SoftmaxAdapter, adapters_of
 from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.edges import AXES, Edges
 from attnlens.recorder.edits import (
@@ -30,6 +30,11 @@ from attnlens.recorder.patches import intercepting
 from attnlens.recorder.sites import Which, matches
 from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
+
+_ONLY_SOFTMAXES: Final = (
+    "give SoftmaxAdapter(sites): other adapters read what a module gives, and cannot change what "
+    "it computes"
+)
 
 
 @contextmanager
@@ -106,7 +111,8 @@ def intervene(
     with ExitStack() as stack:
         run = _Run(model, edits)
         stack.callback(run.end)
-        run.begin(_softmaxes(adapters), InterventionError)
+        listed = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
+        run.begin(listed, InterventionError)
         with intercepting(run):
             yield run.changed
         run.judge()
@@ -147,13 +153,11 @@ class _Run(Block):
                 )
             return None
         place, whole = Place(site, tuple(weights.shape), weights.device), weights
-        touched = False
         for edit in self._edits:
             chosen = edit.chosen(place)
             if chosen is not None:
                 whole = edit.changed(whole, chosen, place)
-                touched = True
-        if not touched:
+        if whole is weights:
             return None
         self._note(site)
         return whole
@@ -216,18 +220,6 @@ class _Run(Block):
             f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
             f"run: {idle or 'none'}"
         )
-
-
-def _softmaxes(given: Any) -> list[SoftmaxAdapter]:
-    """Adapters as they may be given, none, one or many."""
-    many = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
-    for one in many:
-        if not isinstance(one, SoftmaxAdapter):
-            raise InterventionError(
-                f"adapters={one!r}; give SoftmaxAdapter(sites): other adapters read what a module "
-                "gives, and cannot change what it computes"
-            )
-    return many
 
 
 class _ProbeHook:

@@ -83,20 +83,16 @@ def _places() -> list[tuple[Any, str, StandIn]]:
     places: list[tuple[Any, str, StandIn]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
-        (F, "softmax", StandIn(F.softmax, softmax)),
-        (
-            torch.overrides,
-            "has_torch_function",
-            StandIn(torch.overrides.has_torch_function, fused_path_asked),
-        ),
     ]
-    for name, meant in (
-        ("_transformer_encoder_layer_fwd", encoder_layer),
-        ("_native_multi_head_attention", multi_head),
+    for owner, name, meant in (
+        (F, "softmax", softmax),
+        (torch.overrides, "has_torch_function", fused_path_asked),
+        (torch, "_transformer_encoder_layer_fwd", encoder_layer),
+        (torch, "_native_multi_head_attention", multi_head),
     ):
-        original = getattr(torch, name, None)
+        original = getattr(owner, name, None)
         if original is not None:
-            places.append((torch, name, StandIn(original, meant)))
+            places.append((owner, name, StandIn(original, meant)))
     return places
 
 

@@ -67,10 +67,15 @@ class Sites:
 
         A softmax or dropout that is a module of its own is part of the one that calls it.
         """
-        for module in modules_running(frame):
-            name = self.names.get(id(module))
-            if name is not None and not isinstance(module, _PARTS):
-                return name, module
+        while frame is not None:
+            code = frame.f_code
+            if code.co_argcount and code not in _PASSED_OVER:
+                first = local_of(frame, code.co_varnames[0])
+                if isinstance(first, nn.Module) and not isinstance(first, _PARTS):
+                    name = self.names.get(id(first))
+                    if name is not None:
+                        return name, first
+            frame = frame.f_back
         return None
 
 
@@ -102,17 +107,6 @@ def plain_name(path: str) -> str:
     if _COMPILED not in path:
         return path
     return ".".join(part for part in path.split(".") if part != _COMPILED)
-
-
-def modules_running(frame: FrameType | None) -> Iterator[nn.Module]:
-    """Modules that are the first argument of a running function, innermost first."""
-    while frame is not None:
-        code = frame.f_code
-        if code.co_argcount and code not in _PASSED_OVER:
-            first = local_of(frame, code.co_varnames[0])
-            if isinstance(first, nn.Module):
-                yield first
-        frame = frame.f_back
 
 
 def local_of(frame: FrameType, name: str) -> Any:

@@ -27,10 +27,6 @@ class Axis:
     name: str
     labels: tuple[str, ...] | None = None
 
-    def labelled(self, labels: tuple[str, ...]) -> Axis:
-        """The same axis with labels."""
-        return Axis(self.name, labels)
-
 
 def positions(
     name: str, given: Any, error: type[AttnlensError] = RecordingError

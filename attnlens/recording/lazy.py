@@ -110,7 +110,7 @@ class LazyAttention:
         if self.causal:
             row = torch.arange(queries, device=out.device)
             row = row if chosen is None else row[chosen]
-            if count > 1 and not (isinstance(chosen, slice) and count <= _first(chosen) + 1):
+            if count > 1 and not (isinstance(chosen, slice) and count <= (chosen.start or 0) + 1):
                 later = torch.arange(count, device=out.device) > row[:, None]
                 out.masked_fill_(later, -math.inf)
         return out
@@ -142,10 +142,6 @@ def _as_slice(rows: list[int]) -> list[int] | slice:
     if rows and rows == list(range(rows[0], rows[0] + len(rows))):
         return slice(rows[0], rows[0] + len(rows))
     return rows
-
-
-def _first(chosen: slice) -> int:
-    return int(chosen.start or 0)
 
 
 def shares(logits: Tensor, may_hide: bool) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from attnlens.errors import RecordingError
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.select import by_label, by_position
+from attnlens.recording.select import part_of
 from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class AttentionRecord:
         if self.rows and len(query) > max(len(self.rows), *self.rows):
             told["query"] = tuple(query[row] for row in self.rows)
         axes = tuple(
-            axis.labelled(told[axis.name]) if axis.name in told else axis for axis in self.axes
+            Axis(axis.name, told[axis.name]) if axis.name in told else axis for axis in self.axes
         )
         return self.replaced(axes=axes)
 
@@ -173,33 +173,24 @@ class AttentionRecord:
         """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
 
         A text is a label, or the number of a position whose axis has no labels, and stands
-        for every position that is called so. A number is a position, as for `isel`. Lists may
-        hold both. Every axis stays. Of a lazy record only the rows asked for are formed; keys
-        of a top-k record stay all.
+        for every position that is called so. A number is a position (-1 is the last), a slice
+        several; lists may hold both. Every axis stays. Of a lazy record only the rows asked for
+        are formed; keys of a top-k record stay all.
 
         Raises:
             RecordingError: no such axis, label or position.
         """
-        return by_label(self, choices)
+        return part_of(self, choices)
 
-    def isel(self, **choices: Any) -> AttentionRecord:
-        """The part at these positions: ``isel(query=-1, key=slice(0, 8))``; every axis stays.
-
-        Raises:
-            RecordingError: no such axis or position.
-        """
-        return by_position(self, choices)
-
-    def to_numpy(self, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
+    def to_numpy(self) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.
 
-        Args:
-            missing: what stands where a top-k record kept no weight.
+        0 stands where a top-k record kept no weight.
 
         Raises:
             RecordingError: more weights than memory can be expected to hold.
         """
-        return array_of(self, missing=missing)
+        return array_of(self)
 
     def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
         """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they

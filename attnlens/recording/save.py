@@ -13,7 +13,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
@@ -160,37 +161,31 @@ def read_part(
     Raises:
         InputError: the file is missing, is not a recording, is damaged, or is of a later format.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    try:
-        with safe_open(path, framework="pt") as file:
-            about = file.metadata() or {}
-            check_format(about, path)
-            found: dict[str, Tensor] = {}
-            names = set(file.keys())
+    with _reading(path), safe_open(path, framework="pt") as file:
+        about = file.metadata() or {}
+        check_format(about, path)
+        found: dict[str, Tensor] = {}
+        names = set(file.keys())
 
-            def tensor(name: str) -> Tensor:
-                if name not in found:
-                    _demand(name in names, f"no tensor {name!r}")
-                    found[name] = file.get_tensor(name)
-                return found[name]
+        def tensor(name: str) -> Tensor:
+            if name not in found:
+                _demand(name in names, f"no tensor {name!r}")
+                found[name] = file.get_tensor(name)
+            return found[name]
 
-            records = []
-            told = json.loads(about["records"]) if entries is None else entries
-            _demand(isinstance(told, list | tuple), "its index is no list")
-            for number, entry in enumerate(told):
-                where = entry["tensors"] if "tensors" in entry else _format_1(number, names)
-                shapes = entry.get("expanded", {})
-                tensors = {
-                    part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
-                    for part, name in where.items()
-                }
-                records.append(record_of(entry, tensors))
-            return records
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read as a recording ({error})", path=path) from error
-    except DAMAGE as error:
-        raise damaged(error, path) from error
+        records = []
+        told = json.loads(about["records"]) if entries is None else entries
+        _demand(isinstance(told, list | tuple), "its index is no list")
+        for entry in told:
+            shapes = entry.get("expanded", {})
+            tensors = {
+                part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
+                for part, name in entry["tensors"].items()
+            }
+            records.append(record_of(entry, tensors))
+        return records
 
 
 def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
@@ -207,7 +202,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
             path=path,
             remedy="give a recording that was saved, or a folder given to record(to=...)",
         )
-    try:
+    with _reading(index):
         about = json.loads(index.read_text(encoding="utf-8"))
         check_format(about, index)
         parts = [(str(part["file"]), part["records"]) for part in about["parts"]]
@@ -215,10 +210,6 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
         for name, _ in parts:
             if not _PART.fullmatch(name):
                 raise ValueError(f"its index names a part {name!r}")
-    except OSError as error:
-        raise InputError(f"cannot be read as a recording ({error})", path=index) from error
-    except DAMAGE as error:
-        raise damaged(error, index) from error
     records = [record for name, entries in parts for record in read_part(folder / name, entries)]
     if records and notes:
         # A note on the whole block stands with its first record.
@@ -289,10 +280,19 @@ class Stream:
         self._bytes = 0
 
 
-def damaged(error: Exception, path: str | os.PathLike[str]) -> InputError:
-    """The one line for a file that lies about itself."""
-    reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return InputError(f"is a damaged recording ({reason})", path=path, remedy="record it again")
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A block whose errors become the one line for a file that is none, or lies about itself."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot be read as a recording ({error})", path=path) from error
+    except DAMAGE as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+        remedy = "record it again"
+        raise InputError(f"is a damaged recording ({reason})", path=path, remedy=remedy) from error
 
 
 def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
@@ -304,17 +304,12 @@ def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(about.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy="give one that was saved")
-    if not 1 <= int(matched[1]) <= NEWEST:
+    if int(matched[1]) != NEWEST:
         raise InputError(
-            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format 1 to {NEWEST}",
+            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format {NEWEST}",
             path=path,
             remedy="install a later attnlens",
         )
-
-
-def _format_1(number: int, names: set[str]) -> dict[str, str]:
-    """Where format 1, which did not tell, has the parts of one record."""
-    return {name.partition(".")[2]: name for name in names if name.startswith(f"{number}.")}
 
 
 def _unexpanded(value: Tensor) -> Tensor:

@@ -28,21 +28,13 @@ SHOWN: Final = 12
 """Choices that an error lists."""
 
 
-def by_label(record: AttentionRecord, choices: Choices) -> AttentionRecord:
-    """The part of a record that `AttentionRecord.sel` describes."""
-    return _part(record, {name: _labelled(record, name, one) for name, one in choices.items()})
-
-
-def by_position(record: AttentionRecord, choices: Choices) -> AttentionRecord:
-    """The part of a record that `AttentionRecord.isel` describes."""
-    return _part(record, {name: _positions(record, name, one) for name, one in choices.items()})
-
-
-def _labelled(record: AttentionRecord, name: str, choice: Any) -> list[int]:
+def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
+    """Where the positions are, counted from 0, that are called or stand as a choice says."""
     if isinstance(choice, list | tuple):
-        return [place for one in choice for place in _labelled(record, name, one)]
+        return [place for one in choice for place in _places(record, name, one)]
+    told = f"{record.site}: {name}"
     if not isinstance(choice, str):
-        return _positions(record, name, choice)
+        return places(positions(told, choice), record.sizes[record.place_of(name)], told)
     names = record.names(record.place_of(name))
     found = [place for place, known in enumerate(names) if known == choice]
     if not found:
@@ -55,24 +47,17 @@ def _labelled(record: AttentionRecord, name: str, choice: Any) -> list[int]:
     return found
 
 
-def _positions(record: AttentionRecord, name: str, choice: Any) -> list[int]:
-    size = record.sizes[record.place_of(name)]
-    told = f"{record.site}: {name}"
-    return places(positions(told, choice), size, told)
-
-
-def _part(record: AttentionRecord, choices: Mapping[str, list[int]]) -> AttentionRecord:
-    for name, chosen in choices.items():
-        if not chosen:
-            raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")
-    by_place = {record.place_of(name): chosen for name, chosen in choices.items()}
+def part_of(record: AttentionRecord, choices: Choices) -> AttentionRecord:
+    """The part of a record that `AttentionRecord.sel` describes."""
     last = len(record.axes) - 1
     sizes = record.sizes
-    by_place = {
-        place: chosen
-        for place, chosen in sorted(by_place.items())
-        if chosen != list(range(sizes[place]))
-    }
+    by_place: dict[int, list[int]] = {}
+    for name, choice in choices.items():
+        place, chosen = record.place_of(name), _places(record, name, choice)
+        if not chosen:
+            raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")
+        if chosen != list(range(sizes[place])):
+            by_place[place] = chosen
     axes = tuple(
         _named(axis, record.names(place), by_place[place]) if place in by_place else axis
         for place, axis in enumerate(record.axes)
@@ -103,7 +88,7 @@ def _part(record: AttentionRecord, choices: Mapping[str, list[int]]) -> Attentio
 def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
         return axis  # its rows tell which queries these are
-    return axis.labelled(tuple(names[place] for place in chosen))
+    return Axis(axis.name, tuple(names[place] for place in chosen))
 
 
 def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:

@@ -39,18 +39,18 @@ def kind_of(record: AttentionRecord) -> str:
     return rows or "all"
 
 
-def array_of(record: AttentionRecord, *, missing: float = 0.0) -> NDArray[np.floating[Any]]:
+def array_of(record: AttentionRecord) -> NDArray[np.floating[Any]]:
     """What `AttentionRecord.to_numpy` describes."""
     sizes = record.sizes
     if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > MOST_CELLS:
         raise RecordingError(
             f"{record.site}: the whole of it would be {math.prod(sizes):,} weights; "
-            "select some heads or queries first (record.sel, record.isel)"
+            "select some heads or queries first (record.sel)"
         )
     weights = _plain(record.weights)
     if record.keys is None:
         return weights
-    whole = np.full(sizes, missing, weights.dtype)
+    whole = np.zeros(sizes, weights.dtype)
     # Keys of weight 0 fill rows up, and may repeat one that was kept.
     paid = np.nonzero(weights > 0)
     keys = record.keys.cpu().numpy()
@@ -75,7 +75,7 @@ def table_of(records: Sequence[AttentionRecord], *, most: int = MOST_ROWS) -> pa
     if rows > most:
         raise RecordingError(
             f"the table would have {rows:,} rows, more than {most:,}; select some heads or "
-            f"queries first (record.sel, record.isel), or ask for them with most={rows}"
+            f"queries first (record.sel), or ask for them with most={rows}"
         )
     repeated = {
         axis.name

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -129,7 +130,8 @@ def plan_of(
 ) -> Plan:
     """Find every match of the sources, without reading its balls.
 
-    A match whose id came before is passed over; told where the two differ.
+    A match whose id came before is passed over; told where the two differ. Where they do and the
+    first cannot be read, it is the first that is passed over.
 
     Args:
         each: matches in a part, at most.
@@ -150,8 +152,15 @@ def plan_of(
             report(f"finding matches: {len(entries):,}")
         if first.sha256 == entry.sha256:
             continue
-        problem = f"match {entry.match_id} came before, from {first.file}"
-        skipped.append(Skipped(entry.file, problem))
+        try:
+            with closing(MatchShelf()) as shelf:
+                first.read(shelf)
+        except MatchFileError as error:
+            skipped.append(Skipped.by(error))
+            entries[entry.match_id] = entry
+        else:
+            problem = f"match {entry.match_id} came before, from {first.file}"
+            skipped.append(Skipped(entry.file, problem))
     if not entries:
         reason = f" ({skipped[0].file}: {skipped[0].problem})" if skipped else ""
         raise InputError(

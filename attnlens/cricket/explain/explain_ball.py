@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Final
 
 import numpy as np
@@ -157,7 +156,7 @@ def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
     name = match.event.get("name")
     return types.MatchFacts.model_validate(
         {
-            **asdict(match_particulars(match, window.innings)),
+            **match_particulars(match, window.innings),
             "season": match.season,
             "event": None if name is None else str(name),
             "city": match.city,

@@ -53,7 +53,8 @@ def with_next_ball(
         candidates = () if last is None else (last.batter, last.non_striker)
         gone = {wicket.player_out.key for wicket in last.wickets} if last else set()
         other = next((p for p in candidates if p.key != facing.key and p.key not in gone), facing)
-    bowling = _named(bowler, known, "--bowler") or _same_over_bowler(innings, last)
+    same_over = last is not None and not over_ended(innings, last)
+    bowling = _named(bowler, known, "--bowler") or (last.bowler if last and same_over else None)
     if bowling is None:
         raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
     _refuse_impossible(innings, facing, bowling)
@@ -126,10 +127,6 @@ def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Play
     if over_ended(innings, last):
         ends.reverse()
     return ends[0], ends[1]
-
-
-def _same_over_bowler(innings: Innings, last: Delivery | None) -> Player | None:
-    return None if last is None or over_ended(innings, last) else last.bowler
 
 
 def _named(name: str | None, known: list[Player], option: str) -> Player | None:

@@ -102,34 +102,25 @@ class CalibrationTable:
         return next((one for one in bins if chance <= one.most), bins[-1])
 
 
-def calibration_beside(checkpoint: Path, sha256: str) -> CalibrationTable | None:
-    """The table of the checkpoint in a file; ``None`` where it carries none of its own.
+def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:
+    """The table of the checkpoint in a file; ``None`` where it carries none.
 
     Args:
         sha256: of the checkpoint: a table that was measured on other weights does not count.
+        shipped: whether it came with attnlens, and may quote another's table.
 
     Raises:
         CheckpointError: what lies there is damaged or of another kind.
     """
-    path = checkpoint.with_name(checkpoint.stem + SUFFIX)
+    name = checkpoint.stem
+    path = checkpoint.with_name(f"{STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
     if not path.is_file():
         return None
-    table = _read(path)
-    return table if table.sha256 == sha256 else None
-
-
-def shipped_calibration(folder: Path, name: str) -> CalibrationTable | None:
-    """The table that a shipped checkpoint quotes, its own or another's."""
-    path = folder / f"{STANDS_FOR.get(name, name)}{SUFFIX}"
-    return _read(path) if path.is_file() else None
-
-
-def _read(path: Path) -> CalibrationTable:
     try:
         data = json.loads(path.read_bytes())
         if (data["kind"], data["format"]) != (KIND, FORMAT):
             raise ValueError("another kind or format")
-        return CalibrationTable.of(data)
+        table = CalibrationTable.of(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
             "is no table of calibration that this attnlens reads "
@@ -137,3 +128,4 @@ def _read(path: Path) -> CalibrationTable:
             path=path,
             remedy="measure it again with `attnlens evaluate --calibration-out`",
         ) from error
+    return table if shipped or table.sha256 == sha256 else None

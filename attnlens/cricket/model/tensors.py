@@ -252,8 +252,7 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
         float("world" in event),
         float(bool(event) and " tour of " not in event and "world" not in event),
         (min(year, 2026.0) - 2015) / 10,
-        math.log1p(experience[0]) / 10,
-        math.log1p(experience[1]) / 10,
+        *(math.log1p(balls) / 10 for balls in experience),
     ]
 
 
@@ -301,19 +300,13 @@ def encode_innings(
     def with_count(rating: Floats32, balls: Floats32) -> Floats32:
         return np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
 
-    nodes["venue"] = np.concatenate(
+    here = with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32))
+    nodes["venue"] = np.hstack([with_count(venue, parts["venue_balls"]), here])
+    nodes["team_context"] = np.hstack(
         [
-            with_count(venue, parts["venue_balls"]),
-            with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32)),
-        ],
-        axis=1,
-    )
-    nodes["team_context"] = np.concatenate(
-        [
-            with_count(parts["batting_team"], parts["batting_team_balls"]),
-            with_count(parts["bowling_team"], parts["bowling_team_balls"]),
-        ],
-        axis=1,
+            with_count(parts[team], parts[f"{team}_balls"])
+            for team in ("batting_team", "bowling_team")
+        ]
     )
     importance = np.array(match_importance(match, innings, ratings), np.float32)
     nodes["match_importance"] = np.tile(importance, (count, 1))

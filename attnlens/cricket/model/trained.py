@@ -23,14 +23,10 @@ from torch import Tensor, nn
 from attnlens.arrays import Floats32
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.calibration import (
-    CalibrationTable,
-    calibration_beside,
-    shipped_calibration,
-)
+from attnlens.cricket.model.calibration import CalibrationTable, calibration_beside
 from attnlens.cricket.model.heads import SCALES, UNSPECIALISED
 from attnlens.cricket.model.predictor import FullModel, Sizes
-from attnlens.cricket.model.ratings import ALL_KINDS, KINDS, Ratings
+from attnlens.cricket.model.ratings import ALL_KINDS, Ratings
 from attnlens.cricket.model.shipped import SHIPPED, named_checkpoint
 from attnlens.cricket.model.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel
 from attnlens.errors import CheckpointError
@@ -144,9 +140,9 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         predictor = TrainedPredictor(
             name=name, model=network.eval(), **knowledge_of(checkpoint, ALL_KINDS)
         )
-    if name in SHIPPED and path == named_checkpoint(name)[1]:
-        return replace(predictor, calibration=shipped_calibration(path.parent, name))
-    return replace(predictor, calibration=calibration_beside(path, checkpoint.sha256))
+    shipped = name in SHIPPED and path == named_checkpoint(name)[1]
+    table = calibration_beside(path, checkpoint.sha256, shipped=shipped)
+    return replace(predictor, calibration=table)
 
 
 def check_format(about: Json, number: int, names: Mapping[str, list[str]], path: Path) -> None:
@@ -210,12 +206,15 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
         KeyError, ValueError: they are damaged.
     """
     tensors, about = checkpoint.tensors, checkpoint.about
+    seen = tensors.get("seen")
+    if seen is not None and (seen.dtype != torch.int64 or seen.dim() != 1):
+        raise ValueError("the matches it has seen are told in another shape")
     return {
         "sha256": checkpoint.sha256,
         "base": base_of(tensors),
         "ratings": ratings_of(tensors, about["ratings_until"], kinds),
         "card": checked_card(about["card"]),
-        "seen": seen_of(tensors),
+        "seen": None if seen is None else frozenset(seen.tolist()),
     }
 
 
@@ -223,28 +222,18 @@ def checked_card(told: Any) -> Json:
     """The card, as it stands.
 
     Raises:
-        ValueError: something that is read of it is not what it has to be.
+        AttributeError, TypeError, ValueError: what is read of it is not what it has to be.
     """
     if not isinstance(told, dict):
         raise ValueError("its card is no table")
     for name in DATES:
-        try:
-            datetime.date.fromisoformat(told.get(name) or "2000-01-01")
-        except (TypeError, ValueError):
-            raise ValueError(f"its {name} is no date") from None
-    for name, kind in LISTS.items():
-        if not _is_list(told.get(name, []), kind):
+        datetime.date.fromisoformat(told.get(name) or "2000-01-01")
+    lists = [(name, told.get(name, []), kind) for name, kind in LISTS.items()]
+    lists += [(f"earned {scale}", names, str) for scale, names in told.get("earned", {}).items()]
+    for name, value, kind in lists:
+        if not isinstance(value, list) or not all(isinstance(one, kind) for one in value):
             raise ValueError(f"its {name} are no list of the kind {kind.__name__}")
-    if not isinstance(told.get("gender"), str | None):
-        raise ValueError("its gender is no word")
-    earned = told.get("earned", {})
-    if not isinstance(earned, dict) or not all(_is_list(names, str) for names in earned.values()):
-        raise ValueError("the names its heads have earned are no lists of words")
     return dict(told)
-
-
-def _is_list(value: Any, kind: type) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, kind) for one in value)
 
 
 def identity_of(match: Match) -> int | None:
@@ -270,20 +259,6 @@ def identities(matches: Iterable[Match]) -> frozenset[int]:
     return frozenset(one for one in found if one is not None)
 
 
-def seen_of(tensors: Mapping[str, Tensor]) -> frozenset[int] | None:
-    """The matches that a checkpoint has seen; ``None`` where it does not tell.
-
-    Raises:
-        ValueError: it holds something else.
-    """
-    if "seen" not in tensors:
-        return None
-    told = tensors["seen"]
-    if told.dtype != torch.int64 or told.dim() != 1:
-        raise ValueError("the matches it has seen are told in another shape")
-    return frozenset(told.tolist())
-
-
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
     """What a checkpoint holds beside its network: the base model, ratings, matches seen."""
     tensors: dict[str, Tensor] = {}
@@ -291,9 +266,8 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         tensors[f"base.{number}"] = torch.from_numpy(weight)
     tensors["base.prior"] = torch.from_numpy(trained.base.prior)
     tensors["base.everything"] = torch.from_numpy(trained.base.everything)
-    for name, table in trained.ratings.tables.items():
-        if name not in trained.ratings.kinds:
-            continue
+    for name in trained.ratings.kinds:
+        table = trained.ratings.tables[name]
         rows = len(table.keys)
         tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
         # The precision is kept as a variance: it fits sixteen bits, the precision does not.
@@ -336,28 +310,19 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
         KeyError, ValueError: they are damaged.
     """
     ratings = Ratings(kinds=tuple(kinds))
-    for kind in KINDS:
-        if kind.name not in kinds:
-            continue
-        table = ratings.tables[kind.name]
-        table.keys = {
-            key: row for row, key in enumerate(_split(tensors[f"ratings.{kind.name}.keys"]))
-        }
-        table.rating = tensors[f"ratings.{kind.name}.rating"].float().numpy()
-        variance = tensors[f"ratings.{kind.name}.variance"].float().numpy()
+    for name in kinds:
+        table = ratings.tables[name]
+        table.keys = {key: row for row, key in enumerate(_split(tensors[f"ratings.{name}.keys"]))}
+        table.rating = tensors[f"ratings.{name}.rating"].float().numpy()
+        variance = tensors[f"ratings.{name}.variance"].float().numpy()
         table.precision = 1 / np.maximum(variance, np.float32(1e-7))
-        table.balls = tensors[f"ratings.{kind.name}.balls"].float().numpy()
+        table.balls = tensors[f"ratings.{name}.balls"].float().numpy()
         if not table.rating.shape == table.precision.shape == (len(table.keys), len(OUTCOMES)) or (
             len(table.balls) != len(table.keys)
         ):
-            raise ValueError(f"its ratings of the kind {kind.name} do not fit each other")
-    ratings.aliases = dict(
-        zip(
-            _split(tensors["ratings.alias_names"]),
-            _split(tensors["ratings.alias_keys"]),
-            strict=True,
-        )
-    )
+            raise ValueError(f"its ratings of the kind {name} do not fit each other")
+    names, keys = (_split(tensors[f"ratings.alias_{part}"]) for part in ("names", "keys"))
+    ratings.aliases = dict(zip(names, keys, strict=True))
     ratings.until = None if until is None else datetime.date.fromisoformat(until)
     return ratings
 

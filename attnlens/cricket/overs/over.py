@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.cricket.match.match import Delivery, MatchParticulars, match_particulars
+from attnlens.cricket.match.match import Delivery, match_particulars
 from attnlens.cricket.model.kinds import cautions, few_before
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, OverModel, decode
@@ -120,9 +120,17 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverMatch(MatchParticulars):
+class OverMatch:
     """The match, as the file tells it, and whether the over is one of a super over."""
 
+    match_id: str
+    match_type: str | None
+    gender: str | None
+    dates: list[str]
+    venue: str | None
+    teams: list[str]
+    batting_team: str
+    bowling_team: str
     super_over: bool
 
 
@@ -213,7 +221,7 @@ def next_over(
     return NextOver(
         schema_version=SCHEMA_VERSION,
         model=OverWriter.of(trained),
-        match=OverMatch(**asdict(match_particulars(match, innings)), super_over=innings.super_over),
+        match=OverMatch(**match_particulars(match, innings), super_over=innings.super_over),
         innings=innings.number,
         over=question.over,
         echo=question.echo,

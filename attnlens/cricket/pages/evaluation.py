@@ -40,24 +40,17 @@ def render_evaluation(page: Page, shown: Evaluation) -> None:
 
 def _head(page: Page, data: Evaluation) -> None:
     checkpoint, dates = data.checkpoint, data.dates
-    page.paragraph(
-        f"{checkpoint.name} on {count(data.balls, 'ball')} of "
-        f"{count(data.matches, 'match', 'matches')}, {dates['first'] or 'undated'} to "
-        f"{dates['last'] or 'undated'}",
-        "title",
-        indent=0,
-    )
+    balls, matches = count(data.balls, "ball"), count(data.matches, "match", "matches")
+    began, ended = (dates[end] or "undated" for end in ("first", "last"))
+    told = f"{checkpoint.name} on {balls} of {matches}, {began} to {ended}"
+    page.paragraph(told, "title", indent=0)
     until = checkpoint.trained_until
     trained = f"trained until {until}" if until else "training dates not told"
     page.paragraph(f"checkpoint {checkpoint.sha256[:12]}, {trained}", "quiet", indent=0)
     fitted_on = data.baselines_fitted_on["matches"]
     if fitted_on:
-        page.paragraph(
-            f"baselines fitted on {count(fitted_on, 'match', 'matches')} up to "
-            f"{checkpoint.weights_until or until}",
-            "quiet",
-            indent=0,
-        )
+        fitted, last = count(fitted_on, "match", "matches"), checkpoint.weights_until or until
+        page.paragraph(f"baselines fitted on {fitted} up to {last}", "quiet", indent=0)
     for note in data.notes:
         page.flag(note)
     page.blank()

@@ -9,25 +9,15 @@ from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.numbers import interval, number
 from attnlens.show.page import render_plain
 from attnlens.show.table import Cell, Column, Words, add_table
+from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.study.faithfulness import Faithfulness, Method
     from attnlens.cricket.study.figures import Figure
+    from attnlens.cricket.study.head_report import HeadReport
 
 NARROWEST: Final = 70
 WIDEST: Final = 110
-TITLES: Final[dict[str, str]] = {
-    "attention": "attention",
-    "content_only": "content only",
-    "value_norm": "value norm",
-    "rollout": "rollout",
-    "gradient_x_input": "gradient x input",
-    "recency": "recency",
-    "uniform": "uniform",
-    "random": "random",
-}
-"""What to call each method."""
-
 CONTROLS: Final = ("recency", "uniform", "random")
 FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("partial_spearman_last36", "beyond distance", "more", 2),
@@ -43,16 +33,7 @@ FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
 @terminal_page(least=NARROWEST, most=WIDEST)
 def render_faithfulness(page: Page, shown: Faithfulness) -> None:
     """The document of ``attnlens faithfulness``."""
-    days = " to ".join(dict.fromkeys(day for day in shown.dates if day))
-    page.paragraph(
-        f"does attention of {shown.model.name} say what mattered? {shown.balls:,} balls "
-        f"of {shown.matches:,} matches" + (f", {days}" if days else ""),
-        "title",
-        indent=0,
-    )
-    for note in shown.notes:
-        page.flag(note)
-    page.blank()
+    add_opening(page, shown, f"does attention of {shown.model.name} say what mattered?")
     _worth(page, shown)
     page.blank()
     _methods(page, shown.methods)
@@ -61,6 +42,17 @@ def render_faithfulness(page: Page, shown: Faithfulness) -> None:
         "Rank agreement describes the model on average and proves no single claim; the scoreboard "
         "stays in all of this."
     )
+
+
+def add_opening(page: Page, shown: Faithfulness | HeadReport, asked: str) -> None:
+    """What was asked of which balls, and what a reader should know first."""
+    matches = count(shown.matches, "match", "matches")
+    days = " to ".join(dict.fromkeys(day for day in shown.dates if day))
+    told = ", ".join(filter(None, (matches, days)))
+    page.paragraph(f"{asked} {count(shown.balls, 'ball')} of {told}", "title", indent=0)
+    for note in shown.notes:
+        page.flag(note)
+    page.blank()
 
 
 def _worth(page: Page, data: Faithfulness) -> None:
@@ -108,7 +100,7 @@ def _methods(page: Page, methods: Mapping[str, Method]) -> None:
         ends = interval(agreement.ci, 2)
         rows.append(
             [
-                TITLES[name],
+                name.replace("_", " "),
                 [(f"{number(agreement.value, 2)} ", ""), (ends, "quiet")],
                 *(_figure(found.figures[key], decimals) for key, _, _, decimals in FIGURES),
             ]
@@ -136,11 +128,11 @@ def _figure(figure: Figure, decimals: int) -> str:
 
 # ---- planted truth: tables in Markdown, which a terminal shows as well
 
-METHODS: Final[dict[str, str]] = TITLES | {
+METHODS: Final[dict[str, str]] = {
     "hiding": "effect of hiding the ball",
     "replacing": "effect of replacing the ball",
 }
-"""What to call each method."""
+"""What to call methods whose name does not say it."""
 
 LOSSES: Final[dict[str, str]] = {
     "truth": "the process itself (its entropy)",
@@ -162,7 +154,7 @@ def render_planted(data: Mapping[str, Any]) -> str:
     return render_plain(
         "cricket/planted.md",
         d=data,
-        methods=METHODS,
+        methods={name: name.replace("_", " ") for name in data["pointing"]["methods"]} | METHODS,
         losses=LOSSES,
         sources=SOURCES,
         rules=rules,

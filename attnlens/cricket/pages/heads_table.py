@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
+from attnlens.cricket.pages.faithfulness_table import add_opening
 from attnlens.show.canvas import Line, Page, terminal_page
 from attnlens.show.numbers import interval, number, percent
 from attnlens.show.table import Cell, Column, Words, add_table
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.study.head_report import Bias, Head, HeadReport, Scale, Slot
@@ -52,25 +52,12 @@ LEGEND: Final = (
 @terminal_page(most=110)
 def render_heads(page: Page, shown: HeadReport) -> None:
     """The document of ``attnlens heads``."""
-    _head(page, shown)
+    add_opening(page, shown, f"what the heads of {shown.model.name} do, over")
     for scale in shown.scales:
         _scale(page, scale)
     _slots(page, shown.slots)
     for line in LEGEND:
         page.paragraph(line, "quiet")
-
-
-def _head(page: Page, data: HeadReport) -> None:
-    days = " to ".join(dict.fromkeys(day for day in data.dates if day))
-    page.paragraph(
-        f"what the heads of {data.model.name} do, over {count(data.balls, 'ball')} of "
-        f"{count(data.matches, 'match', 'matches')}" + (f", {days}" if days else ""),
-        "title",
-        indent=0,
-    )
-    for note in data.notes:
-        page.flag(note)
-    page.blank()
 
 
 def _words(name: str) -> str:

@@ -159,7 +159,7 @@ def _files(
         try:
             if isinstance(file, MatchFileError):
                 raise file
-            if not _is_bystander(file):
+            if _known(file) or (file.expected and not kaggle_results.recognises(file)):
                 seen_any = True
                 yield file
         except MatchFileError as error:
@@ -223,16 +223,12 @@ def tells_of_matches(path: str | PathLike[str]) -> bool:
         named = Source(Path(path))
         found = files_in(named.path, shelf) if named.is_collection else [open_one(named, shelf)]
         files = (file for file in found if isinstance(file, MatchFile))
-        return any(kaggle_results.recognises(file) or _is_match(file) for file in files)
+        return any(kaggle_results.recognises(file) or _known(file) for file in files)
     return False
 
 
-def _is_match(file: MatchFile) -> bool:
-    return any(form.recognises(file) for form in FORMATS)
-
-
-def _is_bystander(file: MatchFile) -> bool:
-    return not _is_match(file) and (not file.expected or kaggle_results.recognises(file))
+def _known(file: MatchFile) -> Format | None:
+    return next((form for form in FORMATS if form.recognises(file)), None)
 
 
 def format_of(file: MatchFile) -> Format:
@@ -241,9 +237,9 @@ def format_of(file: MatchFile) -> Format:
     Raises:
         MatchFileError: it is none that is read; what it looks like instead.
     """
-    for form in FORMATS:
-        if form.recognises(file):
-            return form
+    known = _known(file)
+    if known is not None:
+        return known
     if kaggle_results.recognises(file):
         raise MatchFileError(
             "this table has the results; the balls are in the deliveries file beside it",

@@ -95,9 +95,6 @@ class MatchDraft:
         self.notes.append(f"balls per over are not in the file: {usual} from the overs bowled")
         return usual
 
-    def _main_innings(self) -> list[InningsDraft]:
-        return [innings for innings in self.innings if innings.number <= 2]
-
     def _settle_length(self, balls_per_over: int) -> None:
         if self.match_type in UNLIMITED_TYPES:
             self.overs = None
@@ -105,7 +102,8 @@ class MatchDraft:
         if self.match_type is None and self.overs is None:
             full = any(
                 innings.last_over == _TWENTY - 1 and innings.legal_balls >= _TWENTY * balls_per_over
-                for innings in self._main_innings()
+                for innings in self.innings
+                if innings.number <= 2
             )
             if full and self._limited() and max(i.last_over for i in self.innings) < _TWENTY:
                 self.match_type = "T20"
@@ -137,7 +135,7 @@ class MatchDraft:
         if len(self.innings) <= 2:
             return True
         # More than two innings of a limited-overs match come of a tie.
-        totals = {innings.total for innings in self._main_innings()}
+        totals = {innings.total for innings in self.innings if innings.number <= 2}
         return len(totals) == 1 and all(
             innings.overs_begun <= 1 for innings in self.innings if innings.number > 2
         )

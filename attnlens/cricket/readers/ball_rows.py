@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from attnlens.cricket.match.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
@@ -23,6 +24,7 @@ OF_A_BALL = (
 _BLANK = ("", "0")
 
 
+@dataclass
 class BallRows:
     """The rows of one match.
 
@@ -35,22 +37,13 @@ class BallRows:
         labels_count_legal: whether a wide shares its label with the next ball.
     """
 
-    def __init__(
-        self,
-        draft: MatchDraft,
-        pick: Callable[[list[str]], Sequence[str]],
-        wrong: WrongHere,
-        info: InfoRows | None = None,
-        labels_count_legal: bool = False,
-    ) -> None:
-        self.draft = draft
-        self._pick = pick
-        self._wrong = wrong
-        self._info = info
-        self._labels_count_legal = labels_count_legal
-        self._teams: dict[str, None] = {}
-        self._innings: InningsDraft | None = None
-        self._innings_as_written: tuple[str, str, str] | None = None
+    draft: MatchDraft
+    pick: Callable[[list[str]], Sequence[str]]
+    wrong: WrongHere
+    info: InfoRows | None = None
+    labels_count_legal: bool = False
+    _innings: InningsDraft | None = field(default=None, init=False)
+    _innings_as_written: tuple[str, str, str] | None = field(default=None, init=False)
 
     def add(self, row: list[str]) -> None:
         """Append the delivery of one row."""
@@ -58,20 +51,20 @@ class BallRows:
             number, label, batting, bowling, striker, non_striker, bowler, bat, extra,
             wides, noballs, byes, legbyes, penalty,
             actual, non_boundary, kind, out, other_kind, other_out, *fielders,
-        ) = self._pick(row)  # fmt: skip
+        ) = self.pick(row)  # fmt: skip
         innings = self._innings
         if innings is None or (number, batting, bowling) != self._innings_as_written:
             innings = self._start_innings(number, batting, bowling)
         if len(innings.deliveries) == MOST_DELIVERIES:
-            raise self._wrong(f"innings {innings.number} is longer than {MOST_DELIVERIES} balls")
+            raise self.wrong(f"innings {innings.number} is longer than {MOST_DELIVERIES} balls")
         label = label.strip()
-        over = over_of(label, "ball", self._wrong)
+        over = over_of(label, "ball", self.wrong)
         if actual:
-            over_of(actual, "actual_delivery", self._wrong)
+            over_of(actual, "actual_delivery", self.wrong)
         extras: dict[str, int] = {}
         total = 0
         if extra not in _BLANK or wides or noballs or byes or legbyes or penalty:
-            total = runs_in(extra, "extras", self._wrong)
+            total = runs_in(extra, "extras", self.wrong)
             extras = self._extras((wides, noballs, byes, legbyes, penalty), total)
         people = self.draft.people
         try:
@@ -79,7 +72,7 @@ class BallRows:
         except TypeError:
             names = {"striker": striker, "non_striker": non_striker, "bowler": bowler}
             blank = next(column for column, name in names.items() if not name.strip())
-            raise self._wrong(f"{blank} is blank") from None
+            raise self.wrong(f"{blank} is blank") from None
         wickets: tuple[Wicket, ...] = ()
         if kind or out or other_kind or other_out:
             wickets = (
@@ -89,7 +82,7 @@ class BallRows:
         innings.add(
             over,
             *players,
-            0 if bat == "0" else runs_in(bat, "runs_off_bat", self._wrong),
+            0 if bat == "0" else runs_in(bat, "runs_off_bat", self.wrong),
             total,
             extras,
             wickets,
@@ -102,31 +95,28 @@ class BallRows:
         extras = {
             name: runs
             for name, text in zip(EXTRA_KINDS, by_kind, strict=True)
-            if (runs := runs_in(text, name, self._wrong))
+            if (runs := runs_in(text, name, self.wrong))
         }
         if sum(extras.values()) != total:
-            raise self._wrong(
+            raise self.wrong(
                 f"extras is {total}, but wides, noballs, byes, legbyes and penalty "
                 f"add up to {sum(extras.values())}"
             )
         return extras
 
     def _start_innings(self, text: str, batting: str, bowling: str) -> InningsDraft:
-        number = number_in(text, "innings", 1, MOST_INNINGS, self._wrong)
+        number = number_in(text, "innings", 1, MOST_INNINGS, self.wrong)
         for team, column in ((batting, "batting_team"), (bowling, "bowling_team")):
             if not team.strip():
-                raise self._wrong(f"{column} is blank")
+                raise self.wrong(f"{column} is blank")
         current = self._innings
         if current is not None and current.number == number:
-            raise self._wrong(
+            raise self.wrong(
                 f"{batting} bats against {bowling} inside the innings of {current.batting_team}"
             )
         if current is not None and number < current.number:
-            raise self._wrong(f"innings {number} comes after innings {current.number}")
-        self._teams.update({batting: None, bowling: None})
-        innings = InningsDraft(
-            number, batting, bowling, labels_count_legal=self._labels_count_legal
-        )
+            raise self.wrong(f"innings {number} comes after innings {current.number}")
+        innings = InningsDraft(number, batting, bowling, labels_count_legal=self.labels_count_legal)
         self.draft.innings.append(innings)
         self._innings = innings
         self._innings_as_written = (text, batting, bowling)
@@ -138,17 +128,18 @@ class BallRows:
         """The wicket of the columns that begin so, if one fell."""
         kind = kind.strip()
         if not kind and out.strip():
-            raise self._wrong(f"{prefix}player_dismissed is set, and {prefix}wicket_type is blank")
+            raise self.wrong(f"{prefix}player_dismissed is set, and {prefix}wicket_type is blank")
         if not kind:
             return ()
         if not out.strip():
-            raise self._wrong(f"{prefix}wicket_type is {shown(kind)}, and no one is out")
+            raise self.wrong(f"{prefix}wicket_type is {shown(kind)}, and no one is out")
         return (Wicket(kind, self.draft.people[out], tuple(fielders)),)
 
     def finished(self) -> Match:
         """The match of the rows added."""
         draft = self.draft
-        draft.teams = draft.teams or tuple(self._teams)
-        if self._info is not None:
-            self._info.mark(draft.innings, draft.balls_per_over or 6)
+        sides = [side for one in draft.innings for side in (one.batting_team, one.bowling_team)]
+        draft.teams = draft.teams or tuple(dict.fromkeys(sides))
+        if self.info is not None:
+            self.info.mark(draft.innings, draft.balls_per_over or 6)
         return draft.finished()

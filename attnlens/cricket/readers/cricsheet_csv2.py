@@ -65,11 +65,11 @@ class Csv2Reader:
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
         """What is known of a match beside its rows, from the table's own file or the match's."""
         info = self._info
-        if info is not None and info.match_id not in (None, match_id):
+        if info is not None:
+            if info.match_id in (None, match_id):
+                return info
             notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
             return None
-        if info is not None:
-            return info
         # The id comes from the file, and must not lead to another folder.
         plain = not {"/", "\\"} & set(match_id)
         beside = self._file.sibling(f"{match_id}_info.csv") if plain else None

@@ -39,8 +39,7 @@ class MatchFile:
         display: how messages name it: the path, or ``archive.zip::member``.
         size: in bytes, as the folder or zip says.
         open: a new stream from the first byte.
-        sibling: the display name and bytes of a file of that name beside this
-            one, or ``None`` where there is none.
+        beside: the file of that name beside this one, ``None`` where there is none.
         siblings: the names of the files beside it.
         wanted: the match that was asked for with ``file::match_id``.
     """
@@ -49,7 +48,7 @@ class MatchFile:
     display: str
     size: int
     open: Callable[[], BinaryIO]
-    sibling: Callable[[str], tuple[str, bytes] | None]
+    beside: Callable[[str], MatchFile | None]
     siblings: Callable[[], Sequence[str]]
     wanted: str | None = None
 
@@ -84,7 +83,17 @@ class MatchFile:
         Raises:
             MatchFileError: it is too large to hold.
         """
-        return _all_of(self.open, self.size, self.display)
+        data = b""
+        if self.size <= MAX_BYTES:
+            try:
+                with self.open() as stream:
+                    data = stream.read(self.size + 1)  # it may be more than was said
+            except OSError as error:
+                raise unreadable(self.display, error) from None
+        if max(self.size, len(data)) > MAX_BYTES:
+            problem = f"larger than {MAX_BYTES // 2**20} MB, which no match is"
+            raise self.wrong(problem, "split it into one file per match")
+        return data
 
     @cached_property
     def head(self) -> bytes:
@@ -93,6 +102,11 @@ class MatchFile:
             return self.data[:HEAD_BYTES]
         with self.open() as stream:
             return stream.read(HEAD_BYTES)
+
+    def sibling(self, name: str) -> tuple[str, bytes] | None:
+        """How messages name the file of that name beside this one, and its bytes."""
+        file = self.beside(name)
+        return None if file is None else (file.display, file.data)
 
     def wrong(
         self, problem: str, remedy: str | None = None, line: int | None = None
@@ -217,24 +231,6 @@ def _about(path: Path) -> os.stat_result:
         raise unreadable(path, error) from None
 
 
-def _all_of(open_: Callable[[], BinaryIO], size: int, display: str) -> bytes:
-    """Every byte, which may be more than was said."""
-    data = b""
-    if size <= MAX_BYTES:
-        try:
-            with open_() as stream:
-                data = stream.read(size + 1)
-        except OSError as error:
-            raise unreadable(display, error) from None
-    if max(size, len(data)) > MAX_BYTES:
-        raise MatchFileError(
-            f"larger than {MAX_BYTES // 2**20} MB, which no match is",
-            path=display,
-            remedy="split it into one file per match",
-        )
-    return data
-
-
 def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
     about = _about(path)
     if stat.S_ISDIR(about.st_mode):
@@ -246,12 +242,17 @@ def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
     # A pipe or a device would be waited for, perhaps for ever.
     if not stat.S_ISREG(about.st_mode):
         raise MatchFileError("not a regular file", path=path)
+
+    def beside(name: str) -> MatchFile | None:
+        other = path.with_name(name)
+        return _open_path(other) if os.path.exists(other) else None
+
     return MatchFile(
         name=path.name,
         display=str(path),
         size=about.st_size,
         open=partial(_stream, path),
-        sibling=partial(_sibling_path, path),
+        beside=beside,
         siblings=lambda: sorted(name for name in _entries(path.parent) if name != path.name),
         wanted=wanted,
     )
@@ -262,11 +263,6 @@ def _stream(path: Path) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise unreadable(path, error) from None
-
-
-def _sibling_path(path: Path, name: str) -> tuple[str, bytes] | None:
-    beside = path.with_name(name)
-    return (str(beside), _open_path(beside).data) if os.path.exists(beside) else None
 
 
 def _entries(folder: Path) -> dict[str, Path]:
@@ -330,21 +326,17 @@ def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
 def _member_file(path: Path, member: str, shelf: Shelf, wanted: str | None = None) -> MatchFile:
     # The shelf may close a zip in between, so it is asked for it each time.
     archive = partial(shelf.archive, path)
-    display = archive().name_of(member)
 
-    def sibling(name: str) -> tuple[str, bytes] | None:
-        beside = str(PurePosixPath(member).with_name(name))
-        if beside not in archive():
-            return None
-        size, where = archive().size_of(beside), archive().name_of(beside)
-        return where, _all_of(lambda: archive().open(beside), size, where)
+    def beside(name: str) -> MatchFile | None:
+        other = str(PurePosixPath(member).with_name(name))
+        return _member_file(path, other, shelf) if other in archive() else None
 
     return MatchFile(
         name=PurePosixPath(member).name,
-        display=display,
+        display=archive().name_of(member),
         size=archive().size_of(member),
         open=lambda: archive().open(member),
-        sibling=sibling,
+        beside=beside,
         siblings=lambda: archive().beside(member),
         wanted=wanted,
     )

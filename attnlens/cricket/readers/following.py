@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from attnlens.cricket.errors import MatchFileError
@@ -51,20 +51,33 @@ class Growing:
     Args:
         source: the file, or ``archive.zip::member``.
         clock: seconds, from any beginning.
+        match: as it was read already, where `newer` is to be asked. A file that is deleted,
+            cannot be read, holds fewer balls than before or another match leaves it as it was.
 
     Attributes:
-        trouble: why the file could not be read the last time it was tried; ``None`` where it was.
+        error: why the file could not be read the last time it was tried; ``None`` where it was.
         settled: whether the file has been left alone, so that what is wrong with it will stay so.
+        as_of: when ``match`` was read, in seconds since 1970; at first, when the file was written.
+        trouble: why the file is not as ``match`` is, in one line; ``None`` where it is, or may soon
+            be: it was left alone for less than `SETTLED` seconds.
     """
 
     source: str
     clock: Callable[[], float] = time.monotonic
-    trouble: MatchFileError | None = None
+    match: Match | None = None
+    error: MatchFileError | None = None
     settled: bool = False
+    as_of: float = 0.0
+    trouble: str | None = None
     _seen: Signature | None = None
     _since: float = 0.0
-    _match_id: str | None = None
-    _balls: dict[BallReference, Delivery] = field(default_factory=dict)
+    _read: Match | None = None
+    _refused: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.match is not None:
+            self._read, self._since, self._seen = self.match, self.clock(), _signature(self.source)
+            self.as_of = time.time() if self._seen is None else self._seen[0] / 1e9
 
     def poll(self) -> News | None:
         """What is new; ``None`` where nothing is, or what there is cannot be read yet.
@@ -83,16 +96,16 @@ class Growing:
         if found is None:
             # It is being replaced, or is gone if it stays so.
             if self.settled:
-                self.trouble = MatchFileError("no such file", path=self.source)
+                self.error = MatchFileError("no such file", path=self.source)
             return None
         try:
             match = read_match(self.source, growing=not self.settled)
         except MatchFileError as error:
-            self.trouble = error
+            self.error = error
             return None
         if _signature(self.source) != found:
             return None  # written to meanwhile
-        self.trouble = None
+        self.error = None
         return self._news(match)
 
     @property
@@ -100,23 +113,39 @@ class Growing:
         """Whether there is a file at all."""
         return _signature(self.source) is not None
 
-    def begin(self, match: Match) -> None:
-        """Take what has been read already for known."""
-        self._match_id, self._balls = match.match_id, _balls(match)
-        self._seen, self._since = _signature(self.source), self.clock()
-
     def _news(self, match: Match) -> News | None:
-        balls = _balls(match)
-        if not balls and self._balls:
-            self.trouble = MatchFileError("holds no ball any more", path=self.source)
-        another = self._match_id not in (None, match.match_id)
-        before = {} if another else self._balls
+        balls, before = _balls(match), {} if self._read is None else _balls(self._read)
+        if not balls and before:
+            self.error = MatchFileError("holds no ball any more", path=self.source)
+        another = self._read is not None and self._read.match_id != match.match_id
+        if another:
+            before = {}
         if not balls or balls == before:
             return None
         bowled = tuple(reference for reference in balls if reference not in before)
         corrected = any(balls.get(one) != ball for one, ball in before.items())
-        self._match_id, self._balls = match.match_id, balls
+        self._read = match
         return News(match, bowled, corrected, another)
+
+    def newer(self) -> Match | None:
+        """The match where it is good and has changed since it was last asked."""
+        news, known = self.poll(), self.match
+        if news is not None:
+            self._refused = None if known is None else _refusal(known, news.match)
+        wrong, name = None, os.path.basename(self.source)
+        if self.settled and not self.is_there:
+            wrong = f"{name}: is not there any more"
+        elif self.error is not None:
+            wrong = self.error.without_folder()
+        elif self._refused is not None:
+            wrong = f"{name}: {self._refused}"
+        # Said once it has been so for a while, and until it is not so any more.
+        if wrong is None or self.settled:
+            self.trouble = wrong
+        if news is None or self._refused is not None or news.match == known:
+            return None
+        self.match, self.as_of = news.match, time.time()
+        return self.match
 
 
 def _balls(match: Match) -> dict[BallReference, Delivery]:
@@ -134,60 +163,6 @@ def _signature(source: str) -> Signature | None:
     except OSError:
         return None
     return about.st_mtime_ns, about.st_size, about.st_ino
-
-
-@dataclass(slots=True)
-class Followed:
-    """The last good state of a match file, and why the file is not in it.
-
-    A file that is deleted, cannot be read, holds fewer balls than before or another match leaves
-    ``match`` as it was. When it is good again, ``match`` follows it again.
-
-    Args:
-        source: the file, or ``archive.zip::member``.
-        match: as it was read.
-        clock: seconds, from any beginning.
-
-    Attributes:
-        as_of: when ``match`` was read, in seconds since 1970; at first, when the file was written.
-        trouble: why the file is not as ``match`` is, in one line; ``None`` where it is, or may soon
-            be: it was left alone for less than `SETTLED` seconds.
-    """
-
-    source: str
-    match: Match
-    clock: Callable[[], float] = time.monotonic
-    as_of: float = 0.0
-    trouble: str | None = None
-    _growing: Growing = field(init=False)
-    _refused: str | None = None
-
-    def __post_init__(self) -> None:
-        self._growing = Growing(self.source, self.clock)
-        self._growing.begin(self.match)
-        about = _signature(self.source)
-        self.as_of = time.time() if about is None else about[0] / 1e9
-
-    def newer(self) -> Match | None:
-        """The match where it is good and has changed since it was last asked."""
-        growing = self._growing
-        news = growing.poll()
-        if news is not None:
-            self._refused = _refusal(self.match, news.match)
-        wrong, name = None, os.path.basename(self.source)
-        if growing.settled and not growing.is_there:
-            wrong = f"{name}: is not there any more"
-        elif growing.trouble is not None:
-            wrong = growing.trouble.without_folder()
-        elif self._refused is not None:
-            wrong = f"{name}: {self._refused}"
-        # Said once it has been so for a while, and until it is not so any more.
-        if wrong is None or growing.settled:
-            self.trouble = wrong
-        if news is None or self._refused is not None or news.match == self.match:
-            return None
-        self.match, self.as_of = news.match, time.time()
-        return self.match
 
 
 def _refusal(before: Match, after: Match) -> str | None:

@@ -184,18 +184,17 @@ def _json_innings(innings: Innings) -> Json:
             for over, balls in groupby(innings.deliveries, key=lambda ball: ball.over)
         ],
     }
-    penalties = {name: runs for name, runs in innings.penalty_runs.items() if runs}
-    if penalties:
-        found["penalty_runs"] = penalties
-    if innings.declared:
-        found["declared"] = True
+    target: Json = {}
     if innings.target is not None:
-        found["target"] = {"runs": innings.target}
-    if innings.target is not None and innings.target_balls is not None:
-        found["target"] = {"overs": json.loads(_overs(innings)), "runs": innings.target}
-    if innings.super_over:
-        found["super_over"] = True
-    return found
+        overs = {} if innings.target_balls is None else {"overs": json.loads(_overs(innings))}
+        target = {**overs, "runs": innings.target}
+    told = {
+        "penalty_runs": {name: runs for name, runs in innings.penalty_runs.items() if runs},
+        "declared": bool(innings.declared),
+        "target": target,
+        "super_over": innings.super_over,
+    }
+    return found | {key: value for key, value in told.items() if value}
 
 
 def _delivery(ball: Delivery) -> Json:

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
-from typing import Final, TypedDict, TypeVar
+from typing import Final, TypeVar
 
 from attnlens.cricket.match.match import Player, Wicket
-from attnlens.cricket.simulator.league import (
-    BYE_RUNS,
-    DISMISSALS,
-    LEG_BYE,
-    LEG_BYE_RUNS,
-    NO_BALL_BAT_RUNS,
-    RUN_OUT_RUNS,
-    RUN_OUT_STRIKER,
-    STUMPED_OFF_WIDE,
-    TWO_FIELDERS,
-    WIDE_RUNS,
-    Side,
-)
+from attnlens.cricket.simulator import league
 
 Choice = TypeVar("Choice")
 
@@ -30,20 +18,15 @@ MOST_OFF_A_WIDE: Final = 5
 FOUR: Final = 4
 
 _KEEPER_CATCHES = 3.0
-DISMISSAL_SHARES: Final = {kind: DISMISSALS[kind] for kind in KINDS}
-WIDES: Final = {runs: share for runs, share in WIDE_RUNS.items() if runs <= MOST_OFF_A_WIDE}
-NO_BALLS: Final = {runs: share for runs, share in NO_BALL_BAT_RUNS.items() if runs <= 6}
-BYES: Final = {runs: share for runs, share in BYE_RUNS.items() if runs <= FOUR}
-LEG_BYES: Final = {runs: share for runs, share in LEG_BYE_RUNS.items() if runs <= FOUR}
+DISMISSAL_SHARES: Final = {kind: league.DISMISSALS[kind] for kind in KINDS}
+WIDES: Final = {runs: share for runs, share in league.WIDE_RUNS.items() if runs <= MOST_OFF_A_WIDE}
+NO_BALLS: Final = {runs: share for runs, share in league.NO_BALL_BAT_RUNS.items() if runs <= 6}
+BYES: Final = {runs: share for runs, share in league.BYE_RUNS.items() if runs <= FOUR}
+LEG_BYES: Final = {runs: share for runs, share in league.LEG_BYE_RUNS.items() if runs <= FOUR}
 
 
-class Event(TypedDict):
-    """Runs, extras and wickets, as arguments of ``InningsDraft.add``."""
-
-    runs_batter: int
-    runs_extras: int
-    extras: dict[str, int]
-    wickets: tuple[Wicket, ...]
+Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
+"""Runs of the batter and in extras, extras by kind, wickets: as ``InningsDraft.add`` has them."""
 
 
 def event_of(
@@ -52,7 +35,7 @@ def event_of(
     striker: Player,
     non_striker: Player,
     bowler: Player,
-    fielding: Side,
+    fielding: league.Side,
     free_hit: bool,
 ) -> Event:
     """One way in which an outcome class can happen.
@@ -69,7 +52,7 @@ def event_of(
         extras = {"noballs": 1}
         runs = pick(rng, NO_BALLS)
     elif outcome == "bye":
-        if rng.random() < LEG_BYE:
+        if rng.random() < league.LEG_BYE:
             extras = {"legbyes": pick(rng, LEG_BYES)}
         else:
             extras = {"byes": pick(rng, BYES)}
@@ -77,22 +60,17 @@ def event_of(
         kind = "run out" if free_hit else pick(rng, DISMISSAL_SHARES)
         out = striker
         if kind == "run out":
-            runs = pick(rng, RUN_OUT_RUNS)
-            out = striker if rng.random() < RUN_OUT_STRIKER else non_striker
-        elif kind == "stumped" and rng.random() < STUMPED_OFF_WIDE:
+            runs = pick(rng, league.RUN_OUT_RUNS)
+            out = striker if rng.random() < league.RUN_OUT_STRIKER else non_striker
+        elif kind == "stumped" and rng.random() < league.STUMPED_OFF_WIDE:
             extras = {"wides": 1}
         wickets = (Wicket(kind, out, _fielders(rng, kind, bowler, fielding)),)
     else:
         runs = int(outcome)
-    return {
-        "runs_batter": runs,
-        "runs_extras": sum(extras.values()),
-        "extras": extras,
-        "wickets": wickets,
-    }
+    return runs, sum(extras.values()), extras, wickets
 
 
-def _fielders(rng: Random, kind: str, bowler: Player, side: Side) -> tuple[str, ...]:
+def _fielders(rng: Random, kind: str, bowler: Player, side: league.Side) -> tuple[str, ...]:
     if kind == "stumped":
         return (side.keeper.name,)
     if kind not in ("caught", "run out"):
@@ -103,7 +81,7 @@ def _fielders(rng: Random, kind: str, bowler: Player, side: Side) -> tuple[str, 
         if player != bowler
     }
     fielder = pick(rng, weights)
-    if kind == "run out" and fielder != side.keeper.name and rng.random() < TWO_FIELDERS:
+    if kind == "run out" and fielder != side.keeper.name and rng.random() < league.TWO_FIELDERS:
         return (fielder, side.keeper.name)
     return (fielder,)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers.writers import texts_of, write_match
-from attnlens.cricket.simulator.causes import CAUSES, PLANTED, TrueBall
+from attnlens.cricket.simulator.causes import CAUSES, PLANTED
 from attnlens.cricket.simulator.simulate import Simulated, simulate
 from attnlens.errors import InputError
 from attnlens.files import check_writable, written_beside
@@ -90,21 +90,12 @@ def save_simulated(
 def truth_rows(made: Simulated) -> Iterator[list[str]]:
     """The rows of `TRUTH_COLUMNS`, one per delivery."""
     for ball in made.truth:
-        yield [
-            made.match.match_id,
-            str(ball.innings),
-            str(ball.index),
-            *(f"{share:.6f}" for share in ball.probabilities),
-            *_causes(ball),
-        ]
-
-
-def _causes(ball: TrueBall) -> Iterator[str]:
-    for cause in CAUSES:
-        yield f"{ball.log_odds[cause]:.4f}" if cause in ball.log_odds else "0"
-        yield f"{ball.nats[cause]:.6f}" if cause in ball.nats else "0"
-    for cause in PLANTED:
-        yield " ".join(map(str, ball.balls.get(cause, ())))
+        row = [made.match.match_id, str(ball.innings), str(ball.index)]
+        row += (f"{share:.6f}" for share in ball.probabilities)
+        for cause in CAUSES:
+            row.append(f"{ball.log_odds[cause]:.4f}" if cause in ball.log_odds else "0")
+            row.append(f"{ball.nats[cause]:.6f}" if cause in ball.nats else "0")
+        yield row + [" ".join(map(str, ball.balls.get(cause, ()))) for cause in PLANTED]
 
 
 def _form(path: Path, wanted: str | None, matches: int) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
@@ -23,6 +23,7 @@ from attnlens.cricket.match.next_ball import changed_ends
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import InningsDraft
+from attnlens.cricket.simulator import league
 from attnlens.cricket.simulator.causes import (
     BALLS_PER_OVER,
     OVERS,
@@ -32,19 +33,6 @@ from attnlens.cricket.simulator.causes import (
     true_ball,
 )
 from attnlens.cricket.simulator.events import event_of, pick
-from attnlens.cricket.simulator.league import (
-    COMPETITION,
-    GROUPS,
-    TEAMS,
-    VENUES,
-    Row,
-    Side,
-    added,
-    by_outcome,
-    day_effect,
-    side,
-    true_rates,
-)
 from attnlens.cricket.simulator.rules import Rule, RuledBall, ruled_ball
 
 OVERS_PER_BOWLER: Final = 4
@@ -57,7 +45,7 @@ _BATS_AFTER_TOSS = 0.47
 _LAST_OVER = OVERS - 1
 # How many of a side are to bowl: about the shares in real innings, see the report.
 _BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
-_ALIKE: Row = (0.0,) * len(GROUPS)
+_ALIKE: league.Row = (0.0,) * len(league.GROUPS)
 
 
 @dataclass(frozen=True)
@@ -102,13 +90,16 @@ def simulate(
     if strength is None:
         strength = 0.0 if rules else 1.0
     rng = Random(seed)
-    first, second = (side(name) for name in _shuffled(rng, list(TEAMS))[:2])
+    shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
+    first, second = map(league.side, shuffled[:2])
     winner = first if rng.random() < 0.5 else second
     bats = rng.random() < _BATS_AFTER_TOSS
     if bats != (winner is first):
         first, second = second, first
-    venue, city = pick(rng, dict.fromkeys(VENUES, 1.0))
-    ground = added(true_rates()["venue", venue], day_effect(rng.random, "match"))
+    venue, city = pick(rng, dict.fromkeys(league.VENUES, 1.0))
+    ground = league.added(
+        league.true_rates()["venue", venue], league.day_effect(rng.random, "match")
+    )
     play = _Play(rng, strength, ground, rules)
     play.innings(first, second)
     play.innings(second, first)
@@ -133,7 +124,7 @@ def simulate(
         gender="male",
         dates=(date,),
         season=str(date.year),
-        event=Facts(name=COMPETITION, match_number=seed % _DAYS + 1),
+        event=Facts(name=league.COMPETITION, match_number=seed % _DAYS + 1),
         venue=venue,
         city=city,
         teams=(first.name, second.name),
@@ -155,21 +146,21 @@ def _result(one: InningsDraft, two: InningsDraft) -> Facts:
     return Facts(result="tie")
 
 
+@dataclass
 class _Play:
     """A match being played: its innings so far, and the truth about their balls."""
 
-    def __init__(self, rng: Random, strength: float, ground: Row, rules: tuple[Rule, ...]) -> None:
-        self.drafts: list[InningsDraft] = []
-        self.truth: list[TrueBall] = []
-        self.ruled: list[RuledBall] = []
-        self._rng = rng
-        self._strength = strength
-        self._ground = ground
-        self._rules = rules
+    rng: Random
+    strength: float
+    ground: league.Row
+    rules: tuple[Rule, ...]
+    drafts: list[InningsDraft] = field(default_factory=list)
+    truth: list[TrueBall] = field(default_factory=list)
+    ruled: list[RuledBall] = field(default_factory=list)
 
-    def innings(self, batting: Side, bowling: Side, super_over: bool = False) -> None:
+    def innings(self, batting: league.Side, bowling: league.Side, super_over: bool = False) -> None:
         """Play the next innings; every second one is a chase."""
-        rng = self._rng
+        rng = self.rng
         number = len(self.drafts) + 1
         target = self.drafts[-1].total + 1 if number % 2 == 0 else None
         overs = 1 if super_over else OVERS
@@ -184,9 +175,11 @@ class _Play:
             declared=False,
         )
         self.drafts.append(draft)
-        alike = by_outcome(_ALIKE) if self._rules else None
-        background = alike or by_outcome(added(self._ground, day_effect(rng.random, "innings")))
-        chances = Chances(self._strength, background, target is not None)
+        alike = league.by_outcome(_ALIKE) if self.rules else None
+        background = alike or league.by_outcome(
+            league.added(self.ground, league.day_effect(rng.random, "innings"))
+        )
+        chances = Chances(self.strength, background, target is not None)
         past = Past(target, overs * BALLS_PER_OVER)
         order = iter(batting.players)
         striker, non_striker = next(order), next(order)
@@ -206,9 +199,9 @@ class _Play:
                     situation,
                 )
                 index = len(draft.deliveries) + 1
-                if self._rules:
+                if self.rules:
                     ruled = ruled_ball(
-                        number, draft.deliveries, striker, bowler, probabilities, self._rules
+                        number, draft.deliveries, striker, bowler, probabilities, self.rules
                     )
                     self.ruled.append(ruled)
                     probabilities = ruled.probabilities()
@@ -217,7 +210,7 @@ class _Play:
                 free_hit = "free_hit" in amounts
                 draft.add(
                     over, striker, non_striker, bowler,
-                    **event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
+                    *event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
                 )  # fmt: skip
                 ball = draft.deliveries[-1]
                 past.add(ball)
@@ -254,7 +247,3 @@ def _next_bowler(
         if capacity >= overs_after:
             weights[bowler] = 1.0 + OVERS_PER_BOWLER - overs
     return pick(rng, weights)
-
-
-def _shuffled(rng: Random, items: list[str]) -> list[str]:
-    return sorted(items, key=lambda _: rng.random())

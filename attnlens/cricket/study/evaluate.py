@@ -312,11 +312,7 @@ def reliability(
     came = happened.astype(np.float64)
     bins = [place == number for number in np.unique(place)]
     return [
-        Level(
-            float(predicted[rows].mean()),
-            Figure.resampled(came, bootstrap, rows),
-            int(rows.sum()),
-        )
+        Level(predicted[rows].mean(), Figure.resampled(came, bootstrap, rows), int(rows.sum()))
         for rows in bins
     ]
 
@@ -329,7 +325,6 @@ def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS
     over resampled matches, ``null`` where the balls come from one match.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
-    first, last = held.dates
     outcomes = {}
     for number, outcome in enumerate(OUTCOMES):
         chance = balls.chances[:, number]
@@ -352,7 +347,7 @@ def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS
             "checkpoint": {"name": held.predictor.name, "sha256": held.predictor.sha256},
             "matches": int(balls.match.max()) + 1,
             "balls": len(balls),
-            "dates": {"first": first, "last": last},
+            "dates": dict(zip(("first", "last"), held.dates, strict=True)),
             "in_sample": held.in_sample,
             "outcomes": outcomes,
         }

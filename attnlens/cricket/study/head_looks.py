@@ -141,12 +141,8 @@ class _Keys:
             for part in (entry.weights, entry.content, entry.bias)
         )
         # The last key is the query itself.
-        own, weights, content, bias = (
-            weights[..., -1],
-            weights[..., :-1],
-            content[..., :-1],
-            bias[..., :-1],
-        )
+        own, weights = weights[..., -1], weights[..., :-1]
+        content, bias = content[..., :-1], bias[..., :-1]
         split = self.split[asked]
         keys: Flags = np.broadcast_to(split.sum(1)[:, None] > 0, weights.shape)
 

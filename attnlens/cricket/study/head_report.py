@@ -30,13 +30,7 @@ from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.study.figures import Figure, told
 from attnlens.cricket.study.head_looks import NEAR
-from attnlens.cricket.study.heads import (
-    HeadStudy,
-    Importance,
-    Named,
-    RelationRow,
-    name_heads,
-)
+from attnlens.cricket.study.heads import HeadStudy, Importance, Named, RelationRow, name_heads
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
 from attnlens.cricket.study.sampling import BEFORE
 from attnlens.errors import InputError
@@ -127,6 +121,10 @@ def head_report(
     names = name_heads(study, report=report)
     scales = _scales(study, names, report)
     report("importance of slots")
+    slots = [
+        Slot(slot, reads, study.importance(SLOT_SITE, number, len(SLOTS)))
+        for number, (slot, reads) in enumerate(SLOTS.items())
+    ]
     return HeadReport(
         model=held.checkpoint,
         dates=held.dates,
@@ -137,7 +135,7 @@ def head_report(
         relations=list(RELATIONS),
         nearest=dict(NEAR),
         scales=scales,
-        slots=_ranked(_slots(study)),
+        slots=_ranked(slots),
     )
 
 
@@ -201,10 +199,3 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[Named]) -> 
         ],
         importance=study.importance(SITES[scale], number, len(names)),
     )
-
-
-def _slots(study: HeadStudy) -> list[Slot]:
-    return [
-        Slot(slot, reads, study.importance(SLOT_SITE, number, len(SLOTS)))
-        for number, (slot, reads) in enumerate(SLOTS.items())
-    ]

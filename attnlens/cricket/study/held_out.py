@@ -39,11 +39,6 @@ class EncodedInnings:
         """The innings' number in its match."""
         return self.side.number
 
-    @property
-    def date(self) -> datetime.date | None:
-        """The match's last day."""
-        return last_day(self.match)
-
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -78,10 +73,8 @@ class HeldOut:
     @property
     def dates(self) -> tuple[str | None, str | None]:
         """The first and the last match's day, as in 2024-10-24."""
-        days = [day for match in self.matches if (day := last_day(match)) is not None]
-        if not days:
-            return None, None
-        return min(days).isoformat(), max(days).isoformat()
+        days = [day.isoformat() for match in self.matches if (day := last_day(match)) is not None]
+        return min(days, default=None), max(days, default=None)
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -107,9 +100,8 @@ class HeldOut:
         """Every innings but super overs, oldest first, with the ratings of the day before."""
         for number, match in enumerate(self.matches, 1):
             report(f"encoding match {number} of {len(self.matches)}")
-            timeline, predictor = self.timeline, self.predictor
-            if timeline is not None:
-                predictor = timeline.predictor_for(match)
+            timeline = self.timeline
+            predictor = self.predictor if timeline is None else timeline.predictor_for(match)
             for side in sides(match):
                 arrays = encode_innings(match, side, predictor.ratings, predictor.base)
                 yield EncodedInnings(match, side, arrays)
@@ -159,7 +151,7 @@ def held_out(
             f"no day is from {first} on and until {last}", remedy="swap --from and --until"
         )
     refused: list[MatchFileError] = [] if skipped is None else skipped
-    given = _read(sources, refused, report)
+    given = read(sources, refused, report)
     place = sources[0] if len(sources) == 1 else None
     began, ended = predictor.date("trained_from"), predictor.date("trained_until")
 
@@ -182,11 +174,8 @@ def held_out(
     if not given:
         if refused:
             raise refused[0]
-        raise InputError(
-            "holds no match with a ball bowled",
-            path=place,
-            remedy="give a match file, a folder or a zip",
-        )
+        remedy = "give a match file, a folder or a zip"
+        raise InputError("holds no match with a ball bowled", path=place, remedy=remedy)
     if not chosen:
         days = f"from {start} on, after the model's training" if first != start else "in these days"
         raise InputError(
@@ -196,7 +185,7 @@ def held_out(
             "--allow-in-sample",
         )
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
-    earlier = {**given, **_read(history, refused, report)}
+    earlier = {**given, **read(history, refused, report)}
     past = _timeline(predictor, chosen, earlier, report)
     return HeldOut(predictor, tuple(chosen), past, inside, earlier)
 
@@ -209,7 +198,7 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
     return (first is None or day >= first) and (last is None or day <= last)
 
 
-def _read(
+def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Callable[[str], None]
 ) -> dict[str, Match]:
     """Matches with a ball bowled, by id."""
@@ -231,17 +220,17 @@ def _timeline(
 ) -> Timeline[TrainedPredictor] | None:
     """Ratings on the chosen matches' dates."""
     days = [match.date for match in chosen if match.date is not None]
-    until = predictor.ratings.until
     if not days:
         return None
-    later = until is not None and min(days) > until
+    until = predictor.ratings.until or datetime.date.max
+    later = min(days) > until
     # Where every match is later than the ratings, what they have learnt already is left out.
     history = [
         match
         for match in earlier.values()
         if match.date is not None
         and match.date < max(days)
-        and not (later and until is not None and max(match.dates) <= until)
+        and not (later and max(match.dates) <= until)
     ]
     if not later and not any(max(match.dates) < min(days) for match in history):
         return None

@@ -150,8 +150,11 @@ class Logistic:
         return scaled
 
     def probabilities(self, table: FeatureTable) -> Doubles:
-        told = self.model.predict_proba(self._scaled(_spread(table)))
-        return _every_outcome(told, self.model.classes_)
+        # An outcome never seen in training gets next to nothing.
+        told = np.full((len(table), len(OUTCOMES)), 1e-6)
+        told[:, self.model.classes_] = self.model.predict_proba(self._scaled(_spread(table)))
+        result: Doubles = told / told.sum(1, keepdims=True)
+        return result
 
 
 def _spread(table: FeatureTable) -> Floats32:
@@ -259,14 +262,6 @@ def _several_outcomes(table: FeatureTable) -> None:
         raise BaselineError("the training matches hold fewer than two different outcomes")
 
 
-def _every_outcome(told: Doubles, classes: Integers) -> Doubles:
-    """Probabilities for all outcomes; one never seen in training gets next to nothing."""
-    result = np.full((len(told), len(OUTCOMES)), 1e-6)
-    result[:, classes] = told
-    total: Doubles = result / result.sum(1, keepdims=True)
-    return total
-
-
 TREES: Final = "boosted_trees"
 """The teacher: what boosted trees say of the training balls, for the predictor to learn from.
 
@@ -295,9 +290,8 @@ def check_teacher() -> None:
         InputError: LightGBM is missing.
     """
     if find_spec("lightgbm") is None:
-        raise InputError(
-            f"--teacher {TREES}: lightgbm is not installed", remedy="pip install 'attnlens[dev]'"
-        )
+        remedy = "pip install 'attnlens[dev]'"
+        raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
 
 
 def teach(
@@ -355,13 +349,11 @@ class Compared:
     Attributes:
         chances: by baseline, ``(balls, 11)``, in the order of the judged balls.
         left_out: baselines that could not be fitted, and why.
-        own_prior: whether the prior is the checkpoint's own, for want of anything to fit on.
         fitted_on: how many matches the baselines were fitted on.
     """
 
     chances: dict[str, Doubles]
     left_out: dict[str, str]
-    own_prior: bool
     fitted_on: int
 
 
@@ -383,7 +375,7 @@ def compare(
         names: of `baselines.BASELINES`.
     """
     if not names:
-        return Compared({}, {}, own_prior=False, fitted_on=0)
+        return Compared({}, {}, fitted_on=0)
     until = held.predictor.date("trained_until")
     weights_until = held.predictor.date("weights_until") or until
     learnt = _ids(held, None, weights_until)
@@ -395,7 +387,7 @@ def compare(
             chances["prior"] = np.tile(shares / shares.sum(), (len(balls), 1))
         reason = UNDATED if undated else NO_TRAINING
         left = {name: reason for name in names if name != "prior"}
-        return Compared(chances, left, own_prior=True, fitted_on=0)
+        return Compared(chances, left, fitted_on=0)
 
     checked = _ids(held, weights_until, until)
     innings = _innings(held, report)
@@ -407,27 +399,22 @@ def compare(
     order = [
         (one.match_id, one.innings, len(one.arrays)) for one in innings if one.match_id in judged
     ]
+    fits: dict[str, Callable[[FeatureTable], Fitted]] = {
+        "prior": partial(StateTable.fit, levels=0),
+        "state_table": StateTable.fit,
+        "logistic": Logistic.fit,
+        "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None, seed=seed),
+    }
     chances, left = {}, {}
     for name in names:
         report(f"fitting {name.replace('_', ' ')} on {len(train)} balls")
         try:
-            fitted = _fitted(name, train, check if len(check) else None, seed)
+            fitted = fits[name](train)
         except BaselineError as error:
             left[name] = str(error)
             continue
         chances[name] = aligned(balls, order, fitted.probabilities(asked))
-    return Compared(chances, left, own_prior=False, fitted_on=len(learnt))
-
-
-def _fitted(name: str, train: FeatureTable, check: FeatureTable | None, seed: int) -> Fitted:
-    if name == "boosted_trees":
-        return BoostedTrees.fit(train, check, seed=seed)
-    kinds: dict[str, Callable[[FeatureTable], Fitted]] = {
-        "prior": partial(StateTable.fit, levels=0),
-        "state_table": StateTable.fit,
-        "logistic": Logistic.fit,
-    }
-    return kinds[name](train)
+    return Compared(chances, left, fitted_on=len(learnt))
 
 
 def _ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:

@@ -11,7 +11,7 @@ import math
 import pickle
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
@@ -32,17 +32,13 @@ Epoch = dict[str, float]
 """Its number, ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
 
 DAMAGE: Final = (
-    pickle.UnpicklingError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
+    *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
+    *(AttributeError, LookupError, TypeError, ValueError),
 )
 """What torch raises on bytes that are no state of ours."""
+
+PARTS: Final = ("model", "kept", "optimiser", "schedule")
+"""What of a run has a state of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +234,7 @@ class Running(Generic[M]):
             torch.save(
                 {
                     "run": {**asdict(recipe), "mark": mark},
-                    "model": self.model.state_dict(),
-                    "kept": self.kept.state_dict(),
-                    "optimiser": self.optimiser.state_dict(),
-                    "schedule": self.schedule.state_dict(),
+                    **{name: getattr(self, name).state_dict() for name in PARTS},
                     "average": self.average.sums,
                     "steps": self.average.steps,
                     "best": self.best,
@@ -259,10 +252,8 @@ class Running(Generic[M]):
         """
         saved = saved_run(path, recipe, mark)
         try:
-            self.model.load_state_dict(saved["model"])
-            self.kept.load_state_dict(saved["kept"])
-            self.optimiser.load_state_dict(saved["optimiser"])
-            self.schedule.load_state_dict(saved["schedule"])
+            for name in PARTS:
+                getattr(self, name).load_state_dict(saved[name])
             for total, value in zip(self.average.sums, saved["average"], strict=True):
                 total.copy_(value)
             self.average.steps = int(saved["steps"])
@@ -347,19 +338,6 @@ def follow(
     return Fitted(run.kept.cpu().eval(), run.history)
 
 
-def _steps(
-    lessons: Lessons[M, T], recipe: Pace, epoch: int, among: Processes
-) -> Iterator[tuple[int, list[T], np.random.Generator]]:
-    """For each step what its loss is summed over, this process's rows of it, and its chance."""
-    generator = np.random.default_rng([recipe.seed, epoch])
-    order = lessons.batches(generator)
-    if among.count > 1:
-        generator = np.random.default_rng([recipe.seed, epoch, among.rank])
-    for rows in order:
-        count = sum(lessons.weight(lessons.train[row]) for row in rows)
-        yield count, [lessons.train[row] for row in among.share(rows)], generator
-
-
 def _epoch(
     run: Running[M], lessons: Lessons[M, T], recipe: Pace, course: Course, epoch: int
 ) -> float:
@@ -370,8 +348,14 @@ def _epoch(
     model = run.model
     model.train()
     running = torch.zeros((), dtype=torch.float64, device=among.device)
+    generator = np.random.default_rng([recipe.seed, epoch])
+    order = lessons.batches(generator)
+    if among.count > 1:
+        generator = np.random.default_rng([recipe.seed, epoch, among.rank])
     seen = 0
-    for number, (count, rows, generator) in enumerate(_steps(lessons, recipe, epoch, among)):
+    for number, batch in enumerate(order):
+        rows = [lessons.train[row] for row in among.share(batch)]
+        count = sum(lessons.weight(lessons.train[row]) for row in batch)
         seen += count
         run.optimiser.zero_grad()
         if rows:

@@ -115,13 +115,11 @@ def rated(
                 lessons.append((match, side, arrays))
         if known or not lessons:
             continue
-        ratings.learn_day(
-            day,
-            [
-                (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
-                for match, side, arrays in lessons
-            ],
-        )
+        told = [
+            (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
+            for match, side, arrays in lessons
+        ]
+        ratings.learn_day(day, told)
         if progress:
             progress(f"ratings up to {day}")
 

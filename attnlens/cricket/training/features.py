@@ -339,7 +339,6 @@ def _surprises(balls: BallTable) -> Columns:
     surprise = -_expected(balls)
     surprise[np.arange(len(balls)), balls.outcome] += 1
     surprise = surprise[:, counted].astype(np.float64)
-    people = int(max(balls.batter.max(), balls.bowler.max())) + 1
     innings, match = Groups(balls.innings), Groups(balls.match)
     for last, shrink in ((12, 12), (36, 30)):
         number = np.minimum(innings.count(), last)[:, None]
@@ -347,8 +346,8 @@ def _surprises(balls: BallTable) -> Columns:
     sums: dict[str, tuple[Groups, int]] = {
         "innings": (innings, 60),
         "match": (match, 120),
-        "striker": (Groups(balls.innings * people + balls.batter), 20),
-        "bowler": (Groups(balls.innings * people + balls.bowler), 20),
+        "striker": (Groups(balls.innings * balls.people + balls.batter), 20),
+        "bowler": (Groups(balls.innings * balls.people + balls.bowler), 20),
     }
     for name, (groups, shrink) in sums.items():
         yield f"surprise {name}", groups.sums(surprise) / (groups.count() + shrink)[:, None]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -194,9 +193,7 @@ def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
     )
 
 
-SMALL: Mapping[str, int] = MappingProxyType(
-    {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
-)
+SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
 """What the bundled model's sizes are where they differ from the reference configuration."""
 
 

@@ -111,10 +111,9 @@ def processes(device: str = "cpu") -> Processes:
         place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(place)
     if count > 1:
+        way = "nccl" if device == "cuda" else "gloo"
         try:
-            distributed.init_process_group(
-                "nccl" if device == "cuda" else "gloo", timeout=LONGEST_WAIT
-            )
+            distributed.init_process_group(way, timeout=LONGEST_WAIT)
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f"{count} processes cannot find each other ({error})", remedy="start with torchrun"

@@ -26,9 +26,8 @@ from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import RATED, Place, encode_overs
 from attnlens.cricket.overs.samples import token_runs
 from attnlens.cricket.overs.trained import TrainedOvers, save_overs
-from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.heads import HeadStudy, name_heads
-from attnlens.cricket.study.held_out import sides
+from attnlens.cricket.study.held_out import read, sides
 from attnlens.cricket.training.baselines import TREES, check_teacher, teach
 from attnlens.cricket.training.course import Course, Fitted, Pace, follow, saved_run
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode, rated
@@ -57,22 +56,17 @@ FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
 
 WIDEST: Final = 4096
 LARGEST: Final = 1e9
-COUNTS: Final = (
-    *("epochs", "heads", "innings", "patience", "hidden_dim", "slot_dim", "overs", "history"),
-    *("d", "d_k", "ff", "length"),
-    *map("heads.{}".format, HEADS),
-)
 SHARES: Final = (
     *("hide_some", "hide_all", "hide_player", "hide_block", "forget", "forget_past", "final"),
     *("teacher", "smoothing"),
 )
 BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    **dict.fromkeys(COUNTS, (1, WIDEST)),
     **dict.fromkeys(SHARES, (0, 1)),
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
+    **dict.fromkeys(("seed", "warm_up"), (0, LARGEST)),
     "null": (-LARGEST, LARGEST),
 }
-"""The least and the most a setting may be; from 0 to `LARGEST` where nothing is said."""
+"""The least and the most a setting may be, where it is not 1 to `WIDEST` or 0 to `LARGEST`."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +139,7 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
     }
     if not fits[kind]:
         raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
-    least, most = BOUNDS.get(name, (0, LARGEST))
+    least, most = BOUNDS.get(name, (1, WIDEST) if kind == "int" else (0, LARGEST))
     if number and not least <= value <= most:
         raise InputError(
             f"--set {name}={json.dumps(value)}: {name} is between {least:g} and {most:g}"
@@ -390,13 +384,7 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
         InputError: there is none.
     """
     skipped: list[MatchFileError] = []
-    matches: dict[str, Match] = {}
-    for source in sources:
-        for match in read_matches(source, on_error="skip", skipped=skipped):
-            if match.dates and any(sides(match)):
-                matches[match.match_id] = match
-            if len(matches) % 100 == 0:
-                report(f"read {len(matches)} matches")
+    matches = [match for match in read(sources, skipped, report).values() if match.dates]
     if not matches:
         reason = f" ({skipped[0].problem})" if skipped else ""
         raise InputError(
@@ -406,7 +394,7 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
         )
     for error in skipped:
         report(f"skipped: {error}")
-    return sorted(matches.values(), key=lambda match: (max(match.dates), match.match_id))
+    return sorted(matches, key=lambda match: (max(match.dates), match.match_id))
 
 
 def _report_written(out: str | os.PathLike[str], report: Report) -> None:
