@@ -70,8 +70,7 @@ FORMULAS: list[tuple[Callable[[Tensor], Tensor], str]] = [
     (lambda h: torch.cat([EMPTY, h[:0], h[:0].exp()], -1), "concat((x w)[:0], exp((x w)[:0]))"),
     (lambda h: (h > 0).int().cumsum(0) + (h > 1).long(), "cumsum_1(x w > 0) + (x w > 1)"),
     (lambda h: h.bool() | ~(h > 0), "(x w ≠ 0) ∨ ¬(x w > 0)"),
-    (lambda h: F.softplus(h) + torch.erf(h).view_as(h), "softplus(x w) + erf(x w)"),
-    (lambda h: h.repeat_interleave(2, -1) + h.repeat(1, 2), "repeat_interleave(x w) + repeat(x w)"),
+    (lambda h: F.relu(h) + torch.erf(h).view_as(h), "ReLU(x w) + erf(x w)"),
     # Numpy's words for arguments.
     (lambda h: h.mean(axis=0, keepdims=True), "mean_1(x w)"),  # type: ignore[call-overload]
     (lambda h: h[:, [2, 0]] + h[:, 1::2], "(x w)[:, [2, 0]] + (x w)[:, 1::2]"),

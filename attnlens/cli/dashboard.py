@@ -198,7 +198,6 @@ def _corpus(folder: str) -> Summed:
 
 def _inside() -> Inside:
     """The reference models, each loaded when it is first asked about."""
-    from dataclasses import asdict
     from functools import lru_cache
 
     from attnlens.cli.models import about, catalogue, described, traced
@@ -225,7 +224,7 @@ def _inside() -> Inside:
 
     return Inside(
         models={
-            name: {**asdict(about(entry)), "example": entry.example, "from_file": entry.from_file}
+            name: {**about(entry), "example": entry.example, "from_file": entry.from_file}
             for name, entry in entries.items()
         },
         trace=trace,

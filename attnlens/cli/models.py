@@ -12,8 +12,8 @@ from attnlens.cli.output import check_files, emit, show, utf8_stdout
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
+    from attnlens.files import Json
     from attnlens.models.catalogue import Loaded, ReferenceModel
-    from attnlens.show.models import ListedModel
     from attnlens.symbolic.description import Description
     from attnlens.symbolic.trace import Trace
 
@@ -72,13 +72,11 @@ def add_to(commands: Commands) -> None:
 
 
 def run_models(options: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
     from attnlens.show.models import render_models
 
     check_files(options)
     listed = [about(entry) for entry in catalogue()]
-    return show(options, lambda: [asdict(one) for one in listed], partial(render_models, listed))
+    return show(options, lambda: listed, partial(render_models, listed))
 
 
 def catalogue() -> tuple[ReferenceModel, ...]:
@@ -88,21 +86,18 @@ def catalogue() -> tuple[ReferenceModel, ...]:
     return MODELS
 
 
-def about(entry: ReferenceModel) -> ListedModel:
+def about(entry: ReferenceModel) -> Json:
     """An entry with the sizes of the model that comes with attnlens."""
-    from attnlens.show.models import ListedModel
     from attnlens.symbolic.description import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
-    return ListedModel(
-        name=entry.name,
-        title=entry.title,
-        source=entry.source,
-        purpose=entry.purpose,
-        input=entry.written,
-        parameters=int(sizes.pop("parameters")),
-        sizes=sizes,
-    )
+    told = {name: getattr(entry, name) for name in ("name", "title", "source", "purpose")}
+    return {
+        **told,
+        "input": entry.written,
+        "parameters": int(sizes.pop("parameters")),
+        "sizes": sizes,
+    }
 
 
 def run_describe(options: argparse.Namespace) -> int:

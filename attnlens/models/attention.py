@@ -187,9 +187,6 @@ class MultiHeadAttention(nn.Module):
         """What fixes the shapes."""
         return {"d": self.d, "heads": self.heads, "d_k": self.d_k, "d_v": self.d_v}
 
-    def extra_repr(self) -> str:
-        return f"d={self.d}, heads={self.heads}, d_k={self.d_k}, d_v={self.d_v}"
-
 
 def _matrix(inputs: int, outputs: int) -> nn.Parameter:
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))

@@ -90,18 +90,17 @@ class Seq2Seq(nn.Module):
         return step(r"\mathrm{logits}", x @ self.W_out + self.b_out, "of the next token")
 
     @torch.no_grad()
-    def written(self, source: Tensor, most: int | None = None) -> Written:
+    def written(self, source: Tensor) -> Written:
         """The likeliest token again and again, until ``<eos>``.
 
         Args:
             source: tokens ``(batch, source)``.
-            most: tokens at most; ``target_length`` unless given.
         """
         memory, batch = self.encoded(source), source.shape[0]
         begun = torch.full((batch, 1), BOS, device=source.device)
         done = torch.zeros(batch, dtype=torch.bool, device=source.device)
         probabilities = []
-        for _ in range(self.sizes.target_length if most is None else most):
+        for _ in range(self.sizes.target_length):
             shares = self.decoded(begun, memory, source)[:, -1].softmax(-1)
             best = shares.clone()
             best[:, [PAD, BOS]] = -1.0  # nobody writes these

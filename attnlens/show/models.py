@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from attnlens.files import Json
 from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.page import render_plain
 from attnlens.show.safe import clean, latex
@@ -17,37 +17,19 @@ MOST = 1000
 """Columns: as wide as the terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedModel:
-    """A reference model as ``attnlens models`` lists it.
-
-    Attributes:
-        input: how the input of ``trace`` is written.
-        parameters: how many.
-        sizes: of the model that comes along.
-    """
-
-    name: str
-    title: str
-    source: str
-    purpose: str
-    input: str
-    parameters: int
-    sizes: Mapping[str, float]
-
-
 @terminal_page(least=1, most=MOST)
-def render_models(page: Page, models: Sequence[ListedModel]) -> None:
+def render_models(page: Page, models: Sequence[Json]) -> None:
     """A paragraph for each model: name, title, source, purpose, input, parameters and sizes."""
     for model in models:
         page.blank()
-        page.paragraph(f"{model.name}: {model.title}, {model.parameters:,} parameters", indent=0)
-        page.paragraph(f"for: {model.purpose}")
-        sizes = ", ".join(f"{name} {value}" for name, value in model.sizes.items())
+        heading = "{name}: {title}, {parameters:,} parameters"
+        page.paragraph(heading.format(**model), indent=0)
+        page.paragraph(f"for: {model['purpose']}")
+        sizes = ", ".join(f"{name} {value}" for name, value in model["sizes"].items())
         if sizes:
             page.paragraph(f"sizes: {sizes}")
-        page.paragraph(f"source: {model.source}")
-        page.paragraph(f"input of `trace`: {model.input}")
+        page.paragraph(f"source: {model['source']}")
+        page.paragraph(f"input of `trace`: {model['input']}")
 
 
 PARAMETER_HEADS: Final = ("name", "symbol", "shape", "type", "what it does")
@@ -58,9 +40,8 @@ def render_description(description: Description) -> str:
     sizes = "  ".join(f"{name} {value}" for name, value in description.sizes.items())
     lines = [clean(description.name), "", "sizes", f"  {clean(sizes)}", "", "notation"]
     lines += [f"  {clean(line)}" for line in description.notation]
-    heads = [list(PARAMETER_HEADS)]
     rows = [[clean(cell) for cell in row] for row in _parameters(description)]
-    lines += ["", "parameters", *columns([*heads, *rows]), "", "equations"]
+    lines += ["", "parameters", *columns([PARAMETER_HEADS, *rows]), "", "equations"]
     rows = [
         [clean(one.text), clean(shape(one.shape)), clean(one.description)]
         for one in description.equations

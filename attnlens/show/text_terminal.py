@@ -30,10 +30,7 @@ NAME: Final = 16
 CELL: Final = 6
 """Columns of a weight in the picture: a sign and per cent."""
 
-SHORT_WAYS: Final = {
-    "cross-attention": "hidden from cross-attention",
-    "model": "replaced by <unk>",
-}
+SHORT_WAYS: Final = {"cross-attention": "hidden from cross-attention", "model": "replaced by <unk>"}
 VERDICTS: Final = {
     "supported": ("✓", "supported"),
     "not better than chance": ("–", "chance"),
@@ -107,10 +104,7 @@ def _evidence(page: Page, data: TextExplanation) -> None:
 
 def _claim(page: Page, claim: TokenClaim) -> None:
     moved = f"{fine_percent(claim.probability)} → {fine_percent(claim.without)}"
-    line: Line = [
-        (pad(SHORT_WAYS[claim.removed_from], 28), "quiet"),
-        (pad(moved, 18), ""),
-    ]
+    line: Line = [(pad(SHORT_WAYS[claim.removed_from], 28), "quiet"), (pad(moved, 18), "")]
     judged: Line = [("○ no claim", "chance")]
     if claim.verdict is not None:
         sign, style = VERDICTS[claim.verdict]

@@ -77,13 +77,10 @@ def _value_lines(trace: Trace, value: Value, width: int) -> Iterator[str]:
 
 def tables(trace: Trace, value: Value) -> Iterator[Table]:
     """A value as tables: one, or one for every place along the axes before the last two."""
-    values = value.plain()
-    if not isinstance(values, list):
-        yield Table("", [[values]], [], [])
-    elif len(value.axes) == 1:
-        yield Table("", [values], [], _labels(value.axes[0], len(values), trace.labels))
-    else:
-        yield from _blocks(value.axes, values, trace.labels, "")
+    values, axes = value.plain(), value.axes
+    for _ in range(len(axes), 2):
+        values, axes = [values], ("", *axes)
+    yield from _blocks(axes, values, trace.labels, "")
 
 
 def _blocks(

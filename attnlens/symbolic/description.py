@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.files import Json
+from attnlens.show.models import render_description, render_description_markdown
+from attnlens.show.models import shape as shape_words
 from attnlens.symbolic.graph import Axes, Expression, within
 from attnlens.symbolic.operations import ALONG, OPERATIONS
 from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
@@ -224,10 +226,6 @@ def _constant_words(value: Tensor) -> str:
     return f"fixed {kind}, {shape_words(value.shape)}"
 
 
-def shape_words(shape: Iterable[int]) -> str:
-    return f"({', '.join(map(str, shape))})"
-
-
 NORMS: Final = {
     "norm": "(v − mean(v)) / √(var(v) + {eps})",
     "rms_norm": "v / √(mean(v²) + {eps})",
@@ -299,15 +297,11 @@ class Description:
         }
 
     def __str__(self) -> str:
-        from attnlens.show.models import render_description
-
         return render_description(self)
 
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
-        from attnlens.show.models import render_description_markdown
-
         return render_description_markdown(self)
 
 

@@ -252,13 +252,7 @@ Arguments = tuple[Any, ...]
 ByName = Options
 """What it was given by name."""
 
-NUMPY_WORDS: Final = {
-    "dim": "axis",
-    "keepdim": "keepdims",
-    "other": "x2",
-    "dim0": "axis0",
-    "dim1": "axis1",
-}
+NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
 """Torch takes the names that numpy has for arguments as well."""
 
 

@@ -205,7 +205,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             ("erf", _erf),
         )
     },
-    "softplus": Operation(partial(np.logaddexp, 0)),
     "clamp": Operation(lambda x, least, most: np.clip(x, least, most)),
     "norm": Operation(partial(norm, centred=True), "LN"),
     "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
@@ -248,8 +247,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "split": Operation(split),
     "join": Operation(join),
-    "repeat": Operation(_taken),
-    "repeat_interleave": Operation(_taken),
     # What follows only moves numbers about, and is not written.
     "same": Operation(lambda x: x),
     "as_number": Operation(lambda x: x.astype(np.float64)),

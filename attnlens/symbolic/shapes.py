@@ -196,18 +196,6 @@ def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
     return True
 
 
-def _taken(kind: str) -> Translator:
-    """Numbers several times."""
-
-    def make(call: Call) -> Expression | None:
-        if any(isinstance(one, Tensor) for one in call.args[1:]):
-            return None
-        after = call.function(_places(call.x.shape), *call.args[1:], **call.named)
-        return call.made(kind, call.x, places=after.numpy())
-
-    return make
-
-
 SAME: Final = (
     "dropout contiguous to float double clone detach alias type_as data alpha_dropout "
     "feature_dropout type half bfloat16 int long bool"
@@ -221,7 +209,5 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     **dict.fromkeys(RESHAPING.split(), _reshape),
     **dict.fromkeys(MOVING.split(), _moved),
     "getitem": _item,
-    "repeat": _taken("repeat"),
-    "repeat_interleave": _taken("repeat_interleave"),
 }
 """Name of a function or method of torch to what it does with the numbers' places."""

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnlens.files import Json
+from attnlens.show.trace import render_trace
 from attnlens.symbolic.description import Book, Equation
 from attnlens.symbolic.graph import Axes, Expression
 from attnlens.symbolic.operations import difference
@@ -107,8 +108,6 @@ class Trace:
         }
 
     def __str__(self) -> str:
-        from attnlens.show.trace import render_trace
-
         return render_trace(self)
 
     __repr__ = __str__
@@ -176,8 +175,5 @@ def _value(book: Book, one: Expression) -> Value:
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, complex):
-        return str(value)
-    return value
+    told = isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value))
+    return str(value) if told else value

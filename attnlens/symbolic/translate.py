@@ -39,17 +39,8 @@ def times(graph: Graph, factor: float, one: Expression) -> Expression:
     return Expression("multiply", (graph.of(factor), one), shape=one.shape, axes=one.axes)
 
 
-def _square(call: Call) -> Expression:
-    return call.made("power", call.x, call.graph.of(2))
-
-
-def _softplus(call: Call) -> Expression | None:
-    return call.made("softplus", call.x) if call.argument(1, "beta", 1) == 1 else None
-
-
 def _cumsum(call: Call) -> Expression:
-    x = call.x
-    return call.made("cumsum", x, axes=x.axes, axis=call.axis(1))
+    return call.made("cumsum", call.x, axes=call.x.axes, axis=call.axis(1))
 
 
 def _matmul(call: Call) -> Expression:
@@ -243,8 +234,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
         name: _plain(kind, True) for kind, one in OPERATIONS.items() for name in one.swapped.split()
     },
     **{name: _reduction(kind) for name, kind in REDUCTIONS.items()},
-    "square": _square,
-    "softplus": _softplus,
+    "square": lambda call: call.made("power", call.x, call.graph.of(2)),
     "cumsum": _cumsum,
     **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
     "linear": _linear,

@@ -128,10 +128,10 @@ class TokenClaim:
     points: float
     effect_nats: float
     controls: int
-    p: float | None
-    q: float | None
-    verdict: Verdict | None
-    reason: str | None
+    p: float | None = None
+    q: float | None = None
+    verdict: Verdict | None = None
+    reason: str | None = None
 
 
 def check(
@@ -178,9 +178,6 @@ def check(
                 points=float(100 * (without - full[token])),
                 effect_nats=float(_effect(full[token], without)),
                 controls=len(compared.get(token, ())),
-                p=None,
-                q=None,
-                verdict=None,
                 reason=reason,
             )
         )

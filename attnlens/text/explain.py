@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,12 +36,9 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """The input as the model read it; ``unknown`` are words that its vocabulary has not."""
+class Read(Sentence):
+    """The input as the model read it, and how many tokens it would read."""
 
-    text: str
-    tokens: tuple[str, ...]
-    unknown: tuple[str, ...]
     most_tokens: int
 
 
@@ -121,8 +119,7 @@ def recorded(model: TextModel, text: str) -> Recording:
 def mean_cross_attention(recording: Recording) -> Floats:
     """What each place of an answer pays to each word, ``(token, word)``, heads and blocks alike."""
     found = [record.weights[0].mean(0) for record in recording.records() if "cross" in record.site]
-    mean: Floats = torch.stack(found).mean(0).double().numpy()
-    return mean
+    return np.asarray(torch.stack(found).mean(0).double())
 
 
 def _answer(model: TextModel, sentence: Sentence) -> tuple[Tensor, Tensor]:

@@ -122,18 +122,14 @@ def _rows(
     """Rows that are not empty, each with the line that it begins on."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     begins = 1
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(
-                f"is not CSV ({error})", path=path, line=begins, remedy="mend its quotes"
-            ) from None
-        if any(cell.strip() for cell in row):
-            yield begins, row
-        begins = reader.line_num + 1
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield begins, row
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        told = f"is not CSV ({error})"
+        raise InputError(told, path=path, line=begins, remedy="mend its quotes") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +174,10 @@ class Rule:
         for pair in pairs:
             if " ".join(pair.target[self.leading :]) in self.combinations:
                 new.append(pair)
+            elif _point("input", pair.source) < self.share:
+                held_out.append(pair)
             else:
-                held = _point("input", pair.source) < self.share
-                (held_out if held else train).append(pair)
+                train.append(pair)
         return train, held_out, new
 
 

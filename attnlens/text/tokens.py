@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
 import torch
@@ -90,12 +91,8 @@ class Vocabulary:
 
     def read(self, numbers: Iterable[int]) -> list[str]:
         """Tokens up to ``<eos>`` or padding."""
-        tokens = []
-        for number in numbers:
-            if number in (EOS, PAD):
-                break
-            tokens.append(self.words[number])
-        return tokens
+        before_end = takewhile(lambda number: number not in (EOS, PAD), numbers)
+        return [self.words[number] for number in before_end]
 
 
 def padded(rows: Iterable[Tensor]) -> Tensor:
