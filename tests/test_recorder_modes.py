@@ -111,6 +111,11 @@ def test_rows(rows: Any, kept: list[int]) -> None:
     everything = recorded(q, k, v, mode={"rows": slice(None)})
     assert everything.rows is None
     assert everything.weights.shape == (2, 3, 7, 7)
+    for mode in ({}, {"top_k": 3}, {"rows": 2}):
+        half = recorded(q, k, v, mode={"dtype": torch.float16, **mode}).weights
+        kept_whole = recorded(q, k, v, mode=dict(mode)).weights
+        assert (half.dtype, kept_whole.dtype) == (torch.float16, torch.float32)
+        torch.testing.assert_close(half.float(), kept_whole, atol=1e-3, rtol=0)
 
 
 def test_content_and_bias_where_keys_are_hidden() -> None:

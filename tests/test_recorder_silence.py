@@ -36,6 +36,8 @@ def run(model: nn.Module, *inputs: Tensor, **options: Any) -> Any:
         ({"top_k": 0}, r"top_k=0; give a number from 1"),
         ({"rows": "last"}, r"rows='last'; give a position"),
         ({"rows": [0.5]}, r"rows=\[0.5\]; give a position"),
+        ({"dtype": torch.int8}, r"dtype=torch.int8; choose one of torch.float16, "),
+        ({"dtype": torch.float16, "lazy": True}, r"leave dtype out, or lazy"),
         ({"include": []}, r"include=\[\]; give names, patterns"),
         ({"expected": 0}, r"expected=0; give how many"),
         ({"adapters": "blocks.*"}, r"adapters='blocks.\*'; give an object"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ WHOLE_CALL_BYTES: Final = 128 << 20
 
 DEFAULT_TOP: Final = 64
 """Weights kept of each row of a larger call."""
+
+KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
@@ -44,15 +46,19 @@ class Capture:
         rows: which queries; None: all of them.
         top_k: so many largest weights of each row.
         lazy: queries and keys instead of weights.
+        dtype: of the weights kept; None: float32, float64 where the model computes in it.
     """
 
     rows: tuple[int, ...] | slice | None = None
     top_k: int | None = None
     lazy: bool = False
+    dtype: torch.dtype | None = None
     _masks: dict[tuple[int, int], tuple[Tensor, Tensor, bool]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Positions, top_k: int | None, lazy: bool) -> Capture:
+    def of(
+        cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
+    ) -> Capture:
         """What options ask for.
 
         Raises:
@@ -67,7 +73,14 @@ class Capture:
             )
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise RecordingError(f"top_k={top_k!r}; give a number from 1")
-        return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy))
+        if dtype is not None and dtype not in KEPT_DTYPES:
+            names = ", ".join(str(kept) for kept in KEPT_DTYPES)
+            raise RecordingError(f"dtype={dtype!r}; choose one of {names}")
+        if dtype is not None and lazy:
+            raise RecordingError(
+                "lazy keeps queries and keys as the model has them; leave dtype out, or lazy"
+            )
+        return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
 
     @property
     def wants_lse(self) -> bool:
@@ -137,13 +150,13 @@ class Capture:
         elif self.top_k is not None and names[-1] == "key" and len(names) > 1:
             count = weights.shape[-1]
             top = top_of_weights(weights.contiguous(), self._top(count, site))
-            return _of_largest(site, number, top, axes, count, notes)
+            return self._largest(site, number, top, axes, count, notes)
         elif self.top_k is not None:
             notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
         return AttentionRecord(
             site,
             number,
-            weights if own else weights.clone(),
+            self._kept(weights) if own else _copied(weights, self.dtype),
             axes,
             _copied(content),
             _copied(bias),
@@ -164,14 +177,14 @@ class Capture:
             if self.top_k is None:
                 notes = (*notes, self._too_large(source))
             top = top_of(source, self._top(keys, call.site))
-            return _of_largest(call.site, call.number, top, AXES, keys, notes)
+            return self._largest(call.site, call.number, top, AXES, keys, notes)
         rows = self._queries(source.shape[2], call.site)
-        weights = _whole(source) if rows is None else source.weights(rows)
+        weights = _whole(source, self.dtype) if rows is None else source.weights(rows)
         content, bias = self._parts(call, source, rows)
         return AttentionRecord(
             call.site,
             call.number,
-            weights,
+            self._kept(weights),
             AXES,
             content,
             bias,
@@ -217,17 +230,41 @@ class Capture:
             self._masks[place] = (mask, plain.clone() if self.lazy else plain, some)
         return self._masks[place][1:]
 
+    def _largest(
+        self,
+        site: str,
+        number: int,
+        top: tuple[Tensor, Tensor, Tensor],
+        axes: tuple[Axis, ...],
+        count: int,
+        notes: tuple[str, ...],
+    ) -> AttentionRecord:
+        weights, keys, residual = top
+        return AttentionRecord(
+            site,
+            number,
+            self._kept(weights),
+            axes,
+            keys=keys,
+            residual=residual,
+            key_count=count,
+            notes=notes,
+        )
+
     def _is_whole(self, shape: tuple[int, ...]) -> bool:
         """Whether whole rows are kept: if asked for, or small enough where nothing is asked."""
         if self.rows is not None or self.top_k is not None:
             return self.top_k is None
-        return shape[3] <= DEFAULT_TOP or _size(shape) <= WHOLE_CALL_BYTES
+        return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
+
+    def _size(self, shape: tuple[int, ...]) -> int:
+        return math.prod(shape) * (self.dtype or torch.float32).itemsize
 
     def _too_large(self, source: LazyAttention) -> str:
         return (
             f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights are kept "
             f"unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call, and these have "
-            f"{_size(source.shape) >> 20} MiB; choose with rows=slice(None) (all), rows=, "
+            f"{self._size(source.shape) >> 20} MiB; choose with rows=slice(None) (all), rows=, "
             "top_k= or lazy=True"
         )
 
@@ -245,33 +282,21 @@ class Capture:
         content = source.content(rows)
         return content, bias.expand(content.shape)
 
+    def _kept(self, weights: Tensor) -> Tensor:
+        return weights if self.dtype is None else weights.to(self.dtype)
+
 
 def _hides(mask: Tensor) -> Tensor:
     """Where a mask that is added hides a key: minus infinity, or next to it."""
     return mask <= torch.finfo(mask.dtype).min / 2
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    return math.prod(shape) * torch.float32.itemsize
-
-
-def _copied(value: Tensor | None) -> Tensor | None:
-    return None if value is None else value.detach().clone()
-
-
-def _of_largest(
-    site: str,
-    number: int,
-    top: tuple[Tensor, Tensor, Tensor],
-    axes: tuple[Axis, ...],
-    count: int,
-    notes: tuple[str, ...],
-) -> AttentionRecord:
-    """What is kept of the largest weights of each row, their keys and what the others hold."""
-    weights, keys, rest = top
-    return AttentionRecord(
-        site, number, weights, axes, keys=keys, residual=rest, key_count=count, notes=notes
-    )
+def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
+    if value is None:
+        return None
+    if dtype is not None and dtype != value.dtype:
+        return value.detach().to(dtype)
+    return value.detach().clone()
 
 
 def _rows_of(value: Tensor, place: int, rows: list[int]) -> Tensor:
@@ -289,14 +314,14 @@ def _without_nan(weights: Tensor) -> Tensor:
     return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
 
 
-def _whole(source: LazyAttention) -> Tensor:
+def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
     """All weights of a call, ``(batch, head, query, key)``."""
     source = source.exact
-    if math.prod(source.shape) <= _SMALL_CELLS:
+    if dtype in (None, source.q.dtype) and math.prod(source.shape) <= _SMALL_CELLS:
         return source.weights()
     hides = source.mask is not None
     make = torch.zeros if source.causal else torch.empty
-    whole = make(source.shape, dtype=source.q.dtype, device=source.q.device)
+    whole = make(source.shape, dtype=dtype or source.q.dtype, device=source.q.device)
     for start, end, logits in chunks(source):
         # Of a causal call later keys stay 0: such memory is never touched.
         whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)

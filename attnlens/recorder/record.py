@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
@@ -33,6 +34,7 @@ def record(
     top_k: int | None = None,
     lazy: bool = False,
     include: Which | None = None,
+    dtype: torch.dtype | None = None,
     to: str | os.PathLike[str] | None = None,
     adapters: Given | Sequence[Given] | None = None,
     expected: int | None = None,
@@ -56,6 +58,7 @@ def record(
             a whole matrix of weights is never formed.
         lazy: queries and keys instead of weights, from which any row can be worked out later.
         include: only sites of these names or patterns, or of which a function says so.
+        dtype: of the weights kept, such as ``torch.float16``.
         to: a folder to be made; records are written there as they come, and
             `attnlens.load_recording` opens it. The recording yielded is filled at the end of
             the block, from the folder.
@@ -81,7 +84,7 @@ def record(
         raise RecordingError(f"record needs a torch.nn.Module, not {type(model).__name__}")
     if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
-    capture = Capture.of(rows, top_k, lazy)
+    capture = Capture.of(rows, top_k, lazy, dtype)
     patterns, wanted = ((), None) if include is None else sites_meant("include", include)
     with ExitStack() as stack:
         told = "give an object with matches(module) and records(module, args, kwargs, output), or"
