@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
-from attnlens.cricket.pages.faithfulness_table import CONTROLS, TITLES
+from attnlens.cricket.pages.faithfulness_table import CONTROLS
 
 MOST = 2.0
 """Colours of heads end at four times, or a quarter of, even attention: two doublings."""
@@ -145,7 +145,7 @@ def faithfulness(data: Data) -> Figure:
         values, errors = with_errors(list(methods.values()), key)
         axes.barh(range(len(names)), values, color=colours, xerr=errors, ecolor=DARK)
         axes.set_title(title, fontsize=8)
-        axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
+        axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
         axes.tick_params(labelsize=8)
         axes.locator_params(axis="x", nbins=4)  # more would run into each other
         axes.axvline(0, color=DARK, linewidth=0.8)
