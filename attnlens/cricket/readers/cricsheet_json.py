@@ -243,9 +243,19 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft) -> None:
             fallen = _wickets(delivery["wickets"], people) if "wickets" in delivery else ()
         except (KeyError, TypeError, ValueError, AttributeError):
             _diagnose(delivery, over, position)
-        all_run = runs.get("non_boundary") is True
-        given = (batter, extra, extras, fallen, None, actual, all_run)
-        add(number, striker, non_striker, bowler, *given)
+        add(
+            number,
+            striker,
+            non_striker,
+            bowler,
+            batter,
+            extra,
+            extras,
+            fallen,
+            None,
+            actual,
+            runs.get("non_boundary") is True,
+        )
         if "replacements" in delivery:
             match.notes += _replacements(
                 delivery["replacements"],
