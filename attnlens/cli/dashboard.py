@@ -153,7 +153,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         return session(model).explain(match, ball=ball, innings=innings).to_dict()
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
-        return session(model).ask(match, asked(changes), ball=ball, innings=innings).to_dict()
+        return session(model).what_if(match, asked(changes), ball=ball, innings=innings).to_dict()
 
     session(wanted).predictor  # noqa: B018  # a wrong --model is told before anything is served
     return Functions(

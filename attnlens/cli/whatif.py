@@ -61,5 +61,5 @@ def run(options: argparse.Namespace) -> int:
             if name.lower() != LAST:
                 balls[name] = session.find(match, name, None if ":" in name else reference.innings)
         tell_names(match, balls)
-        answer = session.ask(match, question, ball=reference)
+        answer = session.what_if(match, question, ball=reference)
     return show(options, answer.to_dict, partial(render_what_if, answer))

@@ -215,25 +215,9 @@ class Session:
         return key_of("explain", software(), name, model, quoted, past, *asked)
 
     def what_if(
-        self,
-        match: Match | File,
-        *,
-        ball: BallName,
-        innings: int | None = None,
-        bowler: str | None = None,
-        batter: str | None = None,
-        target: int | None = None,
-        changes: Changes | None = None,
-    ) -> WhatIf:
-        """What the model would have expected of a ball, had something been different: `what_if`."""
-        balls = tuple((str(name), str(outcome)) for name, outcome in (changes or {}).items())
-        question = Question(bowler, batter, target, balls)
-        return self.ask(match, question, ball=ball, innings=innings)
-
-    def ask(
         self, match: Match | File, question: Question, *, ball: BallName, innings: int | None = None
     ) -> WhatIf:
-        """The same, for a question that has been put together already."""
+        """What the model would have expected of a ball, had something been different: `what_if`."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         from attnlens.cricket.whatif.what_if import what_if as answered
@@ -397,15 +381,9 @@ def what_if(
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used; one
             line says why.
     """
-    return _session(model, history).what_if(
-        match,
-        ball=ball,
-        innings=innings,
-        bowler=bowler,
-        batter=batter,
-        target=target,
-        changes=changes,
-    )
+    balls = tuple((str(name), str(outcome)) for name, outcome in (changes or {}).items())
+    question = Question(bowler, batter, target, balls)
+    return _session(model, history).what_if(match, question, ball=ball, innings=innings)
 
 
 def next_over(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from itertools import repeat
-from operator import call
 from typing import Any
 
 from attnlens.cricket.match.outcomes import UNCOUNTED_WICKETS
@@ -115,7 +113,7 @@ class Wicket:
         return self.kind not in UNCOUNTED_WICKETS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Delivery:
     """One delivery, and the score as it stood before it was bowled.
 
@@ -154,25 +152,73 @@ class Delivery:
     legal_balls_before: int
     non_boundary: bool = False
 
+    def __init__(
+        self,
+        index: int,
+        over: int,
+        label: str,
+        actual_delivery: str | None,
+        is_legal: bool,
+        batter: Player,
+        non_striker: Player,
+        bowler: Player,
+        runs_batter: int,
+        runs_extras: int,
+        runs_total: int,
+        extras: Facts,
+        wickets: tuple[Wicket, ...],
+        outcome: str,
+        score_before: int,
+        wickets_before: int,
+        legal_balls_before: int,
+        non_boundary: bool = False,
+    ) -> None:
+        # Slot by slot: what a frozen dataclass writes takes twice as long, a tenth of reading.
+        _set_index(self, index)
+        _set_over(self, over)
+        _set_label(self, label)
+        _set_actual_delivery(self, actual_delivery)
+        _set_is_legal(self, is_legal)
+        _set_batter(self, batter)
+        _set_non_striker(self, non_striker)
+        _set_bowler(self, bowler)
+        _set_runs_batter(self, runs_batter)
+        _set_runs_extras(self, runs_extras)
+        _set_runs_total(self, runs_total)
+        _set_extras(self, extras)
+        _set_wickets(self, wickets)
+        _set_outcome(self, outcome)
+        _set_score_before(self, score_before)
+        _set_wickets_before(self, wickets_before)
+        _set_legal_balls_before(self, legal_balls_before)
+        _set_non_boundary(self, non_boundary)
+
     @property
     def boundary(self) -> bool:
         """Whether the batter hit a four or a six to the rope, also off a no-ball."""
         return self.runs_batter in (4, 6) and not self.non_boundary
 
 
-_made = Delivery.__init__
-_setters = tuple(getattr(Delivery, name).__set__ for name in Delivery.__slots__)
-
-
-def _filled(self: Delivery, *values: Any, **named: Any) -> None:
-    """Fill slot by slot: what a frozen dataclass writes takes twice as long, a tenth of reading."""
-    if named or len(values) != len(_setters):
-        _made(self, *values, **named)
-        return
-    any(map(call, _setters, repeat(self), values))  # each returns None
-
-
-Delivery.__init__ = _filled  # type: ignore[method-assign]  # the same, faster
+(
+    _set_index,
+    _set_over,
+    _set_label,
+    _set_actual_delivery,
+    _set_is_legal,
+    _set_batter,
+    _set_non_striker,
+    _set_bowler,
+    _set_runs_batter,
+    _set_runs_extras,
+    _set_runs_total,
+    _set_extras,
+    _set_wickets,
+    _set_outcome,
+    _set_score_before,
+    _set_wickets_before,
+    _set_legal_balls_before,
+    _set_non_boundary,
+) = (getattr(Delivery, name).__set__ for name in Delivery.__slots__)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -181,10 +181,7 @@ def _add_head(
     """A head's question, its claims with their tests, the balls it lists, and remarks."""
     asks = question(head, balls)
     share = f"{percent_seen(sum(head.weights))} of its attention" if head.top_balls else ""
-    # The share stands with the question where there is room, else after the balls.
-    titled = bool(claims) and _title_room(page) > len(f"{asks}{share}") + 3
-    words = f"{asks} · {share}" if titled else asks
-    _add_title(page, name, words, claims[0] if claims else None, tests)
+    _add_title(page, name, asks, claims[0] if claims else None, tests)
     # A second test that found nothing is a remark, one that found something a row.
     remarks = []
     for claim in claims[1:]:
@@ -193,7 +190,7 @@ def _add_head(
             continue
         whose = "whole model" if claim.removed_from == "model" else "head"
         _add_title(page, "", f"hidden from the {whose}", claim, tests)
-    _add_balls(page, head, claims[:1], balls, "" if titled else share)
+    _add_balls(page, head, claims[:1], balls, share)
     _add_remarks(page, *remarks)
 
 
@@ -217,17 +214,12 @@ def _alone(claim: Evidence) -> str | None:
     return f"hidden from this head alone: {claim.reason or claim.verdict}"
 
 
-def _title_room(page: Page) -> int:
-    """Columns for a head's question."""
-    return page.width - NAME - (EFFECT + CHANCE + VERDICT if page.width >= WIDE else 0)
-
-
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None, tests: Tests) -> None:
     title: Span = (pad(f"  {name}", NAME), "name")
     effect, chance = (tests.effect(claim), tests.chance(claim)) if claim else ("", "")
     verdict = tests.verdict(claim)
     if page.width >= WIDE:
-        words = pad(asks, _title_room(page) - 1)
+        words = pad(asks, page.width - NAME - EFFECT - CHANCE - VERDICT - 1)
         figures: Line = [(pad(effect, EFFECT, ""), ""), (pad(chance, CHANCE, ""), "quiet")]
         page.add(title, (f"{words} ", ""), *figures, verdict)
         return
@@ -340,20 +332,19 @@ def _mark(ball: PastBall, cell: int) -> Line:
 
 def add_other_scales(page: Page, explanation: Explanation, scale: str, balls: Balls) -> None:
     """One line for each other scale: what it is for, its weight, its top balls."""
-    wide = page.width >= WIDE
-    page.add(("  the other scales", "heading"))
+    page.add(("  the other scales, and their share of the prediction", "heading"))
     for name in SCALE_NAMES:
         if name == scale:
             continue
         weight = percent_seen(getattr(explanation.fusion_weights, name))
         line: Line = [
             (pad(f"  {name}", 9, ""), "name"),
-            (f"{weight:>4} of the prediction   " if wide else f"{weight:>4}   ", ""),
+            (f"{weight:>4}   ", ""),
         ]
         if name == "long":
             tops = _top_overs(explanation.across_balls.long)
         else:
-            tops = _top_balls(getattr(explanation.across_balls, name), balls, wide)
+            tops = _top_balls(getattr(explanation.across_balls, name), balls)
         gap: Line = []
         for top in tops or [[("nothing to look at yet", "quiet")]]:
             if gap and width_of(line) + 3 + width_of(top) > page.width:
@@ -374,13 +365,12 @@ def _ranked(mean: Mapping[int, float]) -> list[int]:
     return sorted(mean, key=lambda index: (-mean[index], -index))[:4]
 
 
-def _top_balls(inner: HeatMap, balls: Balls, wide: bool) -> list[Line]:
+def _top_balls(inner: HeatMap, balls: Balls) -> list[Line]:
     """Balls by the mean over heads."""
     rows = [head.row for head in inner.attention_by_head.values()]
     sums = (sum(column) / len(rows) for column in zip(*rows, strict=True))
     mean = dict(zip(inner.balls, sums, strict=False))
-    who: Who = "both" if wide else "nobody"
-    return [balls.shown(index, mean[index], who) for index in _ranked(mean)]
+    return [balls.shown(index, mean[index], "nobody") for index in _ranked(mean)]
 
 
 def _top_overs(inner: LongHeatMap) -> list[Line]:
