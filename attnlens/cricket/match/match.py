@@ -300,6 +300,7 @@ class Match:
         source: where it was read from, for messages.
         notes: what the format could not say, and what was odd or repaired.
         players: the squads, team to names, where the format tells them.
+        team_type: ``international`` or ``club``, likewise.
     """
 
     match_id: str
@@ -318,8 +319,9 @@ class Match:
     innings: tuple[Innings, ...]
     source: str
     notes: tuple[str, ...] = ()
-    # Squads are told by some formats only, and by no ball: two files of one match are equal.
+    # Told by some formats only, and by no ball: two files of one match are equal.
     players: Facts = field(default_factory=Facts, compare=False)
+    team_type: str | None = field(default=None, compare=False)
 
     @property
     def date(self) -> datetime.date | None:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats32
+from attnlens.cricket.match.competition import competition_of, era_of
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.quota import phase_of, quota_of
@@ -44,6 +45,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind("striker_phase", 0.12, 0.0),
     Kind("bowler", 0.25, 5e-4),
     Kind("bowler_phase", 0.12, 0.0),
+    Kind("competition_phase", 0.07, 0.0),
+    Kind("competition", 0.20, 5e-4),
     Kind("venue", 0.15, 5e-4),
     Kind("venue_innings", 0.07, 0.0),
     Kind("batting_team", 0.30, 5e-4),
@@ -140,14 +143,15 @@ class Ratings:
     ) -> NDArray[np.int64]:
         """Row numbers ``(deliveries, len(KINDS))``; what was never met is taken in, or -1."""
         tables, quota = self.tables, quota_of(match, innings)
-        venue = venue_key(match)
+        venue, competition = venue_key(match), competition_of(match)
         side = f"{venue}#{min(innings.number, 2)}"
         keys = {
             "venue": venue,
             "venue_innings": side if venue else "",
             "batting_team": team_key(match, innings.batting_team),
             "bowling_team": team_key(match, innings.bowling_team),
-            "era": "all",
+            "era": era_of(match),
+            "competition": competition,
         }
         shared = {
             name: tables[name].row(key, create=create) if key else -1
@@ -161,10 +165,11 @@ class Ratings:
         for number, ball in enumerate(innings.deliveries):
             striker, bowler = self.player_key(ball.batter), self.player_key(ball.bowler)
             phase = phase_of(ball.legal_balls_before, quota)
-            of_players = (striker, f"{striker}#{phase}", bowler, f"{bowler}#{phase}")
-            for column, key in enumerate(of_players):
+            level = f"{competition}#{phase}" if competition else ""
+            keys_of_ball = (striker, f"{striker}#{phase}", bowler, f"{bowler}#{phase}", level)
+            for column, key in enumerate(keys_of_ball):
                 name = KINDS[column].name
-                if name in self.kinds:
+                if name in self.kinds and key:
                     rows[number, column] = tables[name].row(key, create=create)
         if create:
             for ball in innings.deliveries:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.match.competition import KIND_SIZE, competition_of, kind_of_cricket
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.match.quota import quota_of
@@ -30,8 +31,11 @@ OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
 """Ratings are a few tenths; times four they have the size of the other features."""
 
+RATED: Final = len(OUTCOMES) + 1
+"""Features of a rating: the vector, and on how many balls it rests."""
+
 NODES: Final[dict[str, dict[str, int]]] = {
-    "global": {"venue": 24, "team_context": 24, "match_importance": 5},
+    "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + RATED},
     "match_state": {
         "score_state": 3,
         "chase_state": 5,
@@ -61,6 +65,7 @@ TODAY_DEVIATION: Final = 0.25
 
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
 SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
+BASE_SIZE: Final = SCOREBOARD_SIZE + KIND_SIZE
 PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
 """The nodes that a past ball may tell."""
 
@@ -78,7 +83,8 @@ class InningsArrays:
         happened: what a past ball tells of its outcome ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
         prior: log-probabilities from over and innings alone ``(n, 11)``.
-        ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today.
+        ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
+            era's with that of the competition.
         batter, non_striker, bowler: numbers of the players within the match ``(n,)``.
         over, ball_in_over, index: place in the innings ``(n,)``, index from 1.
         outcome: class number, -1 for a ball not yet bowled ``(n,)``.
@@ -121,7 +127,7 @@ class Encoded(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseModel:
-    """What the scoreboard alone expects: a small network and an over-by-innings table.
+    """What the scoreboard expects in that kind of cricket: a small network, and a table by over.
 
     Attributes:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between.
@@ -134,7 +140,7 @@ class BaseModel:
     everything: Floats32
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
-        """``(n, scoreboard) -> (n, 11)``."""
+        """From `base_inputs`, ``(n, BASE_SIZE) -> (n, 11)``."""
         value = scoreboard
         last = len(self.weights) // 2 - 1
         for layer in range(last + 1):
@@ -146,6 +152,10 @@ class BaseModel:
             np.float32
         )
         return logs
+
+    def of_innings(self, match: Match, innings: Innings) -> Floats32:
+        """What it expects of every delivery of an innings, ``(n, 11)``."""
+        return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
 
 
 def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
@@ -235,24 +245,33 @@ def one_hot(position: int, size: int) -> list[float]:
     return row
 
 
-def base_inputs(nodes: dict[str, Floats32]) -> Floats32:
-    """The scoreboard as one row per ball, ``(n, SCOREBOARD_SIZE)``."""
-    return np.concatenate([nodes[name] for name in SCOREBOARD_NODES], axis=1)
+def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
+    """The scoreboard and the kind of cricket as one row per ball, ``(n, BASE_SIZE)``."""
+    board = [nodes[name] for name in SCOREBOARD_NODES]
+    kind = np.tile(np.array(kind_of_cricket(match), np.float32), (len(board[0]), 1))
+    return np.concatenate([*board, kind], axis=1)
 
 
 def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
-    """World event, other tournament, years since 2015, and how established each side is."""
+    """World event, other tournament, years since 2015, how established each side is, what kind
+    of cricket it is, and the competition's rating.
+    """
     event = str(match.event.get("name", "")).lower()
     year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
     experience = []
     for team in (innings.batting_team, innings.bowling_team):
         entity = np.array([ratings.tables["batting_team"].row(team_key(match, team))])
         experience.append(float(ratings.tables["batting_team"].look_up(entity)[1][0]))
+    competitions = ratings.tables["competition"]
+    level, balls = competitions.look_up(np.array([competitions.row(competition_of(match))]))
     return [
         float("world" in event),
         float(bool(event) and " tour of " not in event and "world" not in event),
         (min(year, 2026.0) - 2015) / 10,
         *(math.log1p(balls) / 10 for balls in experience),
+        *kind_of_cricket(match),
+        *(RATING_SCALE * level[0]).tolist(),
+        math.log1p(float(balls[0])) / 6,
     ]
 
 
@@ -271,7 +290,7 @@ def rate_today(
         if side.number >= innings.number or side.super_over or not side.deliveries:
             continue
         parts = ratings.parts(ratings.entities(match, side))
-        logits = base.log_probabilities(base_inputs(scoreboard(match, side)))
+        logits = base.of_innings(match, side)
         expected = softmax(logits + sum(parts[kind.name] for kind in KINDS))
         happened = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in side.deliveries])
         bowled = happened >= 0
@@ -332,14 +351,14 @@ def encode_innings(
         nodes=nodes,
         place=place,
         happened=_happened(deliveries, outcome),
-        base=base.log_probabilities(base_inputs(nodes)),
+        base=base.log_probabilities(base_inputs(match, nodes)),
         prior=prior,
         ratings={
             "striker": striker,
             "bowler": bowler,
             "venue": venue,
             "teams": teams,
-            "era": parts["era"],
+            "era": parts["era"] + parts["competition"] + parts["competition_phase"],
             "today": np.tile(today, (count, 1)),
         },
         **{

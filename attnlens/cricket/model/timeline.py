@@ -14,7 +14,6 @@ import numpy as np
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.ratings import Lesson, Ratings
-from attnlens.cricket.model.tensors import base_inputs, scoreboard
 from attnlens.cricket.model.trained import Trained, TrainedPredictor
 
 T = TypeVar("T", bound=Trained)
@@ -40,7 +39,7 @@ class Timeline(Generic[T]):
                 if side.deliveries and not side.super_over:
                     lesson = (
                         self._names.entities(match, side, create=True),
-                        predictor.base.log_probabilities(base_inputs(scoreboard(match, side))),
+                        predictor.base.of_innings(match, side),
                         np.array([OUTCOME_INDEX[b.outcome] for b in side.deliveries], np.int64),
                     )
                     taught[max(match.dates)].append((match.match_id, lesson))

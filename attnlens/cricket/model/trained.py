@@ -28,7 +28,7 @@ from attnlens.cricket.model.heads import SCALES, UNSPECIALISED
 from attnlens.cricket.model.predictor import FullModel, Sizes
 from attnlens.cricket.model.ratings import ALL_KINDS, Ratings
 from attnlens.cricket.model.shipped import SHIPPED, named_checkpoint
-from attnlens.cricket.model.tensors import NODES, OVER_CLASSES, SCOREBOARD_SIZE, BaseModel
+from attnlens.cricket.model.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.errors import CheckpointError
 from attnlens.files import Json
 from attnlens.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -249,6 +249,7 @@ def identity_of(match: Match) -> int | None:
     if match.date is None or not match.teams:
         return None
     teams = sorted(" ".join(team.split()).casefold() for team in match.teams)
+    teams += ["women"] * (match.gender == "female")
     told = "\n".join([match.date.isoformat(), *teams])
     return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "little", signed=True)
 
@@ -297,7 +298,7 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     if base.prior.shape != (2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has another shape")
     # A matrix that does not fit the next one is found by asking.
-    told = base.log_probabilities(np.zeros((1, SCOREBOARD_SIZE), np.float32))
+    told = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))
     if base.everything.shape != (len(OUTCOMES),) or told.shape != (1, len(OUTCOMES)):
         raise ValueError("what the scoreboard expects is told in another shape")
     return base

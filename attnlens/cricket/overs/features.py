@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.match.competition import competition_of, era_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import over_ended, unbowled
 from attnlens.cricket.match.next_ball import at_the_crease
@@ -31,7 +32,9 @@ from attnlens.cricket.model.tensors import BaseModel, balls_in_over, base_inputs
 from attnlens.cricket.overs.encoder_decoder import END, PAD, START, OverSizes
 from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
 
-RATED: Final[tuple[str, ...]] = ("striker", "venue", "batting_team", "bowling_team", "era")
+RATED: Final[tuple[str, ...]] = (
+    *("striker", "venue", "batting_team", "bowling_team", "era", "competition"),
+)
 """The kinds of rating that are told. Who bowls next is not known, so no bowler's is."""
 
 PAST_FEATURES: Final[dict[str, str]] = {
@@ -168,7 +171,7 @@ def encode_overs(
     def number_of(player: Player) -> int:
         return numbers.setdefault(ratings.player_key(player), len(numbers))
 
-    expected = base.log_probabilities(base_inputs(scoreboard(match, innings)))
+    expected = base.of_innings(match, innings)
     outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
     overs = overs_of(innings)
     first = {label: balls[0].index - 1 for label, balls in overs.items()}
@@ -255,7 +258,7 @@ def _context(
         for over, start in first.items()
     )
     board = scoreboard(match, replace(innings, deliveries=waiting))
-    expected = base.log_probabilities(base_inputs(board))
+    expected = base.log_probabilities(base_inputs(match, board))
     around = expected + _ground_and_sides(match, innings, ratings)
     alone, runs, wickets = _six(expected)[0], *_six(around)
     quota = quota_of(match, innings)
@@ -307,7 +310,8 @@ def _ground_and_sides(match: Match, innings: Innings, ratings: Ratings) -> Float
         "venue": venue_key(match),
         "batting_team": team_key(match, innings.batting_team),
         "bowling_team": team_key(match, innings.bowling_team),
-        "era": "all",
+        "era": era_of(match),
+        "competition": competition_of(match),
     }
     total: Floats32 = np.sum([_rating(ratings, kind, key) for kind, key in keys.items()], axis=0)
     return total

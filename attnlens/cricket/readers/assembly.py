@@ -39,6 +39,7 @@ class MatchDraft:
     source: str
     match_type: str | None = None
     gender: str | None = None
+    team_type: str | None = None
     dates: tuple[datetime.date, ...] = ()
     season: str | None = None
     event: Facts = field(default_factory=Facts)

@@ -80,7 +80,7 @@ def facts_of(info: Node) -> dict[str, Any]:
     results = ("winner", "result", "eliminator", "bowl_out", "method")
     margin = {unit: by.number(unit) for unit in ("innings", "runs", "wickets")}
     return {
-        **{key: info.text(key) for key in ("match_type", "gender", "venue", "city")},
+        **{key: info.text(key) for key in ("match_type", "gender", "team_type", "venue", "city")},
         "dates": tuple(dates),
         # A bare year in some files, and text in others.
         "season": str(season) if type(season) is int else info.text("season"),

@@ -41,7 +41,7 @@ class BallTable:
         ratings: rating vectors of striker, bowler, venue, batting team, bowling team and
             era, each ``(balls, 11)``.
         met: balls the ratings have seen of each of those but the era ``(balls,)``.
-        importance: the features of `match_importance` ``(balls, 5)``.
+        importance: the features of `match_importance` ``(balls, 20)``.
         position: the striker's place in the batting order.
     """
 

@@ -78,6 +78,12 @@ class Course:
     report: Report = lambda _: None
     among: Processes = ALONE
 
+    def beside(self, name: str) -> Path | None:
+        """A file of this run's beside its state; ``None`` where none is kept."""
+        if self.state is None:
+            return None
+        return self.state.with_name(f"{self.state.name}.{self.mark[:12]}.{name}")
+
 
 class Lessons(ABC, Generic[M, T]):
     """What a model is to learn from: rows of one kind, and the loss of some of them.

@@ -16,8 +16,8 @@ from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.ratings import Ratings, by_date
 from attnlens.cricket.model.tensors import (
+    BASE_SIZE,
     OVER_CLASSES,
-    SCOREBOARD_SIZE,
     BaseModel,
     InningsArrays,
     base_inputs,
@@ -43,7 +43,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     for match in matches:
         for side in sides(match):
             nodes = scoreboard(match, side)
-            inputs.append(base_inputs(nodes))
+            inputs.append(base_inputs(match, nodes))
             outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
             over = nodes["phase_state"][:, 6:].argmax(1)
             places.append((side.number + 1) % 2 * OVER_CLASSES + over)
@@ -54,7 +54,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     network = nn.Sequential(
-        nn.Linear(SCOREBOARD_SIZE, BASE_WIDTH),
+        nn.Linear(BASE_SIZE, BASE_WIDTH),
         nn.Tanh(),
         nn.Linear(BASE_WIDTH, BASE_WIDTH),
         nn.Tanh(),

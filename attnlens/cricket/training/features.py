@@ -143,7 +143,12 @@ def _scoreboard(balls: BallTable) -> Columns:
     yield "projected", score + left * rate / 6
     yield "free hit", balls.free_hit
     yield "won the toss", balls.won_toss
-    known = ("world", "tournament", "year", "batting known", "bowling known")
+    known = (
+        *("world", "tournament", "year", "batting known", "bowling known"),
+        *("women", "club", "five-ball overs"),
+        *(f"level {outcome}" for outcome in OUTCOMES),
+        "level known",
+    )
     for number, name in enumerate(known):
         yield f"match {name}", balls.importance[:, number]
 
