@@ -36,3 +36,13 @@ def kind_of_cricket(match: Match) -> tuple[float, float, float]:
     """Whether women play, whether clubs do, and whether an over has five balls: 0 or 1 each."""
     club = not competition_of(match).startswith(INTERNATIONALS)
     return float(match.gender == "female"), float(club), float(match.balls_per_over == FIVE)
+
+
+TABLES: Final = 4
+"""Kinds of cricket that have a table of their own of what happens in each over."""
+
+
+def table_of(match: Match) -> int:
+    """Men's internationals, men's clubs, women's internationals, women's clubs: 0 to 3."""
+    women, club, _ = kind_of_cricket(match)
+    return int(2 * women + club)

@@ -21,7 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats32, Integers
-from attnlens.cricket.match.competition import KIND_SIZE, competition_of, kind_of_cricket
+from attnlens.cricket.match.competition import (
+    KIND_SIZE,
+    competition_of,
+    kind_of_cricket,
+    table_of,
+)
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.match.quota import quota_of
@@ -82,7 +87,7 @@ class InningsArrays:
         place: `phase_state` features for the past side, without the free hit ``(n, 26)``.
         happened: what a past ball tells of its outcome ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        prior: log-probabilities from over and innings alone ``(n, 11)``.
+        prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
         ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
             era's with that of the competition.
         batter, non_striker, bowler: numbers of the players within the match ``(n,)``.
@@ -131,7 +136,8 @@ class BaseModel:
 
     Attributes:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between.
-        prior: log-probabilities by innings and over, ``(2, 20, 11)``.
+        prior: log-probabilities by table, innings and over, ``(TABLES, 2, 20, 11)``; see
+            `attnlens.cricket.match.competition.table_of`.
         everything: log-probabilities over all balls, ``(11,)``.
     """
 
@@ -340,7 +346,7 @@ def encode_innings(
     place[:, 5] = 0
 
     over_class = place[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
-    prior = base.prior[(innings.number + 1) % 2, over_class]
+    prior = base.prior[table_of(match), (innings.number + 1) % 2, over_class]
     outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
     numbers: dict[str, int] = {}
 

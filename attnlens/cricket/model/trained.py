@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.arrays import Floats32
+from attnlens.cricket.match.competition import TABLES
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.calibration import CalibrationTable, calibration_beside
@@ -295,7 +296,7 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     base = BaseModel(
         tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
     )
-    if base.prior.shape != (2, OVER_CLASSES, len(OUTCOMES)):
+    if base.prior.shape != (TABLES, 2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has another shape")
     # A matrix that does not fit the next one is found by asking.
     told = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.match.competition import TABLES, table_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.ratings import Ratings, by_date
@@ -46,7 +47,8 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
             inputs.append(base_inputs(match, nodes))
             outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
             over = nodes["phase_state"][:, 6:].argmax(1)
-            places.append((side.number + 1) % 2 * OVER_CLASSES + over)
+            number = table_of(match) * 2 + (side.number + 1) % 2
+            places.append(number * OVER_CLASSES + over)
     x = torch.from_numpy(np.concatenate(inputs))
     y = torch.tensor(outcomes)
     everything, prior = outcome_tables(np.array(outcomes), np.concatenate(places))
@@ -79,14 +81,14 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
 
 
 def outcome_tables(outcomes: Integers, places: Integers) -> tuple[Floats32, Floats32]:
-    """Log-shares over all balls ``(11,)`` and by innings and over ``(2, 20, 11)``, smoothed."""
+    """Log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``, smoothed."""
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
-    counts = np.zeros((2 * OVER_CLASSES, len(OUTCOMES)))
+    counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
     np.add.at(counts, (places, outcomes), 1)
     table = (counts + TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + TABLE_SMOOTHING)
     everything: Floats32 = np.log(share).astype(np.float32)
-    prior: Floats32 = np.log(table).astype(np.float32).reshape(2, OVER_CLASSES, len(OUTCOMES))
+    prior: Floats32 = np.log(table).astype(np.float32).reshape(TABLES, 2, OVER_CLASSES, -1)
     return everything, prior
 
 
