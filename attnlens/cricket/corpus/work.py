@@ -202,19 +202,29 @@ def worked_out(task: Task, part: Part) -> PartDone:
     return _worker(task)(part)
 
 
+LOOK_EVERY: Final = 0.2
+"""Seconds until it is seen at the latest that somebody wants to stop."""
+
 Submit: TypeAlias = Callable[[Task, Part], Future[PartDone]]
 
 
 def in_turn(task: Task, parts: Sequence[Part], workers: int, submit: Submit) -> Iterator[PartDone]:
-    """As many parts at work as there are workers, until all are done."""
+    """As many parts at work as there are workers, until all are done.
+
+    Ctrl-C is heeded between two looks at them: elsewhere it could leave a lock of the pool's held.
+    """
     left = iter(parts)
-    with _uninterrupted():
+    interrupts: list[int] = []
+    with _on_interrupt(signal.SIG_IGN):  # those started here take no notice: we decide
         waiting = {submit(task, part) for part in islice(left, workers)}
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        # Work first, so that nobody waits while answers are written to disk.
-        waiting |= {submit(task, part) for part in islice(left, len(done))}
-        yield from (one.result() for one in done)
+    with _on_interrupt(lambda number, _: interrupts.append(number)):
+        while waiting:
+            done, waiting = wait(waiting, LOOK_EVERY, return_when=FIRST_COMPLETED)
+            if interrupts:
+                raise KeyboardInterrupt
+            # Work first, so that nobody waits while answers are written to disk.
+            waiting |= {submit(task, part) for part in islice(left, len(done))}
+            yield from (one.result() for one in done)
 
 
 def in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[PartDone]:
@@ -241,12 +251,12 @@ def in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[Pa
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Processes started meanwhile take no notice of Ctrl-C: whoever started them decides."""
+def _on_interrupt(then: Callable[[int, object], None] | signal.Handlers) -> Iterator[None]:
+    """What Ctrl-C does meanwhile, in the main thread: no other is told of it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.signal(signal.SIGINT, then)
     try:
         yield
     finally:

@@ -112,8 +112,8 @@ class Tests:
             one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
         if one == two:
             return f"P({outcome}) {one}%, same"
-        airy = f"P({outcome}) {one} → {two}%"
-        return airy if len(airy) < EFFECT else f"P({outcome}) {one}→{two}%"
+        arrow = " → " if len(outcome + one + two) < EFFECT - 8 else "→"
+        return f"P({outcome}) {one}{arrow}{two}%"
 
     def chance(self, claim: Evidence) -> str:
         """The q of a claim, where it was tested."""
@@ -186,7 +186,8 @@ def _add_head(
     remarks = []
     for claim in claims[1:]:
         if claim.removed_from == "head" and claim.verdict != "supported":
-            remarks.append(_alone(claim))
+            if claim.verdict is not None:
+                remarks.append(f"hidden from this head alone: {claim.reason or claim.verdict}")
             continue
         whose = "whole model" if claim.removed_from == "model" else "head"
         _add_title(page, "", f"hidden from the {whose}", claim, tests)
@@ -205,13 +206,6 @@ def _add_known(page: Page, explanation: Explanation, tests: Tests) -> None:
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
         _add_title(page, KNOWN[claim.kind], words, claim, tests)
         _add_remarks(page, _unusual(claim))
-
-
-def _alone(claim: Evidence) -> str | None:
-    """What hiding a head's balls from that head alone says, where it says anything."""
-    if claim.verdict is None:
-        return None
-    return f"hidden from this head alone: {claim.reason or claim.verdict}"
 
 
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None, tests: Tests) -> None:
@@ -337,10 +331,7 @@ def add_other_scales(page: Page, explanation: Explanation, scale: str, balls: Ba
         if name == scale:
             continue
         weight = percent_seen(getattr(explanation.fusion_weights, name))
-        line: Line = [
-            (pad(f"  {name}", 9, ""), "name"),
-            (f"{weight:>4}   ", ""),
-        ]
+        line: Line = [(pad(f"  {name}", 9, ""), "name"), (f"{weight:>4}   ", "")]
         if name == "long":
             tops = _top_overs(explanation.across_balls.long)
         else:
