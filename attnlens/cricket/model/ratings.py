@@ -178,6 +178,24 @@ class Ratings:
                         self.aliases[player.name] = player.id
         return rows
 
+    def of(self, kind: str, key: str) -> Floats32:
+        """The rating of one entity ``(11,)``, zeros for one never met."""
+        table = self.tables[kind]
+        found: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
+        return found
+
+    def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
+        """Ground, competition, day and both sides together, whoever plays ``(11,)``."""
+        keys = {
+            "venue": venue_key(match),
+            "batting_team": team_key(match, batting),
+            "bowling_team": team_key(match, bowling),
+            "era": era_of(match),
+            "competition": competition_of(match),
+        }
+        total: Floats32 = np.sum([self.of(kind, key) for kind, key in keys.items()], axis=0)
+        return total
+
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
         """Ratings ``(n, 11)`` per kind for each ball, and ``<kind>_balls`` counts ``(n,)``."""
         found: dict[str, Floats32] = {}

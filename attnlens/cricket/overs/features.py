@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats32, Integers
-from attnlens.cricket.match.competition import competition_of, era_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import over_ended, unbowled
 from attnlens.cricket.match.next_ball import at_the_crease
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.batch import owned
-from attnlens.cricket.model.ratings import Ratings, softmax, team_key, venue_key
+from attnlens.cricket.model.ratings import Ratings, softmax
 from attnlens.cricket.model.tensors import BaseModel, balls_in_over, base_inputs, scoreboard
 from attnlens.cricket.overs.encoder_decoder import END, PAD, START, OverSizes
 from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
@@ -259,7 +258,7 @@ def _context(
     )
     board = scoreboard(match, replace(innings, deliveries=waiting))
     expected = base.log_probabilities(base_inputs(match, board))
-    around = expected + _ground_and_sides(match, innings, ratings)
+    around = expected + ratings.of_sides(match, innings.batting_team, innings.bowling_team)
     alone, runs, wickets = _six(expected)[0], *_six(around)
     quota = quota_of(match, innings)
     rows: list[list[float]] = []
@@ -268,7 +267,7 @@ def _context(
         left = max(quota - legal, 0) if quota else innings.balls_per_over
         phase = phase_of(legal, quota)
         known = [player for player in pair if player is not None]
-        records = [_rating(ratings, "striker", ratings.player_key(one)) for one in known]
+        records = [ratings.of("striker", ratings.player_key(one)) for one in known]
         added = [float(_six(around[row : row + 1] + one)[0][0] - runs[row]) for one in records]
         rows.append(
             [
@@ -296,25 +295,6 @@ def _context(
         ],
         axis=1,
     )
-
-
-def _rating(ratings: Ratings, kind: str, key: str) -> Floats32:
-    """The rating of one entity over the outcomes, zeros for one never met."""
-    table = ratings.tables[kind]
-    found: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
-    return found
-
-
-def _ground_and_sides(match: Match, innings: Innings, ratings: Ratings) -> Floats32:
-    keys = {
-        "venue": venue_key(match),
-        "batting_team": team_key(match, innings.batting_team),
-        "bowling_team": team_key(match, innings.bowling_team),
-        "era": era_of(match),
-        "competition": competition_of(match),
-    }
-    total: Floats32 = np.sum([_rating(ratings, kind, key) for kind, key in keys.items()], axis=0)
-    return total
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:

@@ -16,6 +16,7 @@ from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
 from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import InputError
 
@@ -24,11 +25,16 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings that is not a super over, with the ratings of the day before its match."""
+    """One innings that is not a super over, with the ratings of the day before its match.
+
+    Attributes:
+        strength: of the sides by those ratings.
+    """
 
     match: Match
     side: Innings
     arrays: InningsArrays
+    strength: Strength = EVEN
 
     @property
     def match_id(self) -> str:
@@ -104,7 +110,9 @@ class HeldOut:
             predictor = self.predictor if timeline is None else timeline.predictor_for(match)
             for side in sides(match):
                 arrays = encode_innings(match, side, predictor.ratings, predictor.base)
-                yield EncodedInnings(match, side, arrays)
+                yield EncodedInnings(
+                    match, side, arrays, strength_of(match, side, arrays, predictor)
+                )
 
 
 def sides(match: Match) -> list[Innings]:

@@ -84,7 +84,7 @@ MOST: Final = 0.05
 class RuledInnings(EncodedInnings):
     """An innings played by rules, and the truth about each of its balls."""
 
-    ruled: tuple[RuledBall, ...]
+    ruled: tuple[RuledBall, ...] = ()
 
 
 def ruled_innings(made: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
@@ -98,7 +98,7 @@ def ruled_innings(made: Sequence[Simulated], base: BaseModel) -> list[RuledInnin
             one.match,
             side,
             encode_innings(one.match, side, nothing, base),
-            tuple(ball for ball in one.ruled if ball.innings == side.number),
+            ruled=tuple(ball for ball in one.ruled if ball.innings == side.number),
         )
         for one in made
         for side in sides(one.match)

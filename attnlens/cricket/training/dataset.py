@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from attnlens.cricket.model.tensors import (
     encode_innings,
     scoreboard,
 )
+from attnlens.cricket.model.win import strength_of
 from attnlens.cricket.overs.features import OverArrays
 from attnlens.cricket.study.held_out import EncodedInnings, sides
 
@@ -126,12 +128,21 @@ def rated(
             progress(f"ratings up to {day}")
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Ratings as they stand, and what the scoreboard alone expects."""
+
+    ratings: Ratings
+    base: BaseModel
+
+
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, progress: Progress | None = None
 ) -> list[EncodedInnings]:
     """`rated` innings as the predictor takes them."""
     encode = partial(encode_innings, ratings=ratings, base=base)
+    known = Known(ratings, base)
     return [
-        EncodedInnings(match, side, arrays)
+        EncodedInnings(match, side, arrays, strength_of(match, side, arrays, known))
         for match, side, _, arrays in rated(matches, ratings, encode, progress=progress)
     ]

@@ -1,1 +1,0 @@
-"""Who is winning: the chance of the batting side, from the state of the match."""
