@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.study.faithfulness import Faithfulness, Measured
     from attnlens.cricket.study.figures import Document
     from attnlens.cricket.study.held_out import HeldOut
+    from attnlens.cricket.study.win_scores import WinEvaluation
     from attnlens.show.canvas import Renderer
 
 KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
@@ -61,6 +62,11 @@ def _add_evaluate(commands: Commands) -> None:
         default=KNOWN,
         metavar="NAMES",
         help=f"of {','.join(KNOWN)} (default all), or none; the trees take minutes",
+    )
+    parser.add_argument(
+        "--win",
+        action="store_true",
+        help="judge who is winning instead: before every ball, beside a logistic model of the state",
     )
     parser.add_argument(
         "--calibration-out",
@@ -140,6 +146,10 @@ def _baselines(text: str) -> tuple[str, ...]:
 def evaluate(options: argparse.Namespace) -> int:
     """How well a predictor's probabilities fit, beside baselines."""
     check_files(options, "calibration_out")
+    if options.win:
+        if options.calibration_out is not None:
+            raise InputError("--calibration-out is of outcomes", remedy="leave out --win")
+        return _evaluate_win(options)
     import json
 
     from attnlens.cricket.pages.evaluation import render_evaluation
@@ -160,6 +170,21 @@ def evaluate(options: argparse.Namespace) -> int:
     for line in document.remarks():
         say(line)
     return _give(document, options, render_evaluation, digits=6)
+
+
+def _evaluate_win(options: argparse.Namespace) -> int:
+    """How well the model tells who is winning."""
+    from attnlens.cricket.pages.winning import render_winning
+    from attnlens.cricket.study.win_scores import judge_states, win_evaluation
+    from attnlens.cricket.training.baselines import logistic_value
+
+    def work(held: HeldOut) -> WinEvaluation:
+        states = judge_states(held, progress)
+        asked = "logistic" in options.baselines
+        chances, why = logistic_value(held, progress) if asked else (None, None)
+        return win_evaluation(held, states, chances, why)
+
+    return _give(_judged(options, work), options, render_winning, digits=9)
 
 
 def faithfulness(options: argparse.Namespace) -> int:

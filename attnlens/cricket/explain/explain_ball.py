@@ -44,7 +44,8 @@ from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.ratings import venue_key
 from attnlens.cricket.model.tensors import NODES, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import BallWindow, one_thread, window_for
+from attnlens.cricket.model.win import win_chances
+from attnlens.cricket.model.window import WIN_DIGITS, BallWindow, one_thread, window_for
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.errors import InputError
 from attnlens.show.numbers import rounded
@@ -122,6 +123,7 @@ def explain_ball(
             explained,
             _calibration(predictor, flags, full),
         ),
+        win_probability=_win_probability(window, predictor, full),
         contributions=contributions,
         within_ball=_within_ball(reading),
         across_balls=across_balls,
@@ -254,6 +256,27 @@ def prediction(
         actual=actual,
         surprise_bits=None if actual is None else rounded(-math.log2(full[OUTCOME_INDEX[actual]])),
         calibration=calibration,
+    )
+
+
+def _win_probability(
+    window: BallWindow, predictor: TrainedPredictor, full: Floats
+) -> types.WinProbability | None:
+    """Who is winning, before this ball and after each outcome of it."""
+    innings, place = window.innings, window.delivery.index - 1
+    told = np.array([rounded(chance) for chance in full])
+    chances = np.broadcast_to(told, (len(innings.deliveries), len(told)))
+    winning = win_chances(predictor, window.match, innings, window.arrays, chances)
+    if winning is None:
+        return None
+    before, after, happened = (
+        part[place].round(WIN_DIGITS) for part in (winning.before, winning.after, winning.happened)
+    )
+    return types.WinProbability(
+        team=innings.batting_team,
+        before=float(before),
+        after=dict(zip(OUTCOMES, after.tolist(), strict=True)),
+        happened=float(happened) if window.delivery.outcome else None,
     )
 
 

@@ -164,6 +164,19 @@ class Prediction(Plain):
     calibration: Calibration | None
 
 
+class WinProbability(Plain):
+    """The chance that the side batting wins the match.
+
+    ``before`` the ball is the mean of ``after`` over the forecast, so what a ball changes is its
+    own doing. ``happened`` is the chance after what happened; null where nothing has yet.
+    """
+
+    team: Text
+    before: Share
+    after: dict[Outcome, Share]
+    happened: Share | None
+
+
 class BallContribution(Plain):
     """What one past ball adds to each outcome: the prediction minus that without it."""
 
@@ -324,6 +337,7 @@ class Explanation(Document):
     match: MatchFacts
     ball: BallFacts
     prediction: Prediction
+    win_probability: WinProbability | None
     contributions: Annotated[tuple[Contribution, ...], Field(max_length=10)]
     within_ball: WithinBall
     across_balls: AcrossBalls

@@ -38,11 +38,19 @@ def kind_of_cricket(match: Match) -> tuple[float, float, float]:
     return float(match.gender == "female"), float(club), float(match.balls_per_over == FIVE)
 
 
-TABLES: Final = 4
-"""Kinds of cricket that have a table of their own of what happens in each over."""
+KINDS: Final = (
+    "men's internationals",
+    "men's leagues",
+    "women's internationals",
+    "women's leagues",
+)
+"""The kinds of cricket by the number of `table_of`."""
+
+TABLES: Final = len(KINDS)
+"""Each kind has a table of its own of what happens in each over."""
 
 
 def table_of(match: Match) -> int:
-    """Men's internationals, men's clubs, women's internationals, women's clubs: 0 to 3."""
+    """The number of the match's kind in `KINDS`."""
     women, club, _ = kind_of_cricket(match)
     return int(2 * women + club)

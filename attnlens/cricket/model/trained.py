@@ -30,6 +30,7 @@ from attnlens.cricket.model.predictor import FullModel, Sizes
 from attnlens.cricket.model.ratings import ALL_KINDS, Ratings
 from attnlens.cricket.model.shipped import SHIPPED, named_checkpoint
 from attnlens.cricket.model.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
+from attnlens.cricket.model.win import WinModel
 from attnlens.errors import CheckpointError
 from attnlens.files import Json
 from attnlens.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -56,6 +57,7 @@ class Trained:
         card: training dates, match types, figures, as plain data.
         calibration: how often its calls came true (`attnlens.cricket.model.calibration`);
             ``None`` where it carries no such table.
+        win: the value of states of a match; ``None`` where it carries none.
         seen: the matches it was trained and validated on, see `identity_of`;
             ``None`` where the file does not tell.
     """
@@ -67,6 +69,7 @@ class Trained:
     ratings: Ratings
     card: Json = field(default_factory=dict)
     calibration: CalibrationTable | None = None
+    win: WinModel | None = None
     seen: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
@@ -188,12 +191,12 @@ def damage_told(path: Path) -> Iterator[None]:
         ) from error
 
 
-def network_of(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def network_of(tensors: Mapping[str, Tensor], prefix: str = "model.") -> dict[str, Tensor]:
     """The weights of a checkpoint's network, by their names in it."""
     return {
-        name.removeprefix("model."): value
+        name.removeprefix(prefix): value
         for name, value in tensors.items()
-        if name.startswith("model.")
+        if name.startswith(prefix)
     }
 
 
@@ -207,6 +210,10 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
         KeyError, ValueError: they are damaged.
     """
     tensors, about = checkpoint.tensors, checkpoint.about
+    win = None
+    if any(name.startswith("win.") for name in tensors):
+        win = WinModel()
+        win.load_state_dict(network_of(tensors, "win."))
     seen = tensors.get("seen")
     if seen is not None and (seen.dtype != torch.int64 or seen.dim() != 1):
         raise ValueError("the matches it has seen are told in another shape")
@@ -215,6 +222,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
         "base": base_of(tensors),
         "ratings": ratings_of(tensors, about["ratings_until"], kinds),
         "card": checked_card(about["card"]),
+        "win": None if win is None else win.eval(),
         "seen": None if seen is None else frozenset(seen.tolist()),
     }
 
@@ -279,6 +287,8 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
     aliases = trained.ratings.aliases
     tensors["ratings.alias_names"] = _words(list(aliases))
     tensors["ratings.alias_keys"] = _words(list(aliases.values()))
+    if trained.win is not None:
+        tensors |= {f"win.{name}": value for name, value in trained.win.state_dict().items()}
     if trained.seen is not None:
         tensors["seen"] = torch.tensor(sorted(trained.seen), dtype=torch.int64)
     return tensors

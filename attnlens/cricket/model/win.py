@@ -9,7 +9,6 @@ distribution of it, and the chase of every such total seen from the other side.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,7 +19,16 @@ from torch import Tensor, nn
 from attnlens.arrays import Floats
 from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.model.match_states import ALL_OUT, FALLEN, RUNS, Contest, States
+from attnlens.cricket.model.match_states import (
+    ALL_OUT,
+    FALLEN,
+    RUNS,
+    Contest,
+    States,
+    contest_of,
+    states_before,
+    states_then,
+)
 from attnlens.cricket.model.ratings import Ratings, softmax
 from attnlens.cricket.model.tensors import BaseModel, InningsArrays
 
@@ -80,6 +88,13 @@ def strength_of(match: Match, innings: Innings, arrays: InningsArrays, known: Kn
 
     batting, bowling = innings.batting_team, innings.bowling_team
     return Strength(*of(batting, bowling), *of(bowling, batting))
+
+
+class Winning(Knowing, Protocol):
+    """What knows the value of states besides, or does not."""
+
+    @property
+    def win(self) -> WinModel | None: ...
 
 
 class Rising(nn.Module):
@@ -201,7 +216,36 @@ class WinModel(nn.Module):
         return chances.numpy()
 
 
-def least_and_most() -> tuple[float, float]:
-    """The chances between which an undecided state lies."""
-    least = 1 / (1 + math.exp(MOST))
-    return least, 1 - least
+@dataclass(frozen=True, slots=True, eq=False)
+class WinChances:
+    """What every delivery of an innings means for the side that bats.
+
+    Attributes:
+        before: its chance before the ball, the mean of ``after`` by the forecast ``(n,)``.
+        after: after each outcome ``(n, 11)``.
+        happened: after what happened, runs run on a no-ball and the like included ``(n,)``.
+    """
+
+    before: Floats
+    after: Floats
+    happened: Floats
+
+
+def win_chances(
+    known: Winning, match: Match, innings: Innings, arrays: InningsArrays, chances: Floats
+) -> WinChances | None:
+    """Who is winning at every delivery; ``None`` where no value can be told.
+
+    The chance before a ball follows from what may come of it, so what the ball changes is its
+    own doing: on average over the forecast nothing is won or lost.
+
+    Args:
+        chances: the forecast of every delivery ``(n, 11)``.
+    """
+    contest = contest_of(match, innings)
+    if contest is None or known.win is None or not innings.deliveries:
+        return None
+    strength = strength_of(match, innings, arrays, known)
+    after = known.win.value(contest, states_before(innings, contest.quota).after(), strength)
+    happened = known.win.value(contest, states_then(innings, contest.quota), strength)
+    return WinChances((chances * after).sum(-1), after, happened)

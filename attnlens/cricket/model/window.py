@@ -17,6 +17,7 @@ from attnlens.cricket.model.heads import SHARES, PastBall
 from attnlens.cricket.model.relations import RELATIONS, Batch, relate
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.win import win_chances
 from attnlens.models import one_thread as one_thread
 
 
@@ -87,6 +88,8 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 
 
 DIGITS: Final = 6
+WIN_DIGITS: Final = 7
+"""One more: the chance before a ball is the mean of those after it to the sixth digit."""
 
 COLUMNS: Final[tuple[str, ...]] = (
     "match_id",
@@ -97,12 +100,14 @@ COLUMNS: Final[tuple[str, ...]] = (
     "bowler",
     "actual",
     *(f"p_{outcome}" for outcome in OUTCOMES),
+    "win_before",
+    *(f"win_{outcome}" for outcome in OUTCOMES),
 )
 """The columns of a prediction, in order."""
 
 
-Row: TypeAlias = dict[str, str | int | float]
-"""A delivery by `COLUMNS`."""
+Row: TypeAlias = dict[str, str | int | float | None]
+"""A delivery by `COLUMNS`; the chances of the batting side are ``None`` where none can be told."""
 
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
@@ -117,9 +122,13 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
         arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
         batch, _ = training_batch([arrays])
         with one_thread(), torch.no_grad():
-            chances = predictor.model(batch)[0].double().softmax(-1).tolist()
-        for ball, row in zip(innings.deliveries, chances, strict=True):
+            chances = predictor.model(batch)[0].double().softmax(-1).numpy().round(DIGITS)
+            winning = win_chances(predictor, match, innings, arrays, chances)
+        for row, ball in enumerate(innings.deliveries):
             which = match.match_id, innings.number, ball.index, ball.label
             told = ball.batter.name, ball.bowler.name, ball.outcome
-            chances_told = (round(chance, DIGITS) for chance in row)
-            yield dict(zip(COLUMNS, (*which, *told, *chances_told), strict=True))
+            win: list[float | None] = [None] * (1 + len(OUTCOMES))
+            if winning is not None:
+                each = (winning.before[row], *winning.after[row])
+                win = [round(float(chance), WIN_DIGITS) for chance in each]
+            yield dict(zip(COLUMNS, (*which, *told, *chances[row].tolist(), *win), strict=True))

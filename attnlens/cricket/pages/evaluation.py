@@ -11,13 +11,14 @@ from attnlens.show.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.study.evaluate import Evaluation, Part
+    from attnlens.cricket.study.evaluate import Evaluation, Kind, Part
 
 NAME: Final = Words(least=14)
 Close: Final = partial(Column, gap=1)
 LOSS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
 COMPARED: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
 APART: Final = (NAME, Close("model minus it"), Close())
+KINDS: Final = (NAME, *map(Close, ("matches", "balls", "log-loss", "ECE", "minus trees", "")))
 OUTCOMES: Final = (*LOSS, Close("said"), Close("came"), Close())
 CALIBRATION: Final = (Column("said"), Close("came"), Close(), Close("balls"))
 
@@ -106,6 +107,11 @@ def _breakdowns(page: Page, data: Evaluation) -> None:
         page.paragraph(title, "heading", indent=0)
         add_table(page, LOSS, [[name, *_losses(part)] for name, part in parts.items()])
         page.blank()
+    for title, kinds in (("by kind", data.by.kind), ("by competition", data.by.competition)):
+        if kinds:
+            page.paragraph(title, "heading", indent=0)
+            add_table(page, KINDS, [[name, *_of_a_kind(kind)] for name, kind in kinds.items()])
+            page.blank()
     page.paragraph("by outcome", "heading", indent=0)
     rows = [
         [
@@ -119,6 +125,16 @@ def _breakdowns(page: Page, data: Evaluation) -> None:
     ]
     add_table(page, OUTCOMES, rows)
     page.blank()
+
+
+def _of_a_kind(kind: Kind) -> list[Cell]:
+    """Its size, the model's figures, and what lies between the model and the trees."""
+    cells: list[Cell] = [str(kind.matches), f"{kind.balls:,}", number(kind.log_loss.value, 4)]
+    cells.append(f"{kind.ece:.4f}")
+    gap = kind.minus.get("boosted_trees")
+    if gap is None:
+        return [*cells, "", ""]
+    return [*cells, f"{gap.known_value:+.4f}", interval(gap.ci, 4, sign="+")]
 
 
 def _losses(part: Part) -> tuple[str, str, str]:

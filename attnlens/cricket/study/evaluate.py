@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from attnlens.analysis.scores import (
     log_losses,
 )
 from attnlens.arrays import Flags, Floats, Integers
+from attnlens.cricket.match.competition import KINDS, competition_of, table_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.batch import training_batch
@@ -28,7 +30,7 @@ from attnlens.cricket.model.kinds import kinds_unlike, like_training
 from attnlens.cricket.model.ratings import PHASES
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.study.figures import Figure, Json
-from attnlens.cricket.study.held_out import Checkpoint, HeldOut
+from attnlens.cricket.study.held_out import Checkpoint, EncodedInnings, HeldOut
 from attnlens.show.numbers import rounded_all
 
 Report = Callable[[str], None]
@@ -45,6 +47,9 @@ WATCHED: Final[tuple[str, ...]] = ("4", "6", "W")
 """Outcomes whose own calibration is told: those that turn a match."""
 
 WATCHED_BINS: Final = 10
+MATCHES: Final = 20
+"""Fewer matches of a competition are too few to judge on."""
+
 LEVELS: Final = 16
 """Bins per outcome of a calibration table: about 2,000 balls each on the development test."""
 
@@ -73,20 +78,30 @@ class JudgedBalls:
         return len(self.actual)
 
 
-def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
-    """Ask the predictor about every ball of the matches, with the ratings of their dates."""
+def forecasts(
+    held: HeldOut, report: Report = lambda _: None
+) -> Iterator[tuple[EncodedInnings, Floats]]:
+    """Every judged innings, and the predictor's probabilities for its balls ``(balls, 11)``."""
     judged = list(held.innings(report))
-    chances: list[Floats] = []
-    phases: list[int] = []
     for start in range(0, len(judged), AT_ONCE):
         some = judged[start : start + AT_ONCE]
         with one_thread(), torch.no_grad():
             batch, _ = training_batch([one.arrays for one in some])
             said = held.predictor.model(batch).double().softmax(-1).numpy()
         for one, table in zip(some, said, strict=True):
-            quota = quota_of(one.match, one.side)
-            chances.append(table[: len(one.arrays)])
-            phases += [phase_of(ball.legal_balls_before, quota) for ball in one.side.deliveries]
+            yield one, table[: len(one.arrays)]
+
+
+def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
+    """Ask the predictor about every ball of the matches, with the ratings of their dates."""
+    judged: list[EncodedInnings] = []
+    chances: list[Floats] = []
+    phases: list[int] = []
+    for one, table in forecasts(held, report):
+        quota = quota_of(one.match, one.side)
+        judged.append(one)
+        chances.append(table)
+        phases += [phase_of(ball.legal_balls_before, quota) for ball in one.side.deliveries]
     innings = tuple((one.match_id, one.innings, len(one.arrays)) for one in judged)
     counts = [count for _, _, count in innings]
     return JudgedBalls(
@@ -154,12 +169,32 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind(Part):
+    """The balls of one kind of cricket or one competition.
+
+    ``minus`` is the model's log-loss less that of each baseline, ball by ball.
+    """
+
+    matches: int
+    ece: float
+    minus: dict[str, Figure]
+
+    MERGED: ClassVar[tuple[str, ...]] = ()
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("minus",)
+
+
+@dataclass(frozen=True, slots=True)
 class Breakdowns:
-    """The balls by phase, innings and outcome."""
+    """The balls by phase, innings, outcome, kind of cricket, and competition.
+
+    Of competitions those with at least `MATCHES` matches.
+    """
 
     phase: dict[str, Part]
     innings: dict[str, Part]
     outcome: dict[str, OutcomePart]
+    kind: dict[str, Kind]
+    competition: dict[str, Kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +288,7 @@ def evaluation(
         paired_difference={
             name: {"log_loss": Figure.resampled(gap, bootstrap)} for name, gap in gaps.items()
         },
-        by=_breakdowns(balls, losses, bootstrap),
+        by=_breakdowns(held, balls, losses, gaps, bootstrap),
         reliability=_reliability(balls, bootstrap),
         bootstrap={"draws": DRAWS, "seed": SEED, "resampled": "matches"},
     )
@@ -266,7 +301,42 @@ def _outside(held: HeldOut, balls: JudgedBalls) -> OutsideTraining:
     return OutsideTraining(len(unlike), count, kinds_unlike(held.matches, predictor))
 
 
-def _breakdowns(balls: JudgedBalls, losses: Floats, bootstrap: Bootstrap) -> Breakdowns:
+def _kinds(
+    balls: JudgedBalls,
+    names: Mapping[str, str],
+    losses: Floats,
+    gaps: Mapping[str, Floats],
+    least: int,
+) -> dict[str, Kind]:
+    """By a name of each match, the commonest first; names of fewer matches than ``least`` not."""
+    name_of = np.repeat(
+        [names[match_id] for match_id, _, _ in balls.innings],
+        [count for _, _, count in balls.innings],
+    )
+    counts = Counter(names.values()).most_common()
+    found = {}
+    for name, matches in counts:
+        rows = name_of == name
+        if matches < least or not name or not rows.any():
+            continue
+        some = Bootstrap(group_numbers(balls.match[rows].tolist()), draws=DRAWS, seed=SEED)
+        found[name] = Kind(
+            int(rows.sum()),
+            Figure.resampled(losses[rows], some),
+            matches,
+            calibration_error(balls.chances[rows], balls.actual[rows]),
+            {other: Figure.resampled(gap[rows], some) for other, gap in gaps.items()},
+        )
+    return found
+
+
+def _breakdowns(
+    held: HeldOut,
+    balls: JudgedBalls,
+    losses: Floats,
+    gaps: Mapping[str, Floats],
+    bootstrap: Bootstrap,
+) -> Breakdowns:
     def part(rows: Flags) -> tuple[int, Figure]:
         return int(rows.sum()), Figure.resampled(losses, bootstrap, rows)
 
@@ -285,6 +355,10 @@ def _breakdowns(balls: JudgedBalls, losses: Floats, bootstrap: Bootstrap) -> Bre
             )
             for outcome, rows in came.items()
         },
+        kind=_kinds(balls, {m.match_id: KINDS[table_of(m)] for m in held.matches}, losses, gaps, 1),
+        competition=_kinds(
+            balls, {m.match_id: competition_of(m) for m in held.matches}, losses, gaps, MATCHES
+        ),
     )
 
 

@@ -21,11 +21,12 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.kinds import like_training
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.study.evaluate import JudgedBalls, aligned
-from attnlens.cricket.study.held_out import EncodedInnings, HeldOut, last_day
+from attnlens.cricket.study.held_out import EncodedInnings, HeldOut, last_day, sides
 from attnlens.cricket.training.ball_table import Doubles
 from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.dataset import rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
+from attnlens.cricket.training.winning import WinRows, win_rows
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import written_beside
 
@@ -432,6 +433,49 @@ def compare(
             continue
         chances[name] = aligned(balls, order, fitted.probabilities(asked))
     return Compared(chances, left, fitted_on=len(learnt))
+
+
+def logistic_value(
+    held: HeldOut, report: Report = lambda _: None
+) -> tuple[Doubles | None, str | None]:
+    """What a logistic model of the state says of who wins the judged matches.
+
+    It is fitted on the matches that the model was trained on, first innings and chases apart, on
+    the same states and strengths, with the rates that follow from them.
+
+    Returns:
+        its chances in the order of `attnlens.cricket.study.win_scores.judge_states`, or ``None``;
+        and why there are none.
+    """
+    learnt = _ids(held, None, held.predictor.date("weights_until"))
+    if not learnt or not all(match.dates for match in held.matches):
+        return None, NO_TRAINING if not learnt else UNDATED
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError:
+        return None, "scikit-learn is not installed"
+    every = {(one.match_id, one.innings): one for one in _innings(held, report)}
+    train = win_rows([one for (match_id, _), one in every.items() if match_id in learnt])
+    asked = win_rows([every[m.match_id, side.number] for m in held.matches for side in sides(m)])
+    chances = np.zeros(len(asked))
+    for second in (0.0, 1.0):
+        known, open_ = (train.chase == second) & (train.won != 0.5), asked.chase == second
+        if not known.any() or not open_.any():
+            continue
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+        model.fit(_of_states(train.rows(known)), train.won[known])
+        chances[open_] = model.predict_proba(_of_states(asked.rows(open_)))[:, 1]
+    return chances, None
+
+
+def _of_states(rows: WinRows) -> Doubles:
+    """The columns of a logistic model of states, ``(rows, columns)``."""
+    left = np.maximum(rows.left, 1)
+    told = [rows.score, rows.left, rows.wickets, rows.needed, np.minimum(rows.needed / left, 6)]
+    told += [rows.score / np.maximum(rows.bowled, 6), rows.runs, rows.wicket_rate]
+    return np.stack([*told, rows.runs_other, rows.wickets_other], 1)
 
 
 def _ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:

@@ -40,6 +40,7 @@ from attnlens.cricket.training.fit import (
     fit,
 )
 from attnlens.cricket.training.processes import Processes
+from attnlens.cricket.training.winning import fit_win, win_rows
 from attnlens.errors import InputError
 
 Report = Callable[[str], None]
@@ -211,8 +212,16 @@ def train(
         "balls": balls,
         "teachers": [TREES] if plan.teacher else [],
     }
+    decided = win_rows(learnt)
     predictor = TrainedPredictor(
-        Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
+        Path(out).stem,
+        "",
+        fitted.model,
+        base,
+        ratings,
+        card,
+        win=fit_win(decided, seed=recipe.seed, report=course.report) if len(decided) else None,
+        seen=identities(split.used),
     )
     if course.among.first:
         sample = validation or learnt

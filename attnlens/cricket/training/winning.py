@@ -85,6 +85,8 @@ def win_rows(encoded: Sequence[EncodedInnings]) -> WinRows:
                 np.full(count, float(number)),
             ]
         )
+    if not parts:
+        return WinRows(*(np.zeros(0) for _ in fields(WinRows)))
     return WinRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
