@@ -66,7 +66,7 @@ def _add_evaluate(commands: Commands) -> None:
     parser.add_argument(
         "--win",
         action="store_true",
-        help="judge who is winning instead: before every ball, beside a logistic model of the state",
+        help="judge instead who is winning before every ball, beside a logistic model of the state",
     )
     parser.add_argument(
         "--calibration-out",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.competition import FIVE
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import innings_numbered, over_ended, unbowled
 from attnlens.cricket.match.quota import quota_of
 from attnlens.errors import InputError
 
 ALL_OUT = 10
+MOST_SHARE = 5
+"""One bowler bowls at most a fifth of an innings."""
 
 
 def with_next_ball(
@@ -58,6 +61,8 @@ def with_next_ball(
     if bowling is None:
         raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
     _refuse_impossible(innings, facing, bowling)
+    if last is not None and not same_over:
+        _refuse_bowler(match, innings, bowling, last)
     ball = unbowled(innings, facing, other, bowling)
     longer = replace(innings, deliveries=(*innings.deliveries, ball))
     sides = tuple(longer if side is innings else side for side in match.innings)
@@ -75,6 +80,20 @@ def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None
         raise InputError(f"{batter} bowls in this innings", remedy="name another with --batter")
     if bowler.key in batted or bowler.key == batter.key:
         raise InputError(f"{bowler} bats in this innings", remedy="name another with --bowler")
+
+
+def _refuse_bowler(match: Match, innings: Innings, bowler: Player, last: Delivery) -> None:
+    """Nobody bowls two overs in a row, or more than a fifth of a limited innings.
+
+    In overs of five balls the same bowler may go on for a second one.
+    """
+    who = "name another with --bowler"
+    if bowler.key == last.bowler.key and match.balls_per_over != FIVE:
+        raise InputError(f"{bowler} bowled the over before", remedy=who)
+    quota = quota_of(match, innings)
+    bowled = sum(ball.is_legal and ball.bowler.key == bowler.key for ball in innings.deliveries)
+    if quota is not None and bowled >= -(-quota // MOST_SHARE):
+        raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=who)
 
 
 def why_over(match: Match, innings: Innings) -> str | None:

@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from attnlens.cricket.match.competition import competition_of
 from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.match.quota import LIMITED, quota_of
 from attnlens.cricket.model.heads import SHORT_HISTORY
 from attnlens.cricket.model.trained import Trained, identity_of
 from attnlens.files import Json
+
+MANY: Final = 5
+"""A model that has learnt from so many competitions takes one more as cricket that it knows."""
 
 USUAL_BALLS: Final = (6,)
 """Balls in an over where a checkpoint does not say."""
@@ -28,6 +33,7 @@ def kind_card(matches: Sequence[Match]) -> Json:
         "gender": genders.pop() if len(genders) == 1 else None,
         "overs": sorted({match.overs for match in matches if match.overs}),
         "balls_per_over": sorted({match.balls_per_over for match in matches}),
+        "competitions": len({competition_of(match) for match in matches}),
         "teams": sorted({team for match in matches for team in match.teams}),
     }
 
@@ -49,7 +55,8 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     gender = card.get("gender")
     if gender is not None and match.gender not in (None, gender):
         found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
-    if not predictor.knows_a_team(match.teams):
+    broad = (card.get("competitions") or 0) >= MANY
+    if not broad and not predictor.knows_a_team(match.teams):
         teams = " nor ".join(match.teams)
         found.append(("other_teams", f"trained on matches of neither {teams}: another competition"))
     balls = card.get("balls_per_over") or USUAL_BALLS
@@ -76,6 +83,9 @@ def cautions(
     usual = LIMITED.get(match.match_type or "", 0) * match.balls_per_over
     if quota is not None and quota < usual and not innings.super_over:
         yield "reduced_match", f"a shortened innings of {quota} balls"
+    elif quota is not None and innings.number == 1 and _cut_short(match, innings, quota):
+        bowled = innings.legal_balls
+        yield "reduced_match", f"an innings cut short: {bowled} of {quota} balls were bowled"
     known = in_training(match, predictor)
     if known is not None:
         yield "in_training", known
@@ -90,6 +100,14 @@ def cautions(
         yield "no_target", "the file gives no target for this chase"
     if not evidence:
         yield "evidence_skipped", "no intervention was run: attention is shown, not tested"
+
+
+def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
+    """Whether the first innings of a match that went on ended before its balls and its wickets."""
+    went_on = any(one.deliveries for one in match.innings if one.number > innings.number)
+    down = sum(len(ball.wickets) for ball in innings.deliveries)
+    # With nine down somebody may have been unable to bat.
+    return went_on and innings.legal_balls < quota and down < ALL_OUT - 1 and not innings.declared
 
 
 def few_before(balls: int) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from attnlens.arrays import Floats
 from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.quota import quota_of
-
-ALL_OUT: Final = 10
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
 """Runs that each outcome brings, by `OUTCOMES`; extras as they mostly are."""

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from attnlens.arrays import Floats
 from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.model.match_states import (
-    ALL_OUT,
     FALLEN,
     RUNS,
     Contest,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.canvas import cut
-from attnlens.show.numbers import percent_seen
+from attnlens.show.numbers import fine_percent, percent_seen
 from attnlens.show.safe import each_text, seen, visible_name
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head
     from attnlens.cricket.explain.types import Evidence, Explanation, Sentence
+    from attnlens.cricket.match.outcomes import Outcome
 
 VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "supported": ("✓", "supported", "supported"),
@@ -26,6 +27,9 @@ VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
 
 OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
 """One character for an outcome; others are their own."""
+
+TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
+"""Outcomes after which it is told who is winning."""
 
 CAVEAT: Final = (
     "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
@@ -181,9 +185,22 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "before_after": before_after,
         "most_attention": most_attention(explanation),
         "match_line": match_line(explanation),
+        "win_line": win_line(explanation),
         "model_line": model_line(explanation),
         "caveat": CAVEAT,
     }
+
+
+def win_line(explanation: Explanation) -> str:
+    """Who is winning, and what this ball may do to it; empty where nobody can tell."""
+    win = explanation.win_probability
+    if win is None:
+        return ""
+    after = ", ".join(
+        f"{fine_percent(win.after[name])} after {OUTCOME_WORDS[name]}" for name in TURNING
+    )
+    then = "" if win.happened is None else f"; then {fine_percent(win.happened)}"
+    return f"{win.team} to win: {fine_percent(win.before)} before this ball ({after}){then}"
 
 
 def model_line(explanation: Explanation) -> str:

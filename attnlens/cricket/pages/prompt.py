@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.pages.parts import claims_in_order, focus, head_name, moves
+from attnlens.cricket.pages.parts import TURNING, claims_in_order, focus, head_name, moves
 from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
 from attnlens.show.page import inert
@@ -93,6 +93,15 @@ def prompt_of(
     )
 
 
+def _winning(explanation: Explanation) -> Json | None:
+    """Its chance before the ball, after what may turn the match, and after what happened."""
+    win = explanation.win_probability
+    if win is None:
+        return None
+    after = {outcome: win.after[outcome] for outcome in TURNING}
+    return {"before": win.before, "after": after, "happened": win.happened}
+
+
 def _fenced(tables: Json, tag: str) -> str:
     return f"<{tag}>\n{inert(tables, ascii_only=False)}\n</{tag}>"
 
@@ -101,8 +110,8 @@ def tables_of(explanation: Explanation) -> Json:
     """An explanation as columnar tables with three decimals, names fit to be shown.
 
     Returns:
-        ``ball``, ``match``, ``prediction``, ``contributions``, ``claims``, ``past_balls``,
-        ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
+        ``ball``, ``match``, ``prediction``, ``batting_side_wins``, ``contributions``, ``claims``,
+        ``past_balls``, ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
     """
     ranked = claims_in_order(explanation)
     moved = focus(explanation)
@@ -111,6 +120,7 @@ def tables_of(explanation: Explanation) -> Json:
         "ball": _ball(explanation),
         "match": _match(explanation),
         "prediction": _prediction(explanation),
+        "batting_side_wins": _winning(explanation),
         "contributions": {"to_outcome": moved, "cols": ["group", "points"], "rows": groups},
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.heads import Balls, add_heads, add_other_scales, add_strip
 from attnlens.cricket.pages.outcomes import NAMES, add_prediction
-from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, most_moved
+from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, most_moved, win_line
 from attnlens.errors import InputError
 from attnlens.files import render_json
 from attnlens.show.canvas import Page, terminal_page
@@ -41,6 +41,9 @@ def render_terminal(
     balls = Balls(shown)
     page.parts(shown.ball.echo, 0)
     add_prediction(page, shown, outcome or most_moved(shown))
+    if shown.win_probability is not None:
+        page.paragraph(win_line(shown))
+        page.blank()
     add_heads(page, shown, outcome or "", scale, balls)
     add_strip(page, shown, scale, balls)
     add_other_scales(page, shown, scale, balls)

@@ -15,10 +15,10 @@ from attnlens.cricket.model.match_states import contest_of, states_before, won
 from attnlens.cricket.model.win import WinModel
 from attnlens.cricket.study.held_out import EncodedInnings
 
-EPOCHS: Final = 6
+EPOCHS: Final = 10
 AT_ONCE: Final = 8192
-LEARNING_RATE: Final = 0.02
-TOTAL_WEIGHT: Final = 0.1
+LEARNING_RATE: Final = 0.05
+TOTAL_WEIGHT: Final = 0.02
 """Weight of the totals that first innings came to, beside who won."""
 
 
