@@ -85,18 +85,25 @@ def spearman(scores: Floats, effects: Floats) -> float:
 
 
 def partial_spearman(scores: Floats, effects: Floats, given: Floats) -> float:
-    """Rank correlation of two vectors with a third held fixed.
+    """Rank correlation of two vectors with others held fixed.
 
-    ``(r_se - r_sg r_eg) / √((1 - r_sg²)(1 - r_eg²))`` over rank correlations, so any
-    increasing function of ``given`` (distance or its logarithm) gives the same. 0 where
-    ``given`` orders ``scores`` or ``effects`` completely: nothing is left to agree.
+    The correlation of what the ranks of ``given`` leave of both ranks, so any increasing
+    function of it (distance or its logarithm) gives the same. With one vector held fixed that is
+    ``(r_se - r_sg r_eg) / √((1 - r_sg²)(1 - r_eg²))`` over rank correlations. 0 where ``given``
+    orders ``scores`` or ``effects`` completely: nothing is left to agree.
+
+    Args:
+        given: what is held fixed, ``(n,)`` or ``(vectors, n)``.
     """
-    both = spearman(scores, effects)
-    first, second = spearman(scores, given), spearman(effects, given)
-    left = (1 - first**2) * (1 - second**2)
-    if left < SMALLEST:
+    if len(scores) < 2:
         return 0.0
-    return float(np.clip((both - first * second) / np.sqrt(left), -1.0, 1.0))
+    fixed = np.vstack([np.ones(len(scores)), ranks(given)]).T
+    ranked = np.stack([ranks(scores), ranks(effects)], 1)
+    whole = ((ranked - ranked.mean(0)) ** 2).sum(0)
+    left = ranked - fixed @ np.linalg.lstsq(fixed, ranked, rcond=None)[0]
+    if ((left**2).sum(0) <= SMALLEST * np.maximum(whole, 1)).any():
+        return 0.0
+    return _correlation(left[:, 0], left[:, 1])
 
 
 def auc(scores: Floats, positive: Flags) -> float | None:

@@ -21,6 +21,7 @@ WIDEST: Final = 110
 CONTROLS: Final = ("recency", "uniform", "random")
 FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("partial_spearman_last36", "beyond distance", "more", 2),
+    ("partial_spearman_players_last36", "and players", "more", 2),
     ("comprehensiveness_kl", "without first k", "more", 4),
     ("sufficiency_kl", "only first k", "less", 4),
     ("deletion_auc_kl", "deletion area", "more", 4),
@@ -61,6 +62,7 @@ def _worth(page: Page, data: Faithfulness) -> None:
     losses = data.log_loss
     rows = [
         ("most telling past ball hidden, KL", data.largest_single_ball_effect_nats),
+        ("the same over hiding all, KL", data.largest_share_of_hiding_all),
         ("past outcomes scrambled, KL", data.scramble_kl_nats),
         ("past outcomes scrambled, log-loss", data.scramble_cost_nats),
         ("all past balls hidden, log-loss", losses.worth_of_past),

@@ -57,7 +57,7 @@ from attnlens.analysis.faithfulness import (
     removed_alone,
     spearman,
 )
-from attnlens.analysis.scores import divergence
+from attnlens.analysis.scores import Bootstrap, divergence, group_numbers
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import (
@@ -76,7 +76,7 @@ from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import Encoded
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
-from attnlens.cricket.study.figures import Figure
+from attnlens.cricket.study.figures import DRAWS, Figure
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
 from attnlens.cricket.study.sampling import BEFORE, log_chances, sample, under_scrambling
 from attnlens.errors import InputError
@@ -301,6 +301,7 @@ class Faithfulness:
     matches: int
     seed: int
     largest_single_ball_effect_nats: Figure
+    largest_share_of_hiding_all: Figure
     scramble_cost_nats: Figure
     scramble_kl_nats: Figure
     hide_all_kl_nats: Figure
@@ -334,6 +335,7 @@ class Measured:
             matches=len({ball.match_id for ball in self.balls}),
             seed=self.seed,
             largest_single_ball_effect_nats=self._mean(self._each("largest")),
+            largest_share_of_hiding_all=self._share(),
             scramble_cost_nats=self._mean(self._each("scramble_cost")),
             scramble_kl_nats=self._mean(self._each("scramble_kl")),
             hide_all_kl_nats=self._mean(self._each("hide_all_kl")),
@@ -350,6 +352,12 @@ class Measured:
     def _mean(self, values: Floats) -> Figure:
         """Of a figure of every ball."""
         return Figure.mean(values, [ball.match_id for ball in self.balls], self.seed)
+
+    def _share(self) -> Figure:
+        """The mean largest single effect over the mean effect of hiding all, by ratio of means."""
+        largest, every = self._each("largest"), self._each("hide_all_kl")
+        place = group_numbers([ball.match_id for ball in self.balls])
+        return Figure.of(Bootstrap(place, draws=DRAWS, seed=self.seed).ratio(largest, every))
 
     def _values(self, name: str) -> dict[str, Floats]:
         """A method's figures of every ball ``(ball,)``, by name."""
@@ -431,8 +439,11 @@ def measure_ball(
     actual = int(one.arrays.outcome[position])
     scores = attributions(model, batch)
     removals, controls = judge_scores(predict, alone, scores, generator=generator)
-    figures = {name: correlations(score, alone) | removals[name] for name, score in scores.items()}
-    luck = [correlations(generator.random(position), alone) for _ in range(CONTROLS)]
+    played = who_played(one, position)
+    figures = {
+        name: correlations(score, alone, played) | removals[name] for name, score in scores.items()
+    }
+    luck = [correlations(generator.random(position), alone, played) for _ in range(CONTROLS)]
     figures[RANDOM] = {
         name: float(np.mean([control[name] for control in luck])) for name in luck[0]
     }
@@ -454,8 +465,19 @@ def measure_ball(
     )
 
 
-def correlations(score: Floats, alone: Removed) -> dict[str, float]:
-    """Rank agreement with single-ball effects, over the last 36 balls and over all."""
+def who_played(one: Encoded, position: int) -> Floats:
+    """Whether each past ball had the same batter, and the same bowler, ``(2, past)``."""
+    arrays = one.arrays
+    same = [who[:position] == who[position] for who in (arrays.batter, arrays.bowler)]
+    return np.array(same, float)
+
+
+def correlations(score: Floats, alone: Removed, played: Floats) -> dict[str, float]:
+    """Rank agreement with single-ball effects, over the last 36 balls and over all.
+
+    Args:
+        played: `who_played`'s.
+    """
     effects = alone.effects
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial = CORRELATIONS
@@ -464,6 +486,8 @@ def correlations(score: Floats, alone: Removed) -> dict[str, float]:
         one, other = score[place], effects[place]
         figures[f"{plain}_{name}"] = spearman(one, other)
         figures[f"{partial}_{name}"] = partial_spearman(one, other, distance[place])
+        fixed = np.vstack([distance[place], played[:, place]])
+        figures[f"{partial}_players_{name}"] = partial_spearman(one, other, fixed)
     return figures
 
 
