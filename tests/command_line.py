@@ -17,7 +17,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SCALES = ("micro", "short", "medium", "long")
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 IDENTITY = ("match_id", "innings", "index", "label", "batter", "bowler", "actual")
-COLUMNS = [*IDENTITY, *(f"p_{outcome}" for outcome in OUTCOMES)]
+COLUMNS = [
+    *IDENTITY,
+    *(f"p_{outcome}" for outcome in OUTCOMES),
+    *("win_before", *(f"win_{outcome}" for outcome in OUTCOMES)),
+]
 
 
 @dataclass(frozen=True)

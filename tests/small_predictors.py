@@ -19,6 +19,7 @@ from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.relations import Balls
 from attnlens.cricket.model.tensors import BaseModel, InningsArrays, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.win import WinModel
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.fit import InningsLessons, Recipe, cricket_sizes
@@ -64,7 +65,9 @@ def small_predictor(hidden_dim: int = 12, seed: int = 3, matches: int = 6) -> Tr
         "match_types": ["T20"],
         "gender": "male",
     }
-    return TrainedPredictor("small", "ab12", small_model(hidden_dim, seed), base, ratings, card)
+    model = small_model(hidden_dim, seed)
+    torch.manual_seed(seed)
+    return TrainedPredictor("small", "ab12", model, base, ratings, card, win=WinModel().eval())
 
 
 def arrays_of(predictor: TrainedPredictor, match: Match, innings: int = 1) -> InningsArrays:

@@ -146,7 +146,7 @@ def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.Monk
     (package / "inner").mkdir(parents=True)
     source = package / "inner" / "part.py"
     source.write_text("ONE = 1\n", encoding="utf-8")
-    monkeypatch.setattr(answers, "__file__", str(package / "answers.py"))
+    monkeypatch.setattr(answers, "__file__", str(package / "cricket" / "answers.py"))
     first = software()
     assert software() == first
     source.write_text("ONE = 2\n", encoding="utf-8")

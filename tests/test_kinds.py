@@ -10,7 +10,7 @@ import pytest
 from small_predictors import small_predictor
 
 from attnlens.cricket.explain.explain_ball import flags_of
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.kinds import differences, kinds_unlike, like_training
 from attnlens.cricket.model.trained import TrainedPredictor
@@ -42,6 +42,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], set[str], str]] = [
     ({}, {"balls_per_over": [5]}, {"other_balls_per_over"}, "T20 male of 6 balls an over"),
     ({"teams": ("Here", "There")}, {}, {"other_teams"}, "T20 male of other teams"),
     ({"teams": ("Here", "There")}, {"teams": []}, set(), ""),
+    ({"teams": ("Here", "There")}, {"competitions": 5}, set(), ""),
     ({"teams": ("Here", MATCH.teams[0])}, {}, set(), ""),
     ({"match_type": "Test", "overs": None}, {"match_types": [], "gender": None}, set(), ""),
     (
@@ -79,3 +80,22 @@ def test_a_match_of_another_kind_is_not_said_to_be_in_the_training() -> None:
         window = window_for(dataclasses.replace(MATCH, **changes), BallReference(1, 20), model)
         names = {one.flag for one in flags_of(window, model, evidence=True)}
         assert ("in_training" in names) == wanted
+
+
+def test_a_first_innings_that_rain_ended_is_flagged() -> None:
+    model = predictor()
+    first, second = MATCH.innings[:2]
+    down = [ball.wickets_before for ball in first.deliveries]
+    place = next(place for place in range(60, 0, -1) if down[place] < 6)
+    cut = dataclasses.replace(first, deliveries=first.deliveries[:place])
+
+    def flags(*innings: Innings) -> list[str]:
+        match = dataclasses.replace(MATCH, innings=innings)
+        window = window_for(match, BallReference(1, 20), model)
+        told = flags_of(window, model, evidence=True)
+        return [one.text for one in told if one.flag == "reduced_match"]
+
+    bowled = cut.legal_balls
+    assert flags(cut, second) == [f"an innings cut short: {bowled} of 120 balls were bowled"]
+    assert flags(cut) == []  # it may go on
+    assert flags(first, second) == []

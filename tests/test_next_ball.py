@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball
+from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball, over_ended
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.simulator.simulate import simulate_match
@@ -107,3 +108,33 @@ def test_the_echo_names_the_players_and_says_it_is_not_bowled() -> None:
     line = echo(made, reference)
     assert line.startswith("innings 1, delivery 21, not yet bowled | label ")
     assert line.endswith(f" | {ball.bowler} to {ball.batter}")
+
+
+def test_nobody_bowls_two_overs_in_a_row_or_too_many() -> None:
+    match = simulate_match(3)
+    side = match.innings[0]
+    ends = [
+        place
+        for place in range(30, len(side.deliveries))
+        if side.deliveries[place].over != side.deliveries[place - 1].over
+        and not side.deliveries[place - 1].wickets
+    ]
+    over = cut(match, 1, ends[0])
+    before = over.innings[0].deliveries[-1].bowler.name
+    with pytest.raises(InputError, match=f"{before} bowled the over before"):
+        with_next_ball(over, 1, bowler=before)
+    # Five-ball overs may come in twos.
+    five = dataclasses.replace(over, balls_per_over=5)
+    if over_ended(five.innings[0], five.innings[0].deliveries[-1]):
+        with_next_ball(five, 1, bowler=before)
+    late = cut(match, 1, ends[-1])
+    spent = [
+        name
+        for name, balls in Counter(
+            ball.bowler.name for ball in late.innings[0].deliveries if ball.is_legal
+        ).items()
+        if balls == 24 and name != late.innings[0].deliveries[-1].bowler.name
+    ]
+    assert spent
+    with pytest.raises(InputError, match="has bowled all that one may: 24 balls"):
+        with_next_ball(late, 1, bowler=spent[0])

@@ -25,6 +25,7 @@ from attnlens.cricket.explain.claims import (
     measure_knowledge,
 )
 from attnlens.cricket.explain.reading import SITES
+from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
@@ -163,7 +164,7 @@ def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
     place = 30
     drawn = np.array([swap.drawn([place], number)[0] for number in range(4000)])
     over = WINDOW.past[place].over
-    expected = np.exp(PREDICTOR.base.prior[1, over].astype(float))
+    expected = np.exp(PREDICTOR.base.prior[table_of(MATCH), 1, over].astype(float))
     share = np.bincount(drawn, minlength=len(OUTCOMES)) / len(drawn)
     error = np.sqrt(expected * (1 - expected) / len(drawn))
     assert (np.abs(share - expected) <= 4 * error + 1e-4).all()

@@ -22,10 +22,8 @@ from attnlens.cricket.model.relation_attention import RelationAttention
 from attnlens.cricket.model.relations import RELATIONS
 from attnlens.cricket.model.tensors import (
     TODAY_DEVIATION,
-    base_inputs,
     encode_innings,
     rate_today,
-    scoreboard,
 )
 
 PREDICTOR = small_predictor()
@@ -78,7 +76,7 @@ def test_todays_rating_is_one_newton_step_by_hand() -> None:
     today, balls = rate_today(MATCH, MATCH.innings[1], PREDICTOR.ratings, PREDICTOR.base)
     assert balls == len(side.deliveries)
     parts = PREDICTOR.ratings.parts(PREDICTOR.ratings.entities(MATCH, side))
-    logits = PREDICTOR.base.log_probabilities(base_inputs(scoreboard(MATCH, side))).astype(float)
+    logits = PREDICTOR.base.of_innings(MATCH, side).astype(float)
     logits = logits + sum(parts[kind.name].astype(float) for kind in KINDS)
     gained = np.zeros(len(OUTCOMES))
     known = np.full(len(OUTCOMES), 1 / TODAY_DEVIATION**2)

@@ -10,13 +10,16 @@ from attnlens.cli.output import check_files, progress, show
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
+SAMPLES = 500
+
 
 def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "over",
-        help="the next over, token by token, with what it looked at",
-        description="What the encoder-decoder expects of an over from the balls before it, which "
-        "past balls each token looked at, and what hiding each of those does.",
+        help="the next over: runs, wickets, boundaries, and what it looked at",
+        description="What the encoder-decoder expects of an over from the balls before it: runs, "
+        "wickets and boundaries of overs that it draws; then the likeliest over token by token, "
+        "which past balls each token looked at, and what hiding each of those does.",
     )
     add_match(parser)
     parser.add_argument(
@@ -46,9 +49,9 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--samples",
         type=int,
-        default=0,
+        default=SAMPLES,
         metavar="N",
-        help="draw N overs too: their runs and wickets",
+        help=f"overs to draw, for runs, wickets and boundaries (default {SAMPLES}; 0: none)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"

@@ -112,6 +112,9 @@ def _write_csv(rows: Iterable[Row], file: TextIO) -> None:
         writer.writerow({name: cell(value) for name, value in row.items()})
 
 
+CHANCES = ("p_", "win_")
+
+
 def _write_parquet(rows: Iterable[Row], path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
@@ -120,7 +123,7 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> None:
 
     kinds = {"innings": pyarrow.int32(), "index": pyarrow.int32()}
     schema = pyarrow.schema(
-        (name, kinds.get(name, pyarrow.float64() if name[:2] == "p_" else pyarrow.string()))
+        (name, kinds.get(name, pyarrow.float64() if name.startswith(CHANCES) else pyarrow.string()))
         for name in COLUMNS
     )
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:

@@ -33,10 +33,10 @@ PREFIX = "ATTNLENS_"
 YES, NO = ("1", "true", "yes"), ("0", "false", "no")
 LOCAL = frozenset(
     """
-    all ball balls baselines batch batter bootstrap bowler call claims columns d_ff
+    all ball balls baselines batch batter bowler claims columns d_ff
     decoder_layers device encoder_layers epochs evidence follow format from head head_balls
     hidden_dim history idle innings kind leading learning_rate matches matches_per_part messages
-    model no_browser no_cache no_evidence on_error outcome over overs_model plant query quick
+    model no_browser no_cache no_evidence on_error outcome over overs_model query quick
     scale seed separator set site strength strict temperature threads top top_k
     train_until until validate_until wide width workers
     """.split()  # noqa: SIM905
@@ -116,7 +116,7 @@ def _file() -> Settings:
     try:
         with open(FILE, "rb") as file:
             return tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise InputError(f"is not TOML ({error})", path=FILE, remedy="mend or remove it") from None
 
 

@@ -66,7 +66,7 @@ def software() -> str:
     answers with what it was before. Nothing is imported.
     """
     told = [VERSION]
-    root = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for folder, folders, names in os.walk(root):
         folders.sort()
         for name in sorted(names):

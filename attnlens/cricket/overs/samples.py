@@ -57,12 +57,13 @@ class Drawn:
     """Overs drawn, a row each.
 
     Attributes:
-        runs, wickets: of each, as far as the innings went ``(over,)``.
+        runs, wickets, boundaries: of each, as far as the innings went ``(over,)``.
         finished: whether it came to an end within the model's length ``(over,)``.
     """
 
     runs: Integers
     wickets: Integers
+    boundaries: Integers
     finished: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -101,7 +102,9 @@ def brought(
         played &= counted.cumsum(1) - counted < limits.balls
     stopped = (deliveries & ~played).any(1)
     finished = (tokens == TOKEN_INDEX[END]).any(1) | stopped
-    return Drawn((runs * played).sum(1), (wickets & played).sum(1), finished)
+    boundaries = (tokens == TOKEN_INDEX["4"]) | (tokens == TOKEN_INDEX["6"])
+    fell, hit = ((flags & played).sum(1) for flags in (wickets, boundaries))
+    return Drawn((runs * played).sum(1), fell, hit, finished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +118,16 @@ class RunsDrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class WicketsDrawn:
-    """How many wickets fell in the overs, and how often each number."""
+class EventsDrawn:
+    """How many wickets fell in the overs, or boundaries were hit, and how often each number."""
 
     mean: float
     at_least_one: float
     shares: list[dict[str, float]]
+
+    @classmethod
+    def of(cls, counts: Integers, name: str) -> EventsDrawn:
+        return cls(rounded(counts.mean()), rounded((counts > 0).mean()), _shares(counts, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +137,22 @@ class Samples:
     count: int
     seed: int
     runs: RunsDrawn
-    wickets: WicketsDrawn
+    wickets: EventsDrawn
+    boundaries: EventsDrawn
     unfinished: float
 
 
 def samples_of(drawn: Drawn, *, seed: int) -> Samples:
     """Overs drawn, described."""
     low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
-    runs, fell = drawn.runs, drawn.wickets
+    runs = drawn.runs
     tenths = [int(low), int(high)]
     return Samples(
         len(runs),
         seed,
         RunsDrawn(rounded(runs.mean()), int(middle), tenths, _shares(runs, "runs")),
-        WicketsDrawn(rounded(fell.mean()), rounded((fell > 0).mean()), _shares(fell, "wickets")),
+        EventsDrawn.of(drawn.wickets, "wickets"),
+        EventsDrawn.of(drawn.boundaries, "boundaries"),
         rounded((~drawn.finished).mean()),
     )
 

@@ -36,13 +36,13 @@ OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "s
 def render_over(page: Page, shown: NextOver) -> None:
     """One over, as `attnlens.cricket.overs.over.next_over` tells it."""
     page.parts(shown.echo)
+    if shown.samples is not None:
+        _add_samples(page, shown.samples)
     _add_tokens(page, shown)
     _add_actual(page, shown)
     if shown.cross_attention.balls:
         _add_map(page, shown)
         _add_balls(page, shown)
-    if shown.samples is not None:
-        _add_samples(page, shown.samples)
     for flag in shown.flags:
         page.flag(flag.text)
     page.blank()
@@ -58,7 +58,7 @@ def _add_tokens(page: Page, data: NextOver) -> None:
     cross = data.cross_attention
     columns = [
         Column(style="quiet", least=1),
-        Words("expected", least=9, gap=1),
+        Words("likeliest", least=9, gap=1),
         Column("chance", gap=0),
         Words("else", style="quiet", spare=1),
     ]
@@ -165,12 +165,14 @@ def _add_balls(page: Page, data: NextOver) -> None:
 
 
 def _add_samples(page: Page, samples: Samples) -> None:
-    """Bars of runs, and how many wickets fell."""
-    runs, wickets = samples.runs, samples.wickets
+    """Bars of runs, and how many wickets fell and boundaries were hit."""
+    runs, wickets, boundaries = samples.runs, samples.wickets, samples.boundaries
     low, high = runs.from_tenth_to_ninth
     page.paragraph(
-        f"{samples.count:,} overs drawn (seed {samples.seed}): {runs.mean:.1f} runs, "
-        f"{low} to {high} in eight of ten; a wicket in {percent_seen(wickets.at_least_one)}",
+        f"{runs.mean:.1f} runs expected, {low} to {high} in eight overs of ten; a wicket in "
+        f"{percent_seen(wickets.at_least_one)}, a boundary in "
+        f"{percent_seen(boundaries.at_least_one)} ({samples.count:,} overs drawn, seed "
+        f"{samples.seed})",
         "heading",
     )
     most = max(entry["share"] for entry in runs.shares)
@@ -178,6 +180,7 @@ def _add_samples(page: Page, samples: Samples) -> None:
         length = entry["share"] / most
         label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
         page.add((label, ""), *bar(length, length, BAR), (share, "quiet"))
-    told = "   ".join(f"{row['wickets']}: {percent_seen(row['share'])}" for row in wickets.shares)
-    page.add(("  wickets  ", ""), (told, "name"))
+    for name, events in (("wickets", wickets), ("boundaries", boundaries)):
+        told = "   ".join(f"{row[name]}: {percent_seen(row['share'])}" for row in events.shares)
+        page.add((f"  {name:<12}", ""), (told, "name"))
     page.blank()

@@ -29,8 +29,9 @@ from attnlens.cricket.model.calibration import FORMAT, KIND
 from attnlens.cricket.model.kinds import kinds_unlike, like_training
 from attnlens.cricket.model.ratings import PHASES
 from attnlens.cricket.model.window import one_thread
-from attnlens.cricket.study.figures import Figure, Json
+from attnlens.cricket.study.figures import Figure
 from attnlens.cricket.study.held_out import Checkpoint, EncodedInnings, HeldOut
+from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
 
 Report = Callable[[str], None]

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Final, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.analysis.scores import Bootstrap, Estimates
 from attnlens.arrays import Floats
+from attnlens.files import Json
 from attnlens.show.numbers import DIGITS, rounded
 
 Interval = tuple[float, float]
-Json: TypeAlias = dict[str, Any]
-"""A document as a command prints it."""
-
 DRAWS: Final = 2000
 """Resamples of the interval of a mean."""
 
