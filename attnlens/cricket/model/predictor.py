@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.model.relations import Batch, relate, take
+from attnlens.cricket.model.relations import Batch, mapped, relate, take
 from attnlens.cricket.model.temporal import HEADS, MultiScaleTemporalEncoder
 from attnlens.cricket.model.within_ball import SLOTS, PastSlots, WithinBallEncoder
 from attnlens.files import Json
@@ -182,7 +182,7 @@ class FullModel(nn.Module):
             )
             for name in self.sizes.past_nodes
         }
-        vector, _ = self.within_ball(nodes)
+        vector, _ = self.within_ball(self.within_ball.read(nodes))
         told = self.to_past(torch.cat([past["happened"], surprise], -1))
         result: Tensor = self.dropout(self.past_norm(vector + told))
         return step("B", result, "the past balls")
@@ -227,7 +227,8 @@ class FullModel(nn.Module):
             for name, features in graph["nodes"].items()
         }
         # What the slots ask depends on the state of the game, not on other slots.
-        state, _ = self.within_ball(nodes, layers=("global", "match_state"))
+        begun = self.within_ball.read(nodes, layers=("global", "match_state"))
+        state, _ = self.within_ball(begun)
         question = step("q", self.slot_question(state), "what the slots are asked")
         queries = visible.shape[1]
         if queries > question.shape[1]:
@@ -235,10 +236,11 @@ class FullModel(nn.Module):
             shape = (question.shape[0], queries, question.shape[2])
             question = question.expand(shape)
             nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
+            begun = mapped(begun, lambda part: part.expand(-1, queries, -1))
         slots, slot_weights, counts, slot_values = self.slots(
             question, key, now, before, visible, relations
         )
-        ball, within = self.within_ball({**nodes, **slots})
+        ball, within = self.within_ball(self.within_ball.read({**nodes, **slots}, begun=begun))
         expected = self.expected(graph, known)
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")

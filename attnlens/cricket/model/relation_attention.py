@@ -114,27 +114,30 @@ class RelationAttention(nn.Module):
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             place = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, place.expand(-1, heads, -1, -1))
-        # The same as relations @ bias.T, with the heads in front as they are needed.
+        # The same as content + relations @ bias.T, with the heads in front as they are needed, in
+        # one pass over memory: there are as many logits as pairs of balls.
         table = self.bias.expand(len(relations), -1, -1)
-        bias = torch.bmm(table, relations.movedim(-1, 1).flatten(2)).view(content.shape)
+        columns = relations.movedim(-1, 1).flatten(2)
+        logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
+        bias = torch.bmm(table, columns).view(content.shape) if self.probe.watched else logits
+        logits = step("S", logits, "logits")
         rest = self._rest(q, query)
         if rest is None:
-            weights = hidden_softmax(step("S", content + bias, "logits"), hidden)
-            weights = self.probe(weights, content, bias.expand(content.shape))
+            weights = hidden_softmax(logits, hidden)
+            weights = self.probe(weights, content, bias)
             weights = step("A", weights, "attention")
             mixed = weights @ v
             return self.to_output(join_heads(mixed)), weights
         # The last key is never hidden, so no row is without a key.
         last, own_value = rest
-        logits = step("S", content + bias, "logits").masked_fill_(hidden, -math.inf)
-        weights = torch.cat([logits, last], -1).softmax(-1)
+        weights = torch.cat([logits.masked_fill_(hidden, -math.inf), last], -1).softmax(-1)
         if self.probe.watched:
             nothing = torch.zeros_like(last)
             built_in = self.null is not None
             weights = self.probe(
                 weights,
                 torch.cat([content, nothing if built_in else last], -1),
-                torch.cat([bias.expand(content.shape), last if built_in else nothing], -1),
+                torch.cat([bias, last if built_in else nothing], -1),
             )
         weights = step("A", weights, "attention, the last key being no past ball")
         mixed = weights[..., :-1] @ v

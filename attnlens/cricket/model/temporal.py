@@ -326,11 +326,13 @@ class MultiScaleTemporalEncoder(nn.Module):
                 reached = (distance < window).flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
                 hidden = ~visible | (distance >= window)
-                placed = encoder.place(key, past.over, past.ball_in_over)
+                placed = encoder.place(
+                    key[:, first:], past.over[:, first:], past.ball_in_over[:, first:]
+                )
                 placed = step(f"X_{{{scale}}}", placed, "the past balls and their places")
                 vector, weight = encoder.read(
                     asking,
-                    placed[:, first:],
+                    placed,
                     relations[:, :, first:],
                     hidden[:, None, :, first:],
                     distance[:, :, first:],

@@ -32,6 +32,10 @@ SLOTS: Final[dict[str, str]] = {
 """Nodes that read past balls, and which ones they may read."""
 
 
+Answer = tuple[Tensor, Tensor]
+"""A layer's answer ``(..., hidden_dim)`` and the weights of its nodes ``(..., node)``."""
+
+
 class LayerAttention(nn.Module):
     """One layer of the ball graph: a question from above, an answer from the nodes.
 
@@ -122,37 +126,48 @@ class WithinBallEncoder(nn.Module):
             value = torch.where(known[..., None], value, self.unknown[name])
         return value
 
-    def forward(
-        self, nodes: Mapping[str, Tensor], layers: tuple[str, ...] | None = None
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The ball's vector.
+    def read(
+        self,
+        nodes: Mapping[str, Tensor],
+        layers: tuple[str, ...] | None = None,
+        begun: Mapping[str, Answer] | None = None,
+    ) -> dict[str, Answer]:
+        """Every layer's answer, from the top down; a layer that has no given node gives none.
 
         Args:
             nodes: vectors ``(..., hidden_dim)`` by node; missing nodes are hidden.
             layers: the layers to read, all unless given.
+            begun: the answers of the uppermost layers, where they have been read.
+        """
+        empty = torch.zeros_like(next(iter(nodes.values())))
+        above = empty
+        answers = dict(begun or {})
+        for layer, names in self.graph.items():
+            given = [name in nodes for name in names]
+            if layer not in answers and any(given) and (layers is None or layer in layers):
+                stacked = torch.stack([nodes.get(name, empty) for name in names], -2)
+                named = torch.stack([self.names[name] for name in names])
+                hidden = ~torch.tensor(given, device=empty.device)
+                answers[layer] = self.layers[layer](self.node_norm(stacked) + named, above, hidden)
+            above = answers[layer][0] if layer in answers else above
+        return answers
+
+    def forward(self, answers: Mapping[str, Answer]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The ball's vector, from `read`'s answers.
 
         Returns:
             ``(..., hidden_dim)`` and the weights: ``layers (..., layer)`` and one entry
-            ``(..., node)`` per layer. A layer without a given node has weight 0.
+            ``(..., node)`` per layer. A layer without an answer has weight 0.
         """
-        shape = next(iter(nodes.values()))
-        above = torch.zeros_like(shape)
-        empty = torch.zeros_like(shape)
-        answers, weights, told = [], {}, []
+        shape = next(iter(answers.values()))[0]
+        told, weights = [], {}
         for layer, names in self.graph.items():
-            given = [name in nodes for name in names]
-            told.append(any(given) and (layers is None or layer in layers))
-            if not told[-1]:
-                answers.append(empty)
-                weights[layer] = shape.new_zeros(*shape.shape[:-1], len(names))
-                continue
-            stacked = torch.stack([nodes.get(name, empty) for name in names], -2)
-            stacked = self.node_norm(stacked) + torch.stack([self.names[name] for name in names])
-            hidden = ~torch.tensor(given, device=shape.device)
-            above, weights[layer] = self.layers[layer](stacked, above, hidden)
-            answers.append(self.layer_norm(above))
-        table = torch.stack(answers, -2)
-        absent = ~torch.tensor(told, device=shape.device)
+            answer = answers.get(layer)
+            told.append(torch.zeros_like(shape) if answer is None else self.layer_norm(answer[0]))
+            none = shape.new_zeros(*shape.shape[:-1], len(names))
+            weights[layer] = none if answer is None else answer[1]
+        table = torch.stack(told, -2)
+        absent = ~torch.tensor([layer in answers for layer in self.graph], device=shape.device)
         table = step("T", table, "the layers' answers")
         shares = self.layer_probe(hidden_softmax(self.layer_score(table)[..., 0], absent))
         shares = step("a_{layers}", shares, "attention to layers")
