@@ -69,22 +69,31 @@ def test_spearman_is_scipys(pair: tuple[list[float], ...]) -> None:
 @given(vectors)
 def test_partial_spearman_correlates_what_the_third_leaves(pair: tuple[list[float], ...]) -> None:
     scores, effects, given_ = (np.array(one) for one in pair)
-    table = np.stack([np.ones(len(given_)), ranks(given_)], 1)
-
-    def left(values: Floats) -> Floats:
-        """Residuals of the ranks after a regression on the third's ranks."""
-        own = ranks(values)
-        rest: Floats = own - table @ np.linalg.lstsq(table, own, rcond=None)[0]
-        return rest
-
-    one, other = left(scores), left(effects)
-    size = math.sqrt(float(one @ one) * float(other @ other))
     found = partial_spearman(scores, effects, given_)
-    if min(float(one @ one), float(other @ other)) > 1e-6:
-        assert found == pytest.approx(float(one @ other) / size, abs=1e-6)
+    both, first, second = (
+        spearman(one, other)
+        for one, other in ((scores, effects), (scores, given_), (effects, given_))
+    )
+    left = (1 - first**2) * (1 - second**2)
+    if left > 1e-6:
+        assert found == pytest.approx((both - first * second) / math.sqrt(left), abs=1e-6)
     positive = given_ - given_.min() + 1
     assert partial_spearman(scores, effects, np.log(positive)) == pytest.approx(found)
     assert partial_spearman(positive, effects, positive) == 0
+
+
+def test_partial_spearman_holds_several_fixed() -> None:
+    generator = np.random.default_rng(4)
+    for _ in range(20):
+        far, same = np.arange(30.0), generator.integers(0, 2, 30).astype(float)
+        scores = far + 8 * same + generator.normal(0, 5, 30)
+        effects = scores + generator.normal(0, 9, 30)
+        # By the inverse of the matrix of rank correlations.
+        table = [ranks(one) for one in (scores, effects, far, same)]
+        inverse = np.linalg.inv(np.corrcoef(table))
+        by_hand = -inverse[0, 1] / math.sqrt(inverse[0, 0] * inverse[1, 1])
+        found = partial_spearman(scores, effects, np.stack([far, same]))
+        assert found == pytest.approx(by_hand, abs=1e-9)
 
 
 def test_equal_scores_stand_in_random_order() -> None:

@@ -74,7 +74,7 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
 
 def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr(baselines, "ROUNDS", 4)
+    monkeypatch.setattr(baselines, "TEACHER_ROUNDS", 4)
     matches = [simulated(seed) for seed in range(10)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())[:16]
     lines: list[str] = []
@@ -96,6 +96,26 @@ def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.Monk
     after = asked(dataclasses.replace(table, outcome=turned))
     assert np.array_equal(before[mine], after[mine])
     assert not np.array_equal(before[~mine], after[~mine])
+
+
+def test_a_run_that_goes_on_need_not_ask_the_teacher_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lightgbm")
+    monkeypatch.setattr(baselines, "TEACHER_ROUNDS", 2)
+    matches = [simulated(seed) for seed in range(6)]
+    learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())
+    lines: list[str] = []
+    course = Course(tmp_path / "run.state", mark="a" * 64, report=lines.append)
+    told = teach(learning, seed=5, threads=1, course=course)
+    again = teach(learning, seed=5, threads=1, course=course)
+    assert all(map(np.array_equal, told, again))
+    assert [line.startswith("asking") for line in lines] == [True, False]
+    # Other matches or another seed are another question.
+    teach(learning, seed=6, threads=1, course=course)
+    teach(learning, seed=5, threads=1, course=dataclasses.replace(course, mark="b" * 64))
+    teach(learning[:10], seed=5, threads=1, course=course)
+    assert [line.startswith("asking") for line in lines[2:]] == [True, True, True]
 
 
 WORKER = """

@@ -19,6 +19,9 @@ TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
 LIMITED_OVERS_TYPES = TWENTY_OVER_TYPES | {"ODI", "ODM"}
 UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 
+CONTRADICTED = "does not follow from the balls"
+"""Part of the note of a match whose balls and result cannot both be right."""
+
 _TWENTY = 20
 _MOST_LIMITED_OVERS = 60
 _ODDITIES_TOLD = 3
@@ -283,6 +286,6 @@ def _says(draft: MatchDraft, innings: Sequence[InningsDraft]) -> str:
     scores = ", ".join(f"{one.batting_team} {one.total}/{one.wickets}" for one in innings)
     caution = "" if draft.penalties_known else "; penalty runs may be missing from this format"
     return (
-        f"the stated result ({stated}) does not follow from the balls ({scores}); "
+        f"the stated result ({stated}) {CONTRADICTED} ({scores}); "
         f"both are told as the file has them{caution}"
     )

@@ -26,6 +26,7 @@ from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import RATED, Place, encode_overs
 from attnlens.cricket.overs.samples import token_runs
 from attnlens.cricket.overs.trained import TrainedOvers, save_overs
+from attnlens.cricket.readers.assembly import CONTRADICTED
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import read, sides
 from attnlens.cricket.training.baselines import TREES, check_teacher, teach
@@ -45,6 +46,9 @@ from attnlens.errors import InputError
 
 Report = Callable[[str], None]
 VALIDATION_SHARE = 0.1
+MOST_NAMED: Final = 8
+"""Matches that are left out and told by name."""
+
 WHOLE = "give the same day to --train-until and --validate-until to train without validation"
 
 R = TypeVar("R", bound=Pace)
@@ -389,11 +393,19 @@ def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
     """Matches to learn from that have a date, each once, oldest first.
 
+    A match whose balls and stated result cannot both be right is left out, and told.
+
     Raises:
         InputError: there is none.
     """
     skipped: list[MatchFileError] = []
     matches = [match for match in read(sources, skipped, report).values() if match.dates]
+    wrong = [match for match in matches if any(CONTRADICTED in note for note in match.notes)]
+    if wrong and len(wrong) < len(matches):
+        names = ", ".join(match.match_id for match in wrong[:MOST_NAMED])
+        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        report(f"skipped {len(wrong)} whose result {CONTRADICTED}: {names}{more}")
+        matches = [match for match in matches if not any(match is one for one in wrong)]
     if not matches:
         reason = f" ({skipped[0].problem})" if skipped else ""
         raise InputError(
