@@ -125,13 +125,48 @@ def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here
     assert told["log_loss"] == pytest.approx(
         log_loss(actual[second], chances[second], labels=list(range(11))), abs=2e-5
     )
-    for kind in ("phase", "innings", "outcome"):
+    for kind in ("phase", "innings", "outcome", "kind"):
         assert sum(part["balls"] for part in data["by"][kind].values()) == balls
     for bins in data["reliability"].values():
         assert sum(one["balls"] for one in bins) == balls
     likeliest = data["reliability"]["likeliest"]
     gaps = [one["balls"] * abs(one["predicted"] - one["observed"]) for one in likeliest]
     assert data["model"]["ece"] == pytest.approx(sum(gaps) / balls, abs=2e-5)
+
+
+def test_who_wins_is_judged_by_the_predictions(sources: Path, attnlens_here: Here) -> None:
+    files = (sources / "later.zip", sources / "tied.json")
+    words = ("--win", "--history", sources / "trained.zip", "--json", "--model")
+    data = json.loads(attnlens_here.good("evaluate", *files, *words, sources / "small.safetensors"))
+    rows = [row for row in predicted(attnlens_here, sources, *files) if row["win_before"]]
+    matches = {match.match_id: match for file in files for match in read_matches(file)}
+    chances, came = [], []
+    for row in rows:
+        match = matches[row["match_id"]]
+        side = match.innings[int(row["innings"]) - 1]
+        winner = match.outcome.get("winner")
+        tie = match.outcome.get("result") == "tie"
+        if winner is not None or tie:
+            chances.append(float(row["win_before"]))
+            came.append(0.5 if tie else float(winner == side.batting_team))
+    assert data["balls"] == len(came)
+    brier = np.mean((np.array(chances) - np.array(came)) ** 2)
+    assert data["model"]["brier"] == pytest.approx(brier, abs=1e-6)
+    assert data["unbalanced"] < 1e-6
+    assert sum(level["balls"] for level in data["reliability"]) == data["balls"]
+    for innings, levels in data["by_over"].items():
+        counted = sum(row["innings"] == innings for row in rows)
+        assert sum(level["balls"] for level in levels) <= counted
+    gaps = data["brier_difference"]
+    assert gaps["all_ci"][0] <= gaps["all"] <= gaps["all_ci"][1]
+    logistic = data["logistic"]["brier"]
+    assert gaps["all"] == pytest.approx(data["model"]["brier"] - logistic, abs=1e-6)
+    page = attnlens_here.good(
+        *("evaluate", *files, "--win", "--history", sources / "trained.zip"),
+        *("--model", sources / "small.safetensors"),
+    )
+    assert "who wins, by small" in page
+    refused(attnlens_here, *files, *words, "x.safetensors", "--calibration-out", "y.json")
 
 
 def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Here) -> None:
