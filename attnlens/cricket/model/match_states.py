@@ -43,7 +43,7 @@ class States:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Contest:
     """What an innings is played for.
 
