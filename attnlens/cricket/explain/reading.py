@@ -48,6 +48,7 @@ class Paths:
         layers: the same inside the ball by rollout, before the readout, ``(slot,)``.
         readout: whether what the slots read is added to the ball's own vector too.
         homes: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
+        counts: how much the attention of each of `PATHS` says, ``(path,)``.
     """
 
     gates: dict[str, float]
@@ -58,6 +59,7 @@ class Paths:
     layers: Floats
     readout: bool
     homes: NDArray[np.int64]
+    counts: Floats
 
     def over_balls(self, scale: str, weights: Floats) -> Floats:
         """Weights over a scale's keys ``(..., key)`` as weights over past balls ``(..., past)``.
@@ -73,16 +75,27 @@ class Paths:
         spread[..., shown] = weights[..., self.homes[shown]] / sizes[self.homes[shown]]
         return spread
 
+    def each(self, scales: Mapping[str, Floats], slots: Floats) -> Floats:
+        """Weights over keys ``(key,)`` by scale and over slots ``(slot, past)``, times what the
+        prediction takes of each of `PATHS`: ``(path, past)``.
+        """
+        rows = [self.gates[scale] * self.over_balls(scale, scales[scale]) for scale in SCALE_NAMES]
+        within: Floats = self.gates["within_ball"] * self.shares[:, None] * slots
+        return np.concatenate([np.stack(rows), within])
+
     def total(self, scales: Mapping[str, Floats], slots: Floats) -> Floats:
-        """Weights over keys ``(key,)`` by scale and over slots ``(slot, past)``, as one sum."""
-        score: Floats = self.gates["within_ball"] * (self.shares @ slots)
-        for scale, weights in scales.items():
-            score = score + self.gates[scale] * self.over_balls(scale, weights)
+        """The same as one sum, each path counted by what its attention says, ``(past,)``."""
+        score: Floats = self.counts @ self.each(scales, slots)
         return score
 
+    def attention_each(self) -> Floats:
+        """The mean-head weight of each path, times what the prediction takes of it."""
+        return self.each({scale: rows.mean(0) for scale, rows in self.scales.items()}, self.slots)
+
     def attention(self) -> Floats:
-        """The sum over paths of gate times mean-head weight, ``(past,)``."""
-        return self.total({scale: rows.mean(0) for scale, rows in self.scales.items()}, self.slots)
+        """Attention over all paths, ``(past,)``."""
+        score: Floats = self.counts @ self.attention_each()
+        return score
 
     def uniform(self) -> Floats:
         """The same with every path's weights even over what it may see."""
@@ -123,6 +136,7 @@ def paths_of(model: FullModel, batch: Batch, prediction: Prediction) -> Paths:
         layers=_rolled(model, prediction),
         readout=model.readout is not None,
         homes=np.where(visible & (over < now), over, -1),
+        counts=model.path_counts.double().numpy(),
     )
 
 

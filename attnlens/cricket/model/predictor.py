@@ -45,6 +45,9 @@ RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era",
 """The rating vectors of a ball; today's is from the earlier innings of the match."""
 
 
+PATHS: Final[tuple[str, ...]] = (*SCALES, *SLOTS)
+"""The ways from a past ball to the prediction."""
+
 BLOCK: Final = 48
 """Queries that are read together in a pass over a whole innings."""
 
@@ -120,9 +123,15 @@ class FullModel(nn.Module):
         sizes: see `Sizes`.
         prior: log-probabilities of the outcomes over all balls ``(outcome,)``, what the
             scoreboard's expectation is replaced by when the scoreboard is taken away.
+
+    Attributes:
+        path_counts: how much the attention of each of `PATHS` says of what hiding a ball does,
+            beside the others ``(path,)``: no part of the forecast
+            (`attnlens.cricket.training.paths`).
     """
 
     prior: Tensor
+    path_counts: Tensor
 
     def __init__(self, sizes: Sizes, prior: Tensor | None = None) -> None:
         super().__init__()
@@ -159,6 +168,7 @@ class FullModel(nn.Module):
         nn.init.zeros_(self.to_outcome.bias)
         start = torch.zeros(sizes.outcomes) if prior is None else prior
         self.register_buffer("prior", start.clone())
+        self.register_buffer("path_counts", torch.ones(len(PATHS)))
 
     def past(self, batch: Batch) -> Tensor:
         """Vectors of the past balls, ``(batch, key, hidden_dim)``."""

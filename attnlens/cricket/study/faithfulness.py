@@ -14,10 +14,10 @@ measured on a wider sample of balls; and ``scramble_kl_nats``, the mean
 Every method gives one score per past ball of one query; the higher, the more. None is
 proof: they are compared with what hiding balls does.
 
-- attention: the sum over paths of fusion gate times mean-head weight. The paths are the four
-  scales and the seven slots inside the ball, whose weights count times the gate of the ball's
-  own vector, the share of the slot's layer and the share of its node. An over's weight is
-  split evenly over its visible balls.
+- attention: the sum over paths of fusion gate times mean-head weight times what the path counts
+  (`attnlens.cricket.training.paths`). The paths are the four scales and the seven slots inside
+  the ball, whose weights count times the gate of the ball's own vector, the share of the slot's
+  layer and the share of its node. An over's weight is split evenly over its visible balls.
 - content_only: the same with each path's weights made anew from query times key alone,
   without the built-in biases.
 - value_norm: the same with weights replaced by the length of what they carry,

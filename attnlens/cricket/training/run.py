@@ -40,6 +40,7 @@ from attnlens.cricket.training.fit import (
     cricket_sizes,
     fit,
 )
+from attnlens.cricket.training.paths import fit_path_counts
 from attnlens.cricket.training.processes import Processes
 from attnlens.cricket.training.winning import fit_win, win_rows
 from attnlens.errors import InputError
@@ -233,6 +234,9 @@ def train(
             predictor, sample, balls=plan.head_balls, seed=recipe.seed, report=course.report
         )
         card["earned_from"] = "validation" if validation else "training"
+        fitted.model.path_counts.copy_(
+            fit_path_counts(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
+        )
         save_predictor(out, predictor)
         _report_written(out, course.report)
     return predictor
