@@ -174,9 +174,9 @@ def test_questions_as_they_are_written() -> None:
         ("is given twice", ["bowler=X", "bowler=Y"]),
         ("not understood", ["keeper=Y"]),
         ("not understood", ["bowler"]),
-        ("no number of runs", ["target=many"]),
+        ("no whole number", ["target=many"]),
         ("no number of runs", ["target=-3"]),
-        ("no number of runs", ["target=" + "9" * 41]),
+        ("out of reach", ["target=" + "9" * 41]),
     )
     for words, settings_ in refused:
         with pytest.raises(InputError, match=words):

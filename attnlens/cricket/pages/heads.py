@@ -112,8 +112,8 @@ class Tests:
             one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
         if one == two:
             return f"P({outcome}) {one}%, same"
-        arrow = " → " if len(outcome + one + two) < EFFECT - 8 else "→"
-        return f"P({outcome}) {one}{arrow}{two}%"
+        airy = f"P({outcome}) {one} → {two}%"
+        return airy if len(airy) < EFFECT else f"P({outcome}) {one}→{two}%"
 
     def chance(self, claim: Evidence) -> str:
         """The q of a claim, where it was tested."""

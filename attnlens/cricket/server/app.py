@@ -17,7 +17,7 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import tables_of
 from attnlens.cricket.server.folders import Folders
 from attnlens.cricket.session import Session
-from attnlens.cricket.whatif.question import asked
+from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.grounding import check_grounding
 from attnlens.errors import AttnlensError, InputError
@@ -131,7 +131,7 @@ def server_of(folders: Folders, model: str | None = None) -> MCPServer:
             lambda: difference(
                 session.what_if(
                     folders.path_of(match),
-                    asked({"bowler": bowler, "batter": batter, "target": target, "balls": changes}),
+                    Question(bowler, batter, target, tuple((changes or {}).items())),
                     ball=ball,
                     innings=innings,
                 )

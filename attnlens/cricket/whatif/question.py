@@ -76,10 +76,12 @@ def question_of(settings: Sequence[str]) -> Question:
 
 
 def _runs(text: str) -> int:
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_TARGET):
-        told = f"target {text[:LONGEST_TARGET]!r} is no number of runs"
-        raise InputError(told, remedy="give a whole number")
+    if not (text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()):
+        raise InputError(
+            f"target {text[:LONGEST_TARGET]!r} is no whole number", remedy="give a number of runs"
+        )
+    if len(text) > LONGEST_TARGET:
+        raise InputError("that target is out of reach of any side", remedy="give a smaller one")
     return int(text)
 
 
