@@ -270,7 +270,7 @@ class FullModel(nn.Module):
         gates = step("a_{fusion}", gates, "attention to the ball and the four scales")
         told = ball if self.readout is None else ball + self.readout(slot_values)
         parts = torch.stack([told, *(vectors[scale] for scale in SCALES)], -2)
-        fused = step("f", (gates[..., None, :] @ parts)[..., 0, :], "the ball and its past")
+        fused = step("f", (gates[..., None] * parts).sum(-2), "the ball and its past")
         logits = self.to_outcome(self.dropout(fused)) + expected
         logits = step("logits", logits, "a score for every outcome")
         return Prediction(logits, gates, scales, slot_weights, counts, within)

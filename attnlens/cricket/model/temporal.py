@@ -323,7 +323,8 @@ class MultiScaleTemporalEncoder(nn.Module):
                 )
             else:
                 # Keys that no query's window reaches are left out, not only hidden.
-                reached = (distance < window).flatten(0, 1).any(0).nonzero()[:, 0]
+                near = (distance > 0) & (distance < window)
+                reached = near.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
                 hidden = ~visible | (distance >= window)
                 placed = encoder.place(

@@ -69,9 +69,10 @@ class LayerAttention(nn.Module):
         query = step("q", self.question + self.from_above(above), "what the layer is asked")
         # (W n) · q = n · (Wᵀ q): one product per ball instead of one per node.
         asked = query @ self.to_key.weight
-        logits = (nodes @ asked[..., None])[..., 0] * query.shape[-1] ** -0.5
+        # A sum of products: matrices of a few rows each are slow to multiply, and slower back.
+        logits = (nodes * asked[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
         weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
-        mixed = self.to_value((weights[..., None, :] @ nodes)[..., 0, :]) + above
+        mixed = self.to_value((weights[..., None] * nodes).sum(-2)) + above
         mixed = step("z", mixed, "nodes, mixed by attention")
         return step("c", mixed + self.feed(self.norm(mixed)), "the layer's answer"), weights
 
@@ -172,7 +173,7 @@ class WithinBallEncoder(nn.Module):
         shares = self.layer_probe(hidden_softmax(self.layer_score(table)[..., 0], absent))
         shares = step("a_{layers}", shares, "attention to layers")
         weights["layers"] = shares
-        return (shares[..., None, :] @ table)[..., 0, :], weights
+        return (shares[..., None] * table).sum(-2), weights
 
 
 class PastSlots(nn.Module):

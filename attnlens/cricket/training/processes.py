@@ -59,11 +59,17 @@ class Processes:
             return
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         # Who has a gradient at all: what nobody uses is not to decay either.
-        had = [float(parameter.grad is not None) for parameter in parameters]
-        users = self.add_up(torch.tensor(had, device=self.device)).tolist()
-        for parameter in (one for one, count in zip(parameters, users, strict=True) if count):
-            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            parameter.grad = self.add_up(gradient)
+        had = torch.tensor([float(one.grad is not None) for one in parameters], device=self.device)
+        gradients = [
+            (torch.zeros_like(one) if one.grad is None else one.grad).flatten()
+            for one in parameters
+        ]
+        # All in one piece: every exchange between processes has a price of its own.
+        sizes = [len(parameters), *(one.numel() for one in parameters)]
+        users, *sums = self.add_up(torch.cat([had, *gradients])).split(sizes)
+        for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
+            if count:
+                parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
         """The array that the first process makes, in every process.
