@@ -17,7 +17,7 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.batch import stacked, training_batch
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.training import baselines
-from attnlens.cricket.training.baselines import TEACHER, out_of_fold, teach
+from attnlens.cricket.training.baselines import GROWTH, out_of_fold, teach
 from attnlens.cricket.training.course import Course
 from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
@@ -82,7 +82,7 @@ def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.Monk
     assert [len(one) for one in told] == [len(one.arrays) for one in learning]
     assert lines[0] == "asking the teacher boosted_trees"
     table = feature_table(learning)
-    growth = {**TEACHER, "min_data_in_leaf": 20}
+    growth = {**GROWTH, "min_data_in_leaf": 20}
 
     def asked(table: FeatureTable) -> np.ndarray:
         return out_of_fold(table, growth, 5)

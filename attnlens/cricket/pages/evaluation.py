@@ -18,7 +18,10 @@ Close: Final = partial(Column, gap=1)
 LOSS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
 COMPARED: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
 APART: Final = (NAME, Close("model minus it"), Close())
-KINDS: Final = (NAME, *map(Close, ("matches", "balls", "log-loss", "ECE", "minus trees", "")))
+KINDS: Final = (
+    NAME,
+    *map(Close, ("matches", "balls", "log-loss", "ECE", "luck", "minus trees", "")),
+)
 OUTCOMES: Final = (*LOSS, Close("said"), Close("came"), Close())
 CALIBRATION: Final = (Column("said"), Close("came"), Close(), Close("balls"))
 
@@ -32,8 +35,9 @@ def render_evaluation(page: Page, shown: Evaluation) -> None:
     _breakdowns(page, shown)
     draws = shown.bootstrap["draws"]
     page.paragraph(
-        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome. Brackets "
-        f"hold 95% of {draws} resamples of whole matches.",
+        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome; luck: what "
+        f"the ECE of a forecast that is exactly right stays below in 19 of 20 cases. Brackets hold "
+        f"95% of {draws} resamples of whole matches.",
         "quiet",
         indent=0,
     )
@@ -130,7 +134,7 @@ def _breakdowns(page: Page, data: Evaluation) -> None:
 def _of_a_kind(kind: Kind) -> list[Cell]:
     """Its size, the model's figures, and what lies between the model and the trees."""
     cells: list[Cell] = [str(kind.matches), f"{kind.balls:,}", number(kind.log_loss.value, 4)]
-    cells.append(f"{kind.ece:.4f}")
+    cells += [f"{kind.ece:.4f}", f"{kind.ece_by_luck:.4f}"]
     gap = kind.minus.get("boosted_trees")
     if gap is None:
         return [*cells, "", ""]

@@ -14,6 +14,7 @@ from attnlens.analysis.scores import (
     Bootstrap,
     brier_scores,
     calibration_error,
+    calibration_error_by_luck,
     equal_bins,
     filled_bins,
     group_numbers,
@@ -173,11 +174,13 @@ class Level:
 class Kind(Part):
     """The balls of one kind of cricket or one competition.
 
-    ``minus`` is the model's log-loss less that of each baseline, ball by ball.
+    ``ece_by_luck`` is what the ECE of a forecast that is exactly right would be at most, in 19 of
+    20 cases; ``minus`` is the model's log-loss less that of each baseline, ball by ball.
     """
 
     matches: int
     ece: float
+    ece_by_luck: float
     minus: dict[str, Figure]
 
     MERGED: ClassVar[tuple[str, ...]] = ()
@@ -326,6 +329,7 @@ def _kinds(
             Figure.resampled(losses[rows], some),
             matches,
             calibration_error(balls.chances[rows], balls.actual[rows]),
+            calibration_error_by_luck(balls.chances[rows]),
             {other: Figure.resampled(gap[rows], some) for other, gap in gaps.items()},
         )
     return found
