@@ -35,8 +35,8 @@ def render_evaluation(page: Page, shown: Evaluation) -> None:
     _breakdowns(page, shown)
     draws = shown.bootstrap["draws"]
     page.paragraph(
-        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome; luck: what "
-        f"the ECE of a forecast that is exactly right stays below in 19 of 20 cases. Brackets hold "
+        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome; luck: "
+        f"what the ECE of an exactly right forecast stays below in 19 of 20 cases. Brackets hold "
         f"95% of {draws} resamples of whole matches.",
         "quiet",
         indent=0,
