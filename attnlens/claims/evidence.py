@@ -2,7 +2,7 @@
 
 All that is asked of the model is a function from masks ``(mask, item)``, true where an item
 (a key of attention: a word, a frame) is kept, to probabilities ``(mask, outcome)``.
-How claims are judged is `attnlens.claims.claims`'.
+How claims are judged is `attnlens.claims.trial`'s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from attnlens.analysis.shapley import contributions
 from attnlens.arrays import Floats
-from attnlens.claims.claims import MODEL, C, Claim, Place, Predict, Replace, Tested, Trial
+from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Predict, Replace, Tested
+from attnlens.claims.trial import Trial
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
 
@@ -28,20 +29,16 @@ class Evidence(Generic[C]):
     """Everything that interventions said of one input.
 
     Attributes:
-        full: outcome probabilities with everything, ``(outcome,)``.
+        hidden: what the model says with everything, and without each item.
         baseline: with every group taken away, ``(outcome,)``.
-        singles: item to probabilities without that item.
-        effects: item to the nats that hiding it alone costs.
         groups: the names of the groups.
         contributions: each group's part of full minus baseline, ``(group, outcome)``.
         tested: the claims.
         spent: masks asked about, by what for.
     """
 
-    full: Floats
+    hidden: Hidden
     baseline: Floats
-    singles: dict[int, Floats]
-    effects: dict[int, float]
     groups: tuple[str, ...]
     contributions: Floats
     tested: list[Tested[C]] = field(default_factory=list)
@@ -114,6 +111,7 @@ def gather(
     distances: Mapping[int, int] | None = None,
     outcome: int | None = None,
     seed: int = 0,
+    heads: Mapping[str, Predict] | None = None,
 ) -> Evidence[C]:
     """Test claims about one input and share its prediction out over groups of items.
 
@@ -125,7 +123,9 @@ def gather(
         replace: the second operator, if there is one.
         distances: item to how far back it lies; needed for matched claims.
         outcome: the outcome (column) to explain; without, the whole distribution.
-        seed: of the controls.
+        seed: of the sets that chance would have named.
+        heads: by the names that claims have as their `Claim.place`, what the model says with items
+            hidden from that head alone.
 
     Raises:
         InputError: groups that share an item or miss one, a claim about an item that does
@@ -144,22 +144,21 @@ def gather(
                 f"the claim {claim.text!r} is matched by distance", remedy="give distances"
             )
     trial: Trial[C] = Trial(
-        {MODEL: Place(predict, tuple(items), replace)},
+        {
+            MODEL: Place(predict, tuple(items), replace),
+            **{name: Place(asked, tuple(items)) for name, asked in (heads or {}).items()},
+        },
         seed=seed,
         distances=distances,
         outcome=outcome,
     )
     parts = contributions(predict, groups, items)
-    alone = trial.without(MODEL, [(), *((item,) for item in items)])
-    nats = trial.effect(alone[0], alone)
-    measured = trial.measure([(claim, MODEL) for claim in claims])
+    hidden = trial.hidden(MODEL)
     return Evidence(
-        full=alone[0],
+        hidden=hidden,
         baseline=parts.baseline,
-        singles={item: alone[1 + at] for at, item in enumerate(items)},
-        effects={item: float(nats[1 + at]) for at, item in enumerate(items)},
         groups=parts.groups,
         contributions=parts.table,
-        tested=trial.judge(measured, alone[0]),
+        tested=trial.judge(trial.compare(claims)),
         spent={"contributions": parts.masks, **trial.spent},
     )

@@ -1,0 +1,148 @@
+"""A claim: that some items mattered to a prediction, or that a head's look at them did.
+
+An item is a key of attention: a word, a frame. Claims are of two kinds that are never mixed. *These
+items mattered* names no head: the items are hidden from the whole model. *This head's look
+mattered* hides them from that head alone, and with it goes the share: the head's effect over that
+of hiding the same items from the whole model.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.arrays import Floats
+from attnlens.claims.verdict import LEAST_LIFT, Judged
+
+Sets = Sequence[tuple[int, ...]]
+Predict = Callable[[NDArray[np.bool_]], Floats]
+"""Masks ``(mask, item)``, true where an item is kept, to probabilities ``(mask, outcome)``."""
+
+Replace = Callable[[Sets], Floats]
+"""Sets of items, each replaced by items drawn from similar situations, to probabilities
+``(set, outcome)``; a set that is listed again is another draw."""
+
+MODEL: Final = "model"
+"""The place of claims about the whole model; every other place is a head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Something the attention says, and the items to hide to test it.
+
+    Attributes:
+        removed: the items, a subset of ``window``.
+        window: the items that could have been named instead.
+        matched: whether the sets to compare with must lie as far back as the claim's.
+        raises: outcomes (columns) that the items raise, as ``text`` has it; empty where it
+            gives no direction.
+        lift: how many times the weight of even attention a head gave the items, where it is
+            said that a head looked at them. Under `LEAST_LIFT` it did not, and there is
+            nothing to test: of a head that looks at everything alike, the items it gave most
+            weight are chance's or the sorting's.
+        first: whether it is tested before the others of the model, at a level of its own.
+        place: where its items are hidden: `MODEL`, or the name of a head.
+    """
+
+    text: str
+    removed: tuple[int, ...]
+    window: tuple[int, ...]
+    matched: bool = False
+    raises: tuple[int, ...] = ()
+    lift: float | None = None
+    first: bool = False
+    place: str = MODEL
+
+    @property
+    def even(self) -> bool:
+        """Whether it says that a head looked at what it looked at no more than at others."""
+        return self.lift is not None and self.lift < LEAST_LIFT
+
+
+C = TypeVar("C", bound=Claim)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where items can be taken away from: the whole model, or one head's edges alone.
+
+    Attributes:
+        predict: what the model says with items hidden there.
+        items: the items, in the order of the masks' columns.
+        replace: the second operator, if there is one.
+        inside: a claim in these items, where they are not the model's own.
+    """
+
+    predict: Predict
+    items: tuple[int, ...]
+    replace: Replace | None = None
+    inside: Callable[[Claim], Claim] | None = None
+
+    def within(self, claim: Claim) -> Claim:
+        """The claim in the items of this place."""
+        return claim if self.inside is None else self.inside(claim)
+
+    def without(self, sets: Sets) -> Floats:
+        """Probabilities with each set of items hidden, ``(set, outcome)``."""
+        column = {item: number for number, item in enumerate(self.items)}
+        masks = np.ones((len(sets), len(self.items)), bool)
+        rows = np.repeat(np.arange(len(sets)), [len(one) for one in sets])
+        masks[rows, [column[item] for item in itertools.chain.from_iterable(sets)]] = False
+        return self.predict(masks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hidden:
+    """A place with nothing, and with each item hidden alone.
+
+    Attributes:
+        full: probabilities with everything, ``(outcome,)``.
+        alone: item to probabilities without it.
+        effects: item to what hiding it alone costs, nats.
+    """
+
+    full: Floats
+    alone: Mapping[int, Floats]
+    effects: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Tested(Generic[C]):
+    """A claim, what hiding its items did, and what chance would have done.
+
+    Attributes:
+        probabilities: without all of them ``(outcome,)``.
+        effect: of that, nats.
+        points: change of each outcome, percentage points ``(outcome,)``.
+        singles: effect of each of them hidden alone, nats, in the order of ``claim.removed``.
+        share: a head's effect over that of hiding the same items from the whole model; ``None``
+            for a claim about the model.
+        chance: the effects, summed, of the sets that chance would have named, nats; none where the
+            claim is not tested.
+        p, q: ``None`` where the claim is not tested.
+        replaced: nats of each draw of the second operator; ``None`` where it was not tried.
+        replaced_controls: the same for sets that chance would have named.
+    """
+
+    claim: C
+    probabilities: Floats
+    effect: float
+    points: Floats
+    singles: Floats
+    share: float | None
+    chance: Floats
+    p: float | None
+    q: float | None
+    judged: Judged
+    replaced: Floats | None = None
+    replaced_controls: Floats | None = None
+
+    @property
+    def removed_from(self) -> str:
+        """``model`` or ``head``."""
+        return MODEL if self.claim.place == MODEL else "head"

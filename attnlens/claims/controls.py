@@ -1,0 +1,167 @@
+"""What chance would have named: other sets of as many items, and the sums of their effects.
+
+A set's *sum* is that of the effects of its items, each hidden alone. Effects of single items are
+worked out once, so that sums of thousands of other sets cost next to nothing, and p is exact: if
+the items named had been drawn as the other sets are, all of them would be equally likely to come
+out on top.
+
+The others are drawn from the same window. Where distance could explain what was named (a bowler's
+balls, say), they have as many items in each stratum of distance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from attnlens.arrays import Floats, Integers
+
+DRAWS: Final = 3999
+"""Sets drawn at random, where there are more than can be listed."""
+
+LISTABLE: Final = 2000
+"""Where there are no more sets than this, all of them are compared with."""
+
+STRATA: Final[tuple[int, ...]] = (3, 6, 12, 24)
+"""Upper ends of the distance strata 1-3, 4-6, 7-12, 13-24; 25 and more is the last."""
+
+TIE: Final = 1e-9
+"""Sums are equal that differ by less than this share of the largest: the order of adding."""
+
+
+def stratum(distance: int) -> int:
+    """The distance stratum of an item ``distance`` places back (1 is the last)."""
+    return sum(distance > end for end in STRATA)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What the sets to compare with are drawn from, and how.
+
+    Attributes:
+        take: how many items, one number per stratum.
+        strata: the items of the window by stratum, in the order of ``take``.
+    """
+
+    take: tuple[int, ...]
+    strata: tuple[tuple[int, ...], ...]
+
+    @property
+    def sets(self) -> int:
+        """How many distinct sets there are, the one named among them."""
+        return math.prod(math.comb(len(stratum), count) for stratum, count in self._parts())
+
+    def _parts(self) -> list[tuple[tuple[int, ...], int]]:
+        return list(zip(self.strata, self.take, strict=True))
+
+    def best(self, effects: Mapping[int, float]) -> float:
+        """The largest sum that a set of the pool has."""
+        ranked = (
+            sorted(map(effects.__getitem__, stratum), reverse=True) for stratum in self.strata
+        )
+        return math.fsum(
+            math.fsum(row[:count]) for row, count in zip(ranked, self.take, strict=True)
+        )
+
+    def drawn(self, generator: np.random.Generator, sets: int) -> list[tuple[int, ...]]:
+        """Sets drawn at random, one after the other."""
+        picks = [
+            np.asarray(stratum)[chosen(len(stratum), count, sets, generator)]
+            for stratum, count in self._parts()
+            if count
+        ]
+        if not picks:
+            return [()] * sets
+        return [tuple(row) for row in np.sort(np.concatenate(picks, axis=1), axis=1).tolist()]
+
+    def sums(self, effects: Mapping[int, float], generator: np.random.Generator) -> Sums:
+        """The sums of all sets, or of `DRAWS` drawn ones."""
+        values = [np.array([effects[item] for item in stratum]) for stratum in self.strata]
+        if self.sets <= LISTABLE:
+            sums = np.zeros(1)
+            for row, count in zip(values, self.take, strict=True):
+                some = [math.fsum(one) for one in itertools.combinations(row.tolist(), count)]
+                sums = np.add.outer(sums, some).ravel()
+            return Sums(sums, listed=True)
+        sums = np.zeros(DRAWS)
+        for row, count in zip(values, self.take, strict=True):
+            if count:
+                sums += row[chosen(len(row), count, DRAWS, generator)].sum(1)
+        return Sums(sums, listed=False)
+
+
+def chosen(size: int, count: int, sets: int, generator: np.random.Generator) -> Integers:
+    """``count`` different places of ``size``, drawn ``sets`` times, ``(sets, count)``.
+
+    The first places of a shuffle of Fisher and Yates, all sets at once.
+    """
+    order = np.tile(np.arange(size), (sets, 1))
+    rows = np.arange(sets)
+    for at in range(count):
+        other = generator.integers(at, size, sets)
+        taken = order[rows, other]
+        order[rows, other] = order[:, at]
+        order[:, at] = taken
+    return order[:, :count]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The sums of the sets that chance would have named.
+
+    Attributes:
+        values: ``(set,)``.
+        listed: whether they are all sets there are, the one named among them; else drawn ones.
+    """
+
+    values: Floats
+    listed: bool
+
+    @cached_property
+    def _slack(self) -> float:
+        return TIE * float(np.abs(self.values).max(initial=0.0))
+
+    def above(self, value: float) -> float:
+        """p of a set with this sum: how often chance names one with as large a sum.
+
+        Exact where the sets are listed; else ``(1 + #{sum >= value}) / (draws + 1)``.
+
+        Reference:
+            Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero".
+        """
+        return self._share(int((self.values >= value - self._slack).sum()))
+
+    def below(self, value: float) -> float:
+        """How often chance names a set with as small a sum."""
+        return self._share(int((self.values <= value + self._slack).sum()))
+
+    def _share(self, count: int) -> float:
+        return max(count, 1) / len(self.values) if self.listed else (count + 1) / (DRAWS + 1)
+
+
+def pool_for(
+    named: Sequence[int], window: Sequence[int], distances: Mapping[int, int] | None = None
+) -> Pool:
+    """The pool of sets that are like ``named``.
+
+    Args:
+        named: the items a claim is about, all in ``window``.
+        window: the items that could have been named.
+        distances: item to distance; given, the sets also have its strata.
+    """
+    if distances is None:
+        return Pool((len(named),), (tuple(window),))
+    numbers = range(len(STRATA) + 1)
+    return Pool(
+        tuple(sum(stratum(distances[item]) == number for item in named) for number in numbers),
+        tuple(
+            tuple(item for item in window if stratum(distances[item]) == number)
+            for number in numbers
+        ),
+    )

@@ -1,0 +1,323 @@
+"""Claims about one prediction, put to one test together.
+
+What hiding every single item does is asked once, in one batch; so is what hiding each claim's items
+together does, which is told as its size. The test is of the sum of the single effects, against the
+same sums of sets that chance would have named (`attnlens.claims.controls`). Where a direction is
+claimed, or one outcome explained, single effects are signed changes of its log-odds.
+
+A supported claim is tried once more by a second operator, where there is one: its items are not
+hidden but replaced by items drawn from similar situations. The verdict stands where the mean effect
+over `REPLACED` draws is above the mean over `REPLACED_CONTROLS` other sets, each drawn once; else
+the operators disagree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Generic
+
+import numpy as np
+
+from attnlens.analysis.scores import divergence
+from attnlens.arrays import Floats
+from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Sets, Tested
+from attnlens.claims.controls import Pool, pool_for
+from attnlens.claims.verdict import (
+    CHANCE,
+    ELSEWHERE,
+    EVEN,
+    FIRST_LEVEL,
+    ITEMS,
+    LEAST_SHARE,
+    Q_LEVEL,
+    Judged,
+    about_one,
+    after_the_first,
+    agreed,
+    benjamini_hochberg,
+    judge,
+    too_few,
+)
+from attnlens.errors import InputError
+
+REPLACED: Final = 16
+REPLACED_CONTROLS: Final = 24
+SURE: Final = 1e-12
+"""The least distance of a probability from 0 and 1 that log-odds are told of."""
+
+STEADY: Final = 1e-6
+"""Answers to the same question differ by no more than this."""
+
+
+def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
+    """Nats between probabilities: of the whole distribution, or of one outcome and the rest."""
+    if outcome is None:
+        return divergence
+    return lambda full, other: divergence(about_one(full, outcome), about_one(other, outcome))
+
+
+def log_odds(probabilities: Floats, outcomes: Sequence[int]) -> Floats:
+    """Of any of these outcomes against all others, ``(...,)``."""
+    chance = probabilities[..., list(outcomes)].sum(-1).clip(SURE, 1 - SURE)
+    result: Floats = np.log(chance) - np.log1p(-chance)
+    return result
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Compared(Generic[C]):
+    """A claim beside what chance would have named, before it is judged.
+
+    Attributes:
+        claim, probabilities, effect, points, singles, share, chance: as `Tested` has them.
+        p, least: how often chance names items that do as much, and as little.
+        best: the p of the best set of as many items.
+        removed: the items in the words of the place they were hidden from.
+        untold: why it is not tested, where it is not.
+        redraw: sets that chance would have named, for the second operator.
+    """
+
+    claim: C
+    removed: tuple[int, ...]
+    probabilities: Floats
+    effect: float
+    points: Floats
+    singles: Floats
+    share: float | None = None
+    chance: Floats
+    p: float = 1.0
+    least: float = 1.0
+    best: float = 0.0
+    untold: Judged | None = None
+    redraw: tuple[tuple[int, ...], ...] = ()
+
+
+class Trial(Generic[C]):
+    """The claims of one prediction, tested together.
+
+    Args:
+        places: by name; `MODEL` is among them.
+        seed: of every draw. The same seed gives the same answer.
+        distances: item to how far back it lies, for matched claims.
+        outcome: the outcome (column) that is explained; without, the whole distribution.
+        items: what the items are called, in reasons.
+    """
+
+    def __init__(
+        self,
+        places: Mapping[str, Place],
+        *,
+        seed: int,
+        distances: Mapping[int, int] | None = None,
+        outcome: int | None = None,
+        items: str = ITEMS,
+    ) -> None:
+        self.places = places
+        self.seed = seed
+        self.distances = distances
+        self.outcome = outcome
+        self.effect = effect_on(outcome)
+        self.items = items
+        self.spent: dict[str, int] = dict.fromkeys(places, 0)
+        self._hidden: dict[str, Hidden] = {}
+
+    def without(self, name: str, sets: Sets) -> Floats:
+        """Probabilities with sets of items hidden somewhere.
+
+        Raises:
+            InputError: the model answers with what is no number.
+        """
+        self.spent[name] += len(sets)
+        found = self.places[name].without(sets)
+        if not np.isfinite(found).all():
+            raise InputError(
+                "the model answers with what is no number", remedy="look at its output first"
+            )
+        return found
+
+    def hidden(self, name: str) -> Hidden:
+        """What a place says with everything, and without each item; asked once.
+
+        Raises:
+            InputError: the model gives another answer each time.
+        """
+        if name not in self._hidden:
+            items = self.places[name].items
+            found = self.without(name, [(), *((item,) for item in items), ()])
+            if np.abs(found[0] - found[-1]).max() > STEADY:
+                raise InputError(
+                    "the model gives another answer each time it is asked",
+                    remedy="call model.eval() first",
+                )
+            effects = self.effect(found[0], found[1:-1])
+            self._hidden[name] = Hidden(
+                found[0],
+                dict(zip(items, found[1:-1], strict=True)),
+                dict(zip(items, effects.tolist(), strict=True)),
+            )
+        return self._hidden[name]
+
+    def moves(self, name: str, claim: Claim) -> Mapping[int, float]:
+        """What each item does, as the claim has it: what its sum is taken of.
+
+        Nats; of a claim with a direction, or about one outcome, the signed change of log-odds.
+        """
+        outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
+        hidden = self.hidden(name)
+        if not outcomes:
+            return hidden.effects
+        full = float(log_odds(hidden.full, outcomes))
+        alone = log_odds(np.array(list(hidden.alone.values())), outcomes)
+        return dict(zip(hidden.alone, (full - alone).tolist(), strict=True))
+
+    def pool(self, claim: Claim) -> Pool:
+        """What chance would have named instead of a claim's items."""
+        return pool_for(claim.removed, claim.window, self.distances if claim.matched else None)
+
+    def compare(self, claims: Sequence[C]) -> list[Compared[C]]:
+        """Hide each claim's items, and put their sum beside those of other sets."""
+        rows: dict[int, Floats] = {}
+        inside = [self.places[claim.place].within(claim) for claim in claims]
+        for name in dict.fromkeys(claim.place for claim in claims):
+            mine = [number for number, claim in enumerate(claims) if claim.place == name]
+            found = self.without(name, [inside[number].removed for number in mine])
+            rows |= zip(mine, found, strict=True)
+        heads = [number for number, claim in enumerate(claims) if claim.place != MODEL]
+        whole: dict[int, float] = {}
+        if heads:
+            found = self.without(MODEL, [claims[number].removed for number in heads])
+            effects = self.effect(self.hidden(MODEL).full, found)
+            whole |= zip(heads, effects.tolist(), strict=True)
+        return [
+            self._compared(claim, inside[number], rows[number], whole.get(number))
+            for number, claim in enumerate(claims)
+        ]
+
+    def _compared(
+        self, claim: C, inside: Claim, probabilities: Floats, whole: float | None
+    ) -> Compared[C]:
+        place = claim.place
+        hidden, moves = self.hidden(place), self.moves(place, inside)
+        effect = float(self.effect(hidden.full, probabilities))
+        pool = self.pool(inside)
+        key = f"{pool}{inside.raises}{place}".encode()
+        generator = np.random.default_rng([self.seed, zlib.crc32(key)])
+        sums = pool.sums(moves, generator)
+        own = sum(moves[item] for item in inside.removed)
+        return Compared(
+            claim=claim,
+            removed=inside.removed,
+            probabilities=probabilities,
+            effect=effect,
+            points=100 * (probabilities - hidden.full),
+            singles=np.array([hidden.effects[item] for item in inside.removed]),
+            share=None if whole is None else _share(effect, whole),
+            chance=sums.values,
+            p=sums.above(own),
+            least=sums.below(own),
+            best=sums.above(pool.best(moves)),
+            untold=self._untold(inside, pool),
+            redraw=tuple(pool.drawn(generator, REPLACED_CONTROLS)),
+        )
+
+    def _untold(self, claim: Claim, pool: Pool) -> Judged | None:
+        """Why a claim is not tested: known before anything is hidden."""
+        level = FIRST_LEVEL if claim.first else Q_LEVEL
+        if pool.sets * level < 1:
+            return Judged("cannot be told", too_few(self.items))
+        return Judged(None, EVEN) if claim.even else None
+
+    def judge(self, compared: Sequence[Compared[C]]) -> list[Tested[C]]:
+        """q over the claims of a kind, verdicts, and the second operator's word.
+
+        What was hidden from the whole model and what was hidden from single heads are two
+        families, each with its own q: heads alone often differ by little but surely, and
+        should not lend that to claims about the model.
+        """
+        tested: dict[int, Tested[C]] = {}
+        for whole in (True, False):
+            family = [
+                number for number, one in enumerate(compared) if (one.claim.place == MODEL) == whole
+            ]
+            ranked = [number for number in family if compared[number].untold is None]
+            told = [compared[number] for number in ranked]
+            q_values = _q_values(told, [one.p for one in told])
+            least = benjamini_hochberg([one.least for one in told])
+            for number in family:
+                tested[number] = self._told(compared[number], None, None, compared[number].untold)
+            for at, number in enumerate(ranked):
+                q = q_values[at]
+                judged = self._judged(told[at], q, least[at])
+                if judged.reason == CHANCE and _out_of_reach(told, at):
+                    judged = Judged("cannot be told", too_few(self.items))
+                tested[number] = self._told(told[at], told[at].p, q, judged)
+        return self._checked([tested[number] for number in range(len(compared))], compared)
+
+    def _judged(self, one: Compared[C], q: float, least: float) -> Judged:
+        claim = one.claim
+        about = list(claim.raises or (() if self.outcome is None else (self.outcome,)))
+        points = one.points[about] if about else one.points
+        against = bool(claim.raises) and float(points.sum()) > 0
+        judged = judge(one.effect, points, q, least, against=against, items=self.items)
+        if one.share is not None and one.share < LEAST_SHARE:
+            return Judged(None, ELSEWHERE)
+        return judged
+
+    def _told(
+        self, one: Compared[C], p: float | None, q: float | None, judged: Judged | None
+    ) -> Tested[C]:
+        return Tested(
+            claim=one.claim,
+            probabilities=one.probabilities,
+            effect=one.effect,
+            points=one.points,
+            singles=one.singles,
+            share=one.share,
+            chance=one.chance if p is not None else np.zeros(0),
+            p=p,
+            q=q,
+            judged=judged or Judged(None, None),
+        )
+
+    def _checked(
+        self, tested: Sequence[Tested[C]], compared: Sequence[Compared[C]]
+    ) -> list[Tested[C]]:
+        """Supported claims tried again with their items replaced instead of hidden."""
+        checked = []
+        for one, beside in zip(tested, compared, strict=True):
+            replace = self.places[one.claim.place].replace
+            if one.judged.verdict == "supported" and replace is not None and beside.redraw:
+                own = tuple(sorted(beside.removed))
+                sets = [own] * REPLACED + list(beside.redraw)
+                self.spent[one.claim.place] += len(sets)
+                nats = self.effect(self.hidden(one.claim.place).full, replace(sets))
+                replaced, controls = nats[:REPLACED], nats[REPLACED:]
+                judged = agreed(one.judged, replaced, controls)
+                one = dataclasses.replace(
+                    one, judged=judged, replaced=replaced, replaced_controls=controls
+                )
+            checked.append(one)
+        return checked
+
+
+def _share(effect: float, whole: float) -> float:
+    """A head's part of an effect, between 0 and 1."""
+    return min(1.0, effect / whole) if whole > 0 else 0.0
+
+
+def _q_values(told: Sequence[Compared[C]], p_values: Sequence[float]) -> list[float]:
+    """q of each, the one that is tested first apart."""
+    first = next((at for at, one in enumerate(told) if one.claim.first), None)
+    if first is None:
+        return benjamini_hochberg(p_values)
+    others = [p for at, p in enumerate(p_values) if at != first]
+    own, q_values = after_the_first(p_values[first], others)
+    q_values.insert(first, own)
+    return q_values
+
+
+def _out_of_reach(told: Sequence[Compared[C]], at: int) -> bool:
+    """Whether even the best set in a claim's place would not have been supported."""
+    p_values = [one.best if number == at else one.p for number, one in enumerate(told)]
+    return _q_values(told, p_values)[at] > Q_LEVEL
