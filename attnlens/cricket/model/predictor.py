@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from attnlens.cricket.model.heads import SCALES
 from attnlens.cricket.model.relations import Batch, mapped, relate, take
 from attnlens.cricket.model.temporal import HEADS, MultiScaleTemporalEncoder
+from attnlens.cricket.model.usual import PLACES
 from attnlens.cricket.model.within_ball import SLOTS, PastSlots, WithinBallEncoder
 from attnlens.files import Json
 from attnlens.recording.probe import AttentionProbe, step
@@ -127,11 +128,14 @@ class FullModel(nn.Module):
     Attributes:
         path_counts: how much the attention of each of `PATHS` says of what hiding a ball does,
             beside the others ``(path,)``: no part of the forecast
-            (`attnlens.cricket.training.paths`).
+            (`attnlens.cricket.training.hidings`).
+        usual_effects: nats that hiding a past ball costs on average, by its place
+            (`attnlens.cricket.model.usual`) ``(place,)``: no part of it either.
     """
 
     prior: Tensor
     path_counts: Tensor
+    usual_effects: Tensor
 
     def __init__(self, sizes: Sizes, prior: Tensor | None = None) -> None:
         super().__init__()
@@ -169,6 +173,7 @@ class FullModel(nn.Module):
         start = torch.zeros(sizes.outcomes) if prior is None else prior
         self.register_buffer("prior", start.clone())
         self.register_buffer("path_counts", torch.ones(len(PATHS)))
+        self.register_buffer("usual_effects", torch.ones(PLACES))
 
     def past(self, batch: Batch) -> Tensor:
         """Vectors of the past balls, ``(batch, key, hidden_dim)``."""

@@ -40,7 +40,7 @@ from attnlens.cricket.training.fit import (
     cricket_sizes,
     fit,
 )
-from attnlens.cricket.training.paths import fit_path_counts
+from attnlens.cricket.training.hidings import hidings, path_counts, usual_effects
 from attnlens.cricket.training.processes import Processes
 from attnlens.cricket.training.winning import fit_win, win_rows
 from attnlens.errors import InputError
@@ -165,7 +165,8 @@ class Plan:
         sizes: fields of the model's sizes that differ from the default: that of
             `attnlens.cricket.model.predictor.Sizes`, or `attnlens.cricket.training.fit.SMALL`.
         teacher: ``boosted_trees`` or ``None``; for the predictor only.
-        head_balls: balls to sample for the heads' names; for the predictor only.
+        head_balls: balls to sample for the heads' names, and thrice as many for what hiding
+            balls does; for the predictor only.
     """
 
     train_until: datetime.date | None = None
@@ -234,9 +235,9 @@ def train(
             predictor, sample, balls=plan.head_balls, seed=recipe.seed, report=course.report
         )
         card["earned_from"] = "validation" if validation else "training"
-        fitted.model.path_counts.copy_(
-            fit_path_counts(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
-        )
+        hidden = hidings(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
+        fitted.model.path_counts.copy_(path_counts(hidden))
+        fitted.model.usual_effects.copy_(usual_effects(hidden))
         save_predictor(out, predictor)
         _report_written(out, course.report)
     return predictor

@@ -1,4 +1,7 @@
-"""What each path counts in attention over all paths: fitted, kept, and no part of the forecast."""
+"""What each path counts in attention over all paths, and what hiding a ball does usually.
+
+Both fitted, kept, and no part of the forecast.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,10 @@ from attnlens.cricket.explain.reading import paths_of
 from attnlens.cricket.model.batch import training_batch, window_batch
 from attnlens.cricket.model.predictor import PATHS, FullModel
 from attnlens.cricket.model.trained import load_predictor, save_predictor
+from attnlens.cricket.model.usual import PLACES, places
 from attnlens.cricket.study.faithfulness import measure
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.paths import fit_path_counts
+from attnlens.cricket.training.hidings import hidings, path_counts, usual_effects
 
 PREDICTOR = small_predictor()
 INNINGS = [
@@ -46,14 +50,15 @@ def test_the_forecast_does_not_know_of_them() -> None:
     with torch.no_grad():
         before = model(batch)
         model.path_counts.mul_(torch.rand(len(PATHS)))
+        model.usual_effects.mul_(torch.rand(PLACES))
         assert torch.equal(model(batch), before)
 
 
 def test_fitted_they_order_balls_more_as_hiding_them_does() -> None:
     model = copy.deepcopy(PREDICTOR.model)
     plain = agreement(model)
-    counts = fit_path_counts(model, INNINGS, balls=40, seed=3)
-    assert torch.equal(counts, fit_path_counts(model, INNINGS, balls=40, seed=3))
+    counts = path_counts(hidings(model, INNINGS, balls=40, seed=3))
+    assert torch.equal(counts, path_counts(hidings(model, INNINGS, balls=40, seed=3)))
     assert counts.shape == (len(PATHS),)
     assert (counts > 0).all()
     assert abs(float(counts.mean()) - 1) < 1e-5
@@ -71,12 +76,42 @@ def agreement(model: FullModel) -> float:
 
 
 def test_without_a_long_innings_every_path_counts_alike() -> None:
-    assert fit_path_counts(PREDICTOR.model, [], balls=5, seed=1).tolist() == [1.0] * len(PATHS)
+    hidden = hidings(PREDICTOR.model, [], balls=5, seed=1)
+    assert hidden is None
+    assert path_counts(hidden).tolist() == [1.0] * len(PATHS)
+    assert usual_effects(hidden).tolist() == [1.0] * PLACES
+
+
+def test_what_is_usual_is_the_mean_of_a_place_leaning_to_its_distance() -> None:
+    hidden = hidings(PREDICTOR.model, INNINGS, balls=30, seed=2)
+    assert hidden is not None
+    usual = usual_effects(hidden).double().numpy()
+    seen = np.unique(hidden.places)
+    # The ball before is the only one of its band: its effects are in the first four places.
+    for place in range(4):
+        own = hidden.effects[:, -1][hidden.places[:, -1] == place]
+        mixed = (own.sum() + 30 * hidden.effects[:, -1].mean()) / (len(own) + 30)
+        assert abs(usual[place] - mixed) < 1e-6 * mixed
+    assert (usual > 0).all()
+    assert set(seen) <= set(range(PLACES))
+
+
+def test_places_tell_distance_and_players_apart() -> None:
+    same, other = np.array([True]), np.array([False])
+    distances = np.arange(1, 60)
+    bands = places(distances, np.zeros(59, bool), np.zeros(59, bool))
+    assert (np.diff(bands) >= 0).all()
+    assert bands[[0, 1, 2, 3, 4, 5]].tolist() == [0, 4, 8, 12, 12, 16]
+    assert bands[-1] == PLACES - 4
+    told = {int(places(np.array([7]), a, b)[0]) for a in (same, other) for b in (same, other)}
+    assert len(told) == 4
 
 
 def test_a_checkpoint_keeps_them(tmp_path: Path) -> None:
     made = copy.deepcopy(PREDICTOR)
     made.model.path_counts.copy_(torch.linspace(0.5, 1.5, len(PATHS)))
+    made.model.usual_effects.copy_(torch.linspace(0.1, 0.2, PLACES))
     save_predictor(tmp_path / "p.safetensors", made)
-    kept = load_predictor(tmp_path / "p.safetensors").model.path_counts
-    assert torch.equal(kept, made.model.path_counts)
+    kept = load_predictor(tmp_path / "p.safetensors").model
+    assert torch.equal(kept.path_counts, made.model.path_counts)
+    assert torch.equal(kept.usual_effects, made.model.usual_effects)
