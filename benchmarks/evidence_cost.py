@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from attnlens.cricket.explain.evidence import MASKS, gather_evidence
+from attnlens.cricket.explain.evidence import gather_evidence
 from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.model.trained import load_predictor

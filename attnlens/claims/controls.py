@@ -142,7 +142,8 @@ class Sums:
         return self._share(int((self.values <= value + self._slack).sum()))
 
     def _share(self, count: int) -> float:
-        return max(count, 1) / len(self.values) if self.listed else (count + 1) / (DRAWS + 1)
+        sets = len(self.values)
+        return max(count, 1) / sets if self.listed else (count + 1) / (sets + 1)
 
 
 def pool_for(

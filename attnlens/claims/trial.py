@@ -13,6 +13,7 @@ the operators disagree.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -100,6 +101,8 @@ class Trial(Generic[C]):
         places: by name; `MODEL` is among them.
         seed: of every draw. The same seed gives the same answer.
         distances: item to how far back it lies, for matched claims.
+        usual: item to what hiding an item in its place costs usually, nats, of claims about the
+            whole model: sums are then of effects as multiples of that.
         outcome: the outcome (column) that is explained; without, the whole distribution.
         items: what the items are called, in reasons.
     """
@@ -110,12 +113,14 @@ class Trial(Generic[C]):
         *,
         seed: int,
         distances: Mapping[int, int] | None = None,
+        usual: Mapping[int, float] | None = None,
         outcome: int | None = None,
         items: str = ITEMS,
     ) -> None:
         self.places = places
         self.seed = seed
         self.distances = distances
+        self.usual = usual
         self.outcome = outcome
         self.effect = effect_on(outcome)
         self.items = items
@@ -161,15 +166,24 @@ class Trial(Generic[C]):
     def moves(self, name: str, claim: Claim) -> Mapping[int, float]:
         """What each item does, as the claim has it: what its sum is taken of.
 
-        Nats; of a claim with a direction, or about one outcome, the signed change of log-odds.
+        Nats; of a claim with a direction, or about one outcome, the signed change of log-odds,
+        which is as the root of nats.
         """
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
         hidden = self.hidden(name)
+        usual = np.array(
+            [
+                1.0 if self.usual is None or name != MODEL else self.usual[item]
+                for item in hidden.alone
+            ]
+        )
         if not outcomes:
-            return hidden.effects
-        full = float(log_odds(hidden.full, outcomes))
-        alone = log_odds(np.array(list(hidden.alone.values())), outcomes)
-        return dict(zip(hidden.alone, (full - alone).tolist(), strict=True))
+            moves = np.array(list(hidden.effects.values())) / usual
+        else:
+            full = float(log_odds(hidden.full, outcomes))
+            alone = log_odds(np.array(list(hidden.alone.values())), outcomes)
+            moves = (full - alone) / np.sqrt(usual)
+        return dict(zip(hidden.alone, moves.tolist(), strict=True))
 
     def pool(self, claim: Claim) -> Pool:
         """What chance would have named instead of a claim's items."""
@@ -203,6 +217,7 @@ class Trial(Generic[C]):
         pool = self.pool(inside)
         key = f"{pool}{inside.raises}{place}".encode()
         generator = np.random.default_rng([self.seed, zlib.crc32(key)])
+        chance = pool.sums(hidden.effects, copy.deepcopy(generator))
         sums = pool.sums(moves, generator)
         own = sum(moves[item] for item in inside.removed)
         return Compared(
@@ -213,7 +228,7 @@ class Trial(Generic[C]):
             points=100 * (probabilities - hidden.full),
             singles=np.array([hidden.effects[item] for item in inside.removed]),
             share=None if whole is None else _share(effect, whole),
-            chance=sums.values,
+            chance=chance.values,
             p=sums.above(own),
             least=sums.below(own),
             best=sums.above(pool.best(moves)),
@@ -229,56 +244,9 @@ class Trial(Generic[C]):
         return Judged(None, EVEN) if claim.even else None
 
     def judge(self, compared: Sequence[Compared[C]]) -> list[Tested[C]]:
-        """q over the claims of a kind, verdicts, and the second operator's word.
-
-        What was hidden from the whole model and what was hidden from single heads are two
-        families, each with its own q: heads alone often differ by little but surely, and
-        should not lend that to claims about the model.
-        """
-        tested: dict[int, Tested[C]] = {}
-        for whole in (True, False):
-            family = [
-                number for number, one in enumerate(compared) if (one.claim.place == MODEL) == whole
-            ]
-            ranked = [number for number in family if compared[number].untold is None]
-            told = [compared[number] for number in ranked]
-            q_values = _q_values(told, [one.p for one in told])
-            least = benjamini_hochberg([one.least for one in told])
-            for number in family:
-                tested[number] = self._told(compared[number], None, None, compared[number].untold)
-            for at, number in enumerate(ranked):
-                q = q_values[at]
-                judged = self._judged(told[at], q, least[at])
-                if judged.reason == CHANCE and _out_of_reach(told, at):
-                    judged = Judged("cannot be told", too_few(self.items))
-                tested[number] = self._told(told[at], told[at].p, q, judged)
-        return self._checked([tested[number] for number in range(len(compared))], compared)
-
-    def _judged(self, one: Compared[C], q: float, least: float) -> Judged:
-        claim = one.claim
-        about = list(claim.raises or (() if self.outcome is None else (self.outcome,)))
-        points = one.points[about] if about else one.points
-        against = bool(claim.raises) and float(points.sum()) > 0
-        judged = judge(one.effect, points, q, least, against=against, items=self.items)
-        if one.share is not None and one.share < LEAST_SHARE:
-            return Judged(None, ELSEWHERE)
-        return judged
-
-    def _told(
-        self, one: Compared[C], p: float | None, q: float | None, judged: Judged | None
-    ) -> Tested[C]:
-        return Tested(
-            claim=one.claim,
-            probabilities=one.probabilities,
-            effect=one.effect,
-            points=one.points,
-            singles=one.singles,
-            share=one.share,
-            chance=one.chance if p is not None else np.zeros(0),
-            p=p,
-            q=q,
-            judged=judged or Judged(None, None),
-        )
+        """Verdicts (`verdicts`), and the second operator's word on supported claims."""
+        told = verdicts(compared, outcome=self.outcome, items=self.items)
+        return self._checked(told, compared)
 
     def _checked(
         self, tested: Sequence[Tested[C]], compared: Sequence[Compared[C]]
@@ -299,6 +267,61 @@ class Trial(Generic[C]):
                 )
             checked.append(one)
         return checked
+
+
+def verdicts(
+    compared: Sequence[Compared[C]], *, outcome: int | None = None, items: str = ITEMS
+) -> list[Tested[C]]:
+    """q over the claims of a kind, and what follows from them.
+
+    What was hidden from the whole model and what was hidden from single heads are two families,
+    each with its own q: heads alone often differ by little but surely, and should not lend that to
+    claims about the model.
+
+    Args:
+        outcome, items: as `Trial` has them.
+    """
+    tested = {number: _told(one, None, one.untold) for number, one in enumerate(compared)}
+    for whole in (True, False):
+        family = [
+            number
+            for number, one in enumerate(compared)
+            if (one.claim.place == MODEL) == whole and one.untold is None
+        ]
+        claims = [compared[number] for number in family]
+        q_values = _q_values(claims, [one.p for one in claims])
+        least = benjamini_hochberg([one.least for one in claims])
+        for at, number in enumerate(family):
+            judged = _judged(claims[at], q_values[at], least[at], outcome, items)
+            if judged.reason == CHANCE and _out_of_reach(claims, at):
+                judged = Judged("cannot be told", too_few(items))
+            tested[number] = _told(claims[at], q_values[at], judged)
+    return [tested[number] for number in range(len(compared))]
+
+
+def _judged(one: Compared[C], q: float, least: float, outcome: int | None, items: str) -> Judged:
+    if one.share is not None and one.share < LEAST_SHARE:
+        return Judged(None, ELSEWHERE)
+    raises = one.claim.raises
+    about = list(raises or (() if outcome is None else (outcome,)))
+    points = one.points[about] if about else one.points
+    against = bool(raises) and float(points.sum()) > 0
+    return judge(one.effect, points, q, least, against=against, items=items)
+
+
+def _told(one: Compared[C], q: float | None, judged: Judged | None) -> Tested[C]:
+    return Tested(
+        claim=one.claim,
+        probabilities=one.probabilities,
+        effect=one.effect,
+        points=one.points,
+        singles=one.singles,
+        share=one.share,
+        chance=np.zeros(0) if q is None else one.chance,
+        p=None if q is None else one.p,
+        q=q,
+        judged=judged or Judged(None, None),
+    )
 
 
 def _share(effect: float, whole: float) -> float:

@@ -1,45 +1,29 @@
 """Did an output token come from the words that it looked at? Words taken away, and others.
 
 A token of the output claims the input words that hold at least half of its cross-attention
-(`claimed`). They are taken away in two ways: hidden from cross-attention alone, so that the
+(`claimed`). Words are taken away in two ways: hidden from cross-attention alone, so that the
 decoder does not see them there, and replaced by ``<unk>`` in the input, so that nothing in the
-model has read them. What that does to the token's probability is compared with taking away every
-other set of as many words of the sentence, punctuation included; where there are more than
-`attnlens.claims.verdicts.CONTROLS` of them, with so many drawn at random.
-
-p is exact: it is the share of all such sets that do at least as much. A sentence of n words
-cannot give a p under 1/n to a claim about one word; where not even that could reach the level
-of a verdict, there is no claim.
+model has read them. The test is `attnlens.claims.trial`'s: what each word does alone to the token's
+log-odds, summed, against the same sums of other words of the sentence, punctuation included.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.claims.verdicts import (
-    CHANCE,
-    LEAST_LIFT,
-    Q_LEVEL,
-    Verdict,
-    about_one,
-    benjamini_hochberg,
-    draw,
-    judge,
-    p_value,
-    pool_for,
-    too_few,
-)
+from attnlens.claims.claim import MODEL, Claim, Place, Tested
+from attnlens.claims.trial import Compared, Trial, verdicts
+from attnlens.claims.verdict import Verdict, about_one
 from attnlens.models.seq2seq import UNK, Seq2Seq
 from attnlens.recorder import intervene
 
@@ -50,9 +34,6 @@ MOST: Final = 3
 WAYS: Final = ("cross-attention", "model")
 """Where words are taken from: cross-attention alone, or the whole model."""
 
-EVEN: Final = "it looks at them hardly more than at others"
-MAY_BE_CHANCE: Final = "no other words do as much, but of so few that may be chance"
-_LEAST_SETS: Final = math.ceil(1 / Q_LEVEL)
 _AT_ONCE: Final = 256
 _SURE: Final = 1e-12
 
@@ -152,75 +133,55 @@ def check(
         answer: the tokens that make claims; those that the model wrote after them do not.
         seed: of the sets drawn where there are too many to take all.
     """
+    count = len(words)
     removed = [claimed(row) for row in attention[: len(answer)]]
-    pools, found = _taken_away(ablations, way, removed, len(words), seed)
-    full = found[()]
-    claims, compared = [], {}
+    asked = list(dict.fromkeys([(), *((word,) for word in range(count)), *removed]))
+    found = dict(zip(asked, ablations.without(way, asked), strict=True))
+    compared: list[Compared[Claim]] = []
     for token, one in enumerate(removed):
-        named = tuple(words[place] for place in one)
-        weight = float(attention[token, list(one)].sum())
-        others = [other for other in pools[len(one)] if other != one]
-        reason = _untestable(others, weight / len(one) * len(words))
-        if reason is None:
-            probabilities = np.array([found[other][token] for other in others])
-            compared[token] = _effect(full[token], probabilities)
-        without = found[one][token]
-        claims.append(
-            TokenClaim(
-                claim=f"{answer[token]!r} came from {', '.join(named)}",
-                words=named,
-                token=token,
-                removed=one,
-                removed_from=way,
-                weight=weight,
-                probability=float(full[token]),
-                without=float(without),
-                points=float(100 * (without - full[token])),
-                effect_nats=float(_effect(full[token], without)),
-                controls=len(compared.get(token, ())),
-                reason=reason,
-            )
+        trial: Trial[Claim] = Trial(
+            {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))}, seed=seed
         )
-    return _judged(claims, compared)
+        weight = float(attention[token, list(one)].sum())
+        claim = Claim(
+            text=f"{answer[token]!r} came from {', '.join(words[place] for place in one)}",
+            removed=one,
+            window=tuple(range(count)),
+            raises=(0,),
+            lift=weight / len(one) * count,
+        )
+        compared += trial.compare([claim])
+    return [
+        _told(tested, token, way, words, float(attention[token, list(tested.claim.removed)].sum()))
+        for token, tested in enumerate(verdicts(compared, items="words"))
+    ]
 
 
-def _taken_away(
-    ablations: Ablations, way: str, removed: Sequence[Set], words: int, seed: int
-) -> tuple[dict[int, list[Set]], dict[Set, Floats]]:
-    """Sets to compare with by their size, and each token's probability without any of them."""
-    pools = {
-        size: draw(pool_for(range(size), range(words)), np.random.default_rng([seed, size]))
-        for size in sorted(set(map(len, removed)))
-    }
-    asked = list(dict.fromkeys([(), *chain.from_iterable(pools.values()), *removed]))
-    return pools, dict(zip(asked, ablations.without(way, asked), strict=True))
+def _of_token(found: Mapping[Set, Floats], token: int, kept: NDArray[np.bool_]) -> Floats:
+    """A token's probability and that of all others under masks ``(mask, word)``, ``(mask, 2)``."""
+    rows = [found[tuple(np.flatnonzero(~row).tolist())][token] for row in kept]
+    return about_one(np.array(rows)[:, None], 0)
 
 
-def _untestable(others: Sequence[Set], lift: float) -> str | None:
-    """Why a claim cannot be tested; ``lift``: its words' weight beside even attention."""
-    if len(others) + 1 < _LEAST_SETS:
-        return too_few("words")
-    return EVEN if lift < LEAST_LIFT else None
-
-
-def _effect(full: float, without: float | Floats) -> Floats:
-    """Nats, of the token and all others together."""
-    return divergence(about_one(np.array([full]), 0), about_one(np.asarray(without)[..., None], 0))
-
-
-def _judged(claims: list[TokenClaim], compared: Mapping[int, Floats]) -> list[TokenClaim]:
-    """The claims with p, q over those that can be tested, and verdicts.
-
-    Args:
-        compared: by token, nats of the sets that its claim is compared with.
-    """
-    p_values = [p_value(claims[token].effect_nats, nats) for token, nats in compared.items()]
-    q_values = benjamini_hochberg(p_values)
-    judged = list(claims)
-    for (token, nats), p, q in zip(compared.items(), p_values, q_values, strict=True):
-        effect, points = claims[token].effect_nats, claims[token].points
-        told = judge(effect, np.array([points]), nats, q, against=points > 0, items="words")
-        surely = told.reason == CHANCE and bool((nats < effect).all())
-        reason = MAY_BE_CHANCE if surely else told.reason
-        judged[token] = replace(claims[token], p=p, q=q, verdict=told.verdict, reason=reason)
-    return judged
+def _told(
+    tested: Tested[Claim], token: int, way: str, words: Sequence[str], weight: float
+) -> TokenClaim:
+    without = float(tested.probabilities[0])
+    points = float(tested.points[0])
+    return TokenClaim(
+        claim=tested.claim.text,
+        words=tuple(words[place] for place in tested.claim.removed),
+        token=token,
+        removed=tested.claim.removed,
+        removed_from=way,
+        weight=weight,
+        probability=without - points / 100,
+        without=without,
+        points=points,
+        effect_nats=tested.effect,
+        controls=len(tested.chance),
+        p=tested.p,
+        q=tested.q,
+        verdict=tested.judged.verdict,
+        reason=tested.judged.reason,
+    )

@@ -186,9 +186,7 @@ def _tested(side: Side, index: int) -> Columns:
     """What is claimed of a ball, and what became of it."""
     window = cut_window(side.match, side.innings, side.arrays, index)
     reading = read_ball(side.predictor, window)
-    return claim_columns(
-        side, index, gather_evidence(side.predictor, window, reading.scales).tested
-    )
+    return claim_columns(side, index, gather_evidence(side.predictor, window, reading).tested)
 
 
 @cache

@@ -1,4 +1,9 @@
-"""What an explanation of a ball claims: by its heads, of kinds of balls, of what is known.
+"""What an explanation of a ball claims: of past balls, of what its heads looked at, of what is known.
+
+*These balls mattered* is tested by hiding them from the whole model: the ball it attended to most,
+over all paths; the four of them; this over's; the bowler's; the batter's; the last boundaries; and,
+for comparison, the last four, which anybody would guess. *This head's look mattered* is tested by
+hiding what the head looked at from that head alone.
 
 What was known beside the balls before it (players, scoreboard, ground) is tested here. The effect
 is KL(full ‖ with that knowledge at its null), the past as it was: a player's record is taken from
@@ -10,7 +15,7 @@ twice as many balls, or the scoreboards of the `BOARDS` balls before. So the que
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,11 +25,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats
-from attnlens.claims import claims as generic
-from attnlens.claims.claims import IN_DOUBT, MODEL, ROUNDS, Measured, Trial
-from attnlens.claims.verdicts import FEWEST, p_value
+from attnlens.claims import claim as generic
+from attnlens.claims.controls import Sums
+from attnlens.claims.trial import Compared, Trial
+from attnlens.claims.verdict import Judged
 from attnlens.cricket.explain.ablation import ask
-from attnlens.cricket.explain.heatmap import LISTED, RELATION_HEADS, ScaleAttention, ranked
+from attnlens.cricket.explain.heatmap import LISTED, ScaleAttention, ranked
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import phase_of, quota_of
@@ -58,103 +64,112 @@ def names_of(balls: Sequence[PastBall]) -> str:
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
 
 
-def head_words(number: int, pattern: str | None, earned: str) -> str:
-    """What to call a head: the name it has earned, else what it started as."""
-    name = earned.replace("_", "-")
-    if pattern is None:
-        told = "" if earned == UNSPECIALISED else f" that earned the name {name}"
-        return f"free head {number}{told}"
-    start = pattern.replace("_", "-")
-    if earned == pattern:
-        return f"the {start} head"
-    now = "" if earned == UNSPECIALISED else f", now {name}"
-    return f"head {number} (started as {start}{now})"
+def head_words(number: int, earned: str) -> str:
+    """What to call a head: by its number, and the name it has earned."""
+    return f"head {number}" + ("" if earned == UNSPECIALISED else f" ({earned.replace('_', ' ')})")
 
 
-def claims_of(window: BallWindow, scales: Mapping[str, ScaleAttention]) -> list[Claim]:
-    """What is said of past balls: one claim per head that lists a ball, and two more.
+def claims_of(
+    window: BallWindow, scales: Mapping[str, ScaleAttention], total: Floats
+) -> list[Claim]:
+    """What is said of past balls: first of the balls themselves, then of each head's look.
 
-    The heads of every scale, then this over's balls, then the last boundaries, which are
-    said to raise the chance of another.
+    Args:
+        total: attention over all paths to each past ball ``(past,)``.
     """
-    found = []
+    return [*_of_balls(window, total), *_of_heads(scales)]
+
+
+def _of_balls(window: BallWindow, total: Floats) -> Iterator[Claim]:
+    recent = window.past[-RECENT:]
+    inside = tuple(ball.index for ball in recent)
+
+    def claim(
+        kind: ClaimKind, what: str, balls: Sequence[PastBall], *, first: bool = False
+    ) -> Claim:
+        return Claim(
+            text=f"{what} ({names_of(balls)})",
+            kind=kind,
+            removed=tuple(ball.index for ball in balls),
+            window=inside,
+            first=first,
+        )
+
+    order = np.argsort(-total[-RECENT:], kind="stable")
+    attended = [recent[place] for place in order[:LISTED] if total[-RECENT:][place] > 0]
+    if attended:
+        yield claim("attended most", "the ball it attended to most", attended[:1], first=True)
+    if len(attended) > 1:
+        what = f"the {len(attended)} balls it attended to most"
+        yield claim("attended", what, sorted(attended, key=lambda ball: ball.index))
+    relations: dict[ClaimKind, tuple[str, str]] = {
+        "this over": ("same_over", "this over so far"),
+        "this bowler": ("same_bowler", f"{window.delivery.bowler.name}'s balls"),
+        "this batter": ("same_batsman", f"{window.delivery.batter.name}'s balls"),
+    }
+    for kind, (relation, what) in relations.items():
+        balls = [ball for ball in recent if relation in ball.relations]
+        if balls:
+            yield claim(kind, what, balls)
+    boundaries = [ball for ball in recent if ball.boundary][-LISTED:]
+    if boundaries:
+        one = len(boundaries) == 1
+        yield Claim(
+            text=f"the last {'boundary' if one else 'boundaries'} ({names_of(boundaries)}) "
+            f"{'raises' if one else 'raise'} the chance of another",
+            kind="boundaries",
+            removed=tuple(ball.index for ball in boundaries),
+            window=inside,
+            raises=BOUNDARY,
+        )
+    last = recent[-LISTED:]
+    if last:
+        yield claim(
+            "last balls", f"the last {len(last)} balls" if last[1:] else "the ball before", last
+        )
+
+
+def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[Claim]:
+    """That the balls a head looked at most mattered to what that head said."""
     for scale, attention in scales.items():
         inside = tuple(ball.index for ball in attention.balls)
         for number, pattern in enumerate(attention.patterns):
-            order = ranked(attention.balls, attention.rows[number])
-            related = pattern in RELATION_HEADS
-            if related:
-                order = [p for p in order if pattern in attention.balls[p].relations]
-            listed = [attention.balls[place] for place in order[:LISTED]]
+            row = attention.rows[number]
+            listed = [attention.balls[place] for place in ranked(attention.balls, row)[:LISTED]]
             if not listed:
                 continue
-            looked_at, keys = names_of(listed), len(attention.balls)
-            named = len(listed)
+            looked_at, keys, named = names_of(listed), len(attention.balls), len(listed)
             if scale == "long":
                 # The head saw one summary of the over: its balls cannot be told apart.
                 over = listed[0].over
                 listed = [ball for ball in attention.balls if ball.over == over]
-                looked_at = f"over {over} most ({names_of(listed)})"
+                looked_at = f"over {over} ({names_of(listed)})"
                 keys, named = len({ball.over for ball in attention.balls}), 1
-            whose = head_words(number, pattern, attention.earned[number])
-            if related:
-                player = (
-                    window.delivery.bowler if pattern == "same_bowler" else window.delivery.batter
-                )
-                whose = f"{whose}, {player.name}"
-            weights = dict(
-                zip((b.index for b in attention.balls), attention.rows[number], strict=True)
-            )
+            weights = dict(zip(inside, row, strict=True))
             share = sum(weights[ball.index] for ball in listed) / sum(weights.values())
-            found.append(
-                Claim(
-                    text=f"on the {scale} scale, {whose} looked at {looked_at}",
-                    kind="head",
-                    removed=tuple(ball.index for ball in listed),
-                    window=inside,
-                    matched=related,
-                    lift=share * keys / named,
-                    scale=attention.scale,
-                    head=head_key(number, pattern),
-                )
-            )
-    return [*found, *_of_kinds(window)]
-
-
-def _of_kinds(window: BallWindow) -> list[Claim]:
-    """Claims about balls that no head listed: this over's, and boundaries."""
-    recent = window.past[-RECENT:]
-    inside = tuple(ball.index for ball in recent)
-    found = []
-    this_over = [ball for ball in recent if "same_over" in ball.relations]
-    if this_over:
-        found.append(
-            Claim(
-                text=f"this over so far ({names_of(this_over)})",
-                kind="this over",
-                removed=tuple(ball.index for ball in this_over),
+            whose = head_words(number, attention.earned[number])
+            yield Claim(
+                text=f"on the {scale} scale, {whose} looked most at {looked_at}",
+                kind="head",
+                removed=tuple(ball.index for ball in listed),
                 window=inside,
+                lift=share * keys / named,
+                scale=attention.scale,
+                head=head_key(number, pattern),
+                place=place_of(scale, number),
             )
-        )
-    boundaries = [ball for ball in recent if ball.boundary][-LISTED:]
-    if boundaries:
-        one = len(boundaries) == 1
-        found.append(
-            Claim(
-                text=f"the last {'boundary' if one else 'boundaries'} ({names_of(boundaries)}) "
-                f"{'raises' if one else 'raise'} the chance of another",
-                kind="boundaries",
-                removed=tuple(ball.index for ball in boundaries),
-                window=inside,
-                matched=True,
-                raises=BOUNDARY,
-            )
-        )
-    return found
 
 
-MOST: Final = 499
+def place_of(scale: str, number: int) -> str:
+    """The name of a head as a place to hide balls from."""
+    return f"{scale}/{number}"
+
+
+MOST: Final = 199
 """Alternatives tried at most."""
+
+FEWEST: Final = 20
+"""With fewer alternatives than this a share of them says nothing."""
 
 BOARDS: Final = 60
 """How far back a scoreboard still is one of a similar situation."""
@@ -284,9 +299,9 @@ class Known:
         return ask(self.predictor.model, graph, asked)
 
 
-def measure_knowledge(
+def compare_knowledge(
     predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[Claim]
-) -> tuple[list[Measured[Claim]], int]:
+) -> tuple[list[Compared[Claim]], int]:
     """Take each group of knowledge away, and what others like it would have told.
 
     Returns:
@@ -300,23 +315,19 @@ def measure_knowledge(
         effect = float(trial.effect(full, after))
         generator = np.random.default_rng([trial.seed, number])
         others = known.others(group, generator)
-        controls = np.zeros(0)
-        if len(others) >= FEWEST:
-            controls = trial.effect(known.instead(group, others[:ROUNDS]), after)
-            if p_value(effect, controls) <= IN_DOUBT:
-                more = trial.effect(known.instead(group, others[ROUNDS:]), after)
-                controls = np.append(controls, more)
+        told = len(others) >= FEWEST
+        nats = trial.effect(known.instead(group, others), after) if told else np.zeros(0)
         found.append(
-            Measured(
+            Compared(
                 claim=claim,
-                place=MODEL,
+                removed=(),
                 probabilities=after,
                 effect=effect,
                 points=100 * (after - full),
-                controls=controls,
-                matched=False,
-                identity=(group, frozenset()),
-                reason=known.why_no_others(group),
+                singles=np.zeros(0),
+                chance=nats,
+                p=Sums(nats, listed=False).above(effect) if told else 1.0,
+                untold=None if told else Judged("cannot be told", known.why_no_others(group)),
             )
         )
     return found, known.asked

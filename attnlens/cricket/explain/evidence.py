@@ -1,8 +1,9 @@
-"""Testing what an explanation says of a ball: take it away, and others like it.
+"""Testing what an explanation says of a ball: take it away, and see what chance would have named.
 
-Every claim about past balls is tested with its balls hidden from the whole model; a head's
-claim also with them hidden from that head alone. Claims about what was known of the ball are
-`attnlens.cricket.explain.claims`'. How they are judged is `attnlens.claims.claims`'.
+Claims that balls mattered are tested with them hidden from the whole model, a head's claim with
+them hidden from that head alone. A ball's effect is taken beside what hiding a ball in its place
+does usually (`attnlens.cricket.model.usual`): that the ball before matters more than one of an hour
+ago needs no telling. How claims are judged is `attnlens.claims.trial`'s.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,27 +20,25 @@ from numpy.typing import NDArray
 
 from attnlens.analysis.shapley import Contributions, contributions
 from attnlens.arrays import Floats
-from attnlens.claims import claims, evidence
-from attnlens.claims.claims import MODEL, Place, Trial
-from attnlens.claims.verdicts import CHANCE, Judged, others_do_more
+from attnlens.claims import claim as generic
+from attnlens.claims import evidence
+from attnlens.claims.claim import MODEL, Place
+from attnlens.claims.trial import Trial
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_knowledge, under_masks
-from attnlens.cricket.explain.claims import Claim, claims_of, measure_knowledge
+from attnlens.cricket.explain.claims import Claim, claims_of, compare_knowledge, place_of
 from attnlens.cricket.explain.heatmap import ScaleAttention
+from attnlens.cricket.explain.reading import Reading
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.model.heads import RECENT, head_key
+from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import KNOWLEDGE
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.usual import places
 from attnlens.cricket.model.window import BallWindow
 
-Tested: TypeAlias = claims.Tested[Claim]
+Tested: TypeAlias = generic.Tested[Claim]
 Evidence: TypeAlias = evidence.Evidence[Claim]
 
 BALLS: Final = "balls"
-MASKS: Final = 6000
-"""Masks of the whole model that may be asked about for one ball."""
-
-RESERVED: Final = 450
-"""Of those, what is kept for the second operator."""
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
@@ -85,14 +85,14 @@ def baseline_only(predictor: TrainedPredictor, window: BallWindow) -> Floats:
 def gather_evidence(
     predictor: TrainedPredictor,
     window: BallWindow,
-    scales: Mapping[str, ScaleAttention],
+    reading: Reading,
     *,
     outcome: str | None = None,
 ) -> Evidence:
-    """Run every intervention on one ball: groups, single balls, claims and their controls.
+    """Run every intervention on one ball: groups, single balls, claims.
 
-    The controls are drawn from a seed that depends on the match, the innings and the
-    ball only, so the same question has the same answer.
+    Draws are from a seed that depends on the match, the innings and the ball only, so the same
+    question has the same answer.
 
     Args:
         outcome: the outcome to explain: effects are then nats between its chance and that
@@ -100,56 +100,40 @@ def gather_evidence(
     """
     shared_out = contributions_of(predictor, window)
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
-    seed = zlib.crc32(key.encode())
-    past = tuple(ball.index for ball in window.past)
-    places = _places(predictor, window, scales, seed)
     trial: Trial[Claim] = Trial(
-        places,
-        seed=seed,
-        distances={index: window.delivery.index - index for index in past},
+        _places(predictor, window, reading.scales, zlib.crc32(key.encode())),
+        seed=zlib.crc32(key.encode()),
+        usual=usual_effects(predictor, window),
         outcome=None if outcome is None else OUTCOME_INDEX[outcome],
-        budget=MASKS - RESERVED - shared_out.masks,
         items=BALLS,
     )
-    found = trial.without(MODEL, [(), *((index,) for index in past)])
-    full, nats = found[0], trial.effect(found[0], found)
-    known, masks = measure_knowledge(predictor, window, full, trial)
-    trial.spend(MODEL, masks)
-
-    told = []
-    asked = []
-    for claim in claims_of(window, scales):
-        told.append(claim)
-        asked.append((claim, MODEL))
-        if claim.scale is not None and claim.head is not None:
-            long = claim.scale == "long"
-            inner = _by_overs(claim, scales[claim.scale]) if long else claim
-            told.append(claim)
-            asked.append((inner, _place_of(claim.scale, claim.head)))
-    measured = [
-        replace(one, claim=claim) for one, claim in zip(trial.measure(asked), told, strict=True)
-    ]
+    hidden = trial.hidden(MODEL)
+    compared = trial.compare(claims_of(window, reading.scales, reading.total))
+    known, masks = compare_knowledge(predictor, window, hidden.full, trial)
     return evidence.Evidence(
-        full=full,
+        hidden=hidden,
         baseline=shared_out.baseline,
-        singles={index: found[1 + at] for at, index in enumerate(past)},
-        effects={index: float(nats[1 + at]) for at, index in enumerate(past)},
         groups=shared_out.groups,
         contributions=shared_out.table,
-        tested=[_worded(one) for one in trial.judge([*measured, *known], full)],
-        spent={"contributions": shared_out.masks, **trial.spent},
+        tested=trial.judge([*compared, *known]),
+        spent={"contributions": shared_out.masks, "knowledge": masks, **trial.spent},
     )
 
 
-def _worded(one: Tested) -> Tested:
-    """A claim about what was known is not contradicted by another's mattering more."""
-    if one.claim.removed or one.judged.reason != others_do_more(BALLS):
-        return one
-    return replace(one, judged=Judged("not better than chance", CHANCE))
-
-
-def _place_of(scale: str, head: str) -> str:
-    return f"{scale}/{head}"
+def usual_effects(predictor: TrainedPredictor, window: BallWindow) -> dict[int, float]:
+    """What hiding a ball in the place of each past ball costs usually, nats, by its index."""
+    now = window.delivery.index
+    index, batter, bowler = (
+        np.array([told(ball) for ball in window.past])
+        for told in (
+            attrgetter("index"),
+            lambda ball: "same_batsman" in ball.relations,
+            lambda ball: "same_bowler" in ball.relations,
+        )
+    )
+    table = predictor.model.usual_effects.double().numpy()
+    usual = table[places(now - index, batter, bowler)] if len(index) else np.zeros(0)
+    return dict(zip(index.tolist(), usual.tolist(), strict=True))
 
 
 def _places(
@@ -163,27 +147,26 @@ def _places(
     swap = Replacement(ball, seed)
     past = tuple(one.index for one in window.past)
     whole = partial(under_masks, predictor.model, window.batch)
-    places = {MODEL: Place(whole, past, swap.everywhere)}
+    found = {MODEL: Place(whole, past, swap.everywhere)}
     for scale, attention in scales.items():
         keys = ball.scales[scale].keys
-        for number, pattern in enumerate(attention.patterns):
+        for number in range(len(attention.patterns)):
             # The long scale's keys are overs: hidden one by one, and not replaced.
             over = scale == "long"
-            places[_place_of(scale, head_key(number, pattern))] = Place(
+            found[place_of(scale, number)] = Place(
                 partial(ball.under_masks, scale, number),
                 tuple(range(keys)) if over else past[len(past) - keys :],
                 None if over else partial(swap.for_head, scale, number),
-                free=True,
+                partial(_by_overs, attention) if over else None,
             )
-    return places
+    return found
 
 
-def _by_overs(claim: Claim, attention: ScaleAttention) -> Claim:
+def _by_overs(attention: ScaleAttention, claim: generic.Claim) -> generic.Claim:
     """A claim about balls as the long scale's head sees it, whose keys are overs."""
     over_of = {ball.index: ball.over for ball in attention.balls}
     return replace(
         claim,
         removed=(over_of[claim.removed[0]],),
         window=tuple(dict.fromkeys(over_of[index] for index in claim.window)),
-        matched=False,
     )

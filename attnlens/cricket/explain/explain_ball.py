@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from attnlens.arrays import Floats
-from attnlens.claims.claims import MODEL
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
@@ -104,8 +103,8 @@ def explain_ball(
     reading = read_ball(predictor, window)
     tested = None
     if evidence:
-        tested = gather_evidence(predictor, window, reading.scales, outcome=explained)
-    full = reading.probabilities if tested is None else tested.full
+        tested = gather_evidence(predictor, window, reading, outcome=explained)
+    full = reading.probabilities if tested is None else tested.hidden.full
     baseline = baseline_only(predictor, window) if tested is None else tested.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)
     across_balls = _across_balls(window, reading, tested)
@@ -314,7 +313,7 @@ def _across_balls(window: BallWindow, reading: Reading, tested: Evidence | None)
             attention,
             bowler=window.delivery.bowler.name,
             batter=window.delivery.batter.name,
-            effects=None if tested is None else tested.effects,
+            effects=None if tested is None else tested.hidden.effects,
         )
         for scale, attention in reading.scales.items()
     }
@@ -367,7 +366,7 @@ def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribu
     for group, parts in zip(tested.groups, tested.contributions, strict=True):
         balls = sorted(
             (window.past[place].index for place in groups.get(group, ())),
-            key=lambda index: (-tested.effects[index], -index),
+            key=lambda index: (-tested.hidden.effects[index], -index),
         )
         told.append(
             types.Contribution(
@@ -382,7 +381,7 @@ def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribu
 
 def _adds(index: int, tested: Evidence) -> types.BallContribution:
     """What a past ball adds to each outcome by itself."""
-    points = 100 * (tested.full - tested.singles[index])
+    points = 100 * (tested.hidden.full - tested.hidden.alone[index])
     return types.BallContribution(index=index, points=outcome_points(points))
 
 
@@ -410,8 +409,8 @@ def _history(
         effect: float | None = None
         changes: tuple[OutcomePoints, ...] = ()
         if tested is not None:
-            effect = rounded(tested.effects[ball.index], NATS_DIGITS)
-            changes = outcome_points(100 * (tested.singles[ball.index] - tested.full))
+            effect = rounded(tested.hidden.effects[ball.index], NATS_DIGITS)
+            changes = outcome_points(100 * (tested.hidden.alone[ball.index] - tested.hidden.full))
         told.append(
             types.PastBall(
                 **{name: getattr(ball, name) for name in told_alike},
@@ -426,8 +425,8 @@ def _history(
 def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Evidence:
     claim = one.claim
     spread = None
-    if len(one.controls):
-        nats = np.quantile(one.controls, QUANTILES).tolist()
+    if len(one.chance):
+        nats = np.quantile(one.chance, QUANTILES).tolist()
         spread = tuple(rounded(value, NATS_DIGITS) for value in nats)
     random_sets: types.Control = (
         "random sets with the same distances" if one.matched else "random sets of the same size"
@@ -438,7 +437,7 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         head=claim.head,
         kind=claim.kind,
         removed=claim.removed,
-        removed_from="model" if one.place == MODEL else "head",
+        removed_from="model" if claim.place == MODEL else "head",
         effect_nats=rounded(one.effect, NATS_DIGITS),
         changes=outcome_points(one.points),
         top_change=top_change(full, one.probabilities, explained),

@@ -43,7 +43,7 @@ from attnlens.analysis.heads import (
 )
 from attnlens.analysis.scores import Bootstrap, divergence, group_numbers
 from attnlens.arrays import Flags, Floats
-from attnlens.claims.verdicts import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT
+from attnlens.claims.verdict import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
 from attnlens.cricket.model.heads import UNSPECIALISED
 from attnlens.cricket.model.predictor import FullModel
