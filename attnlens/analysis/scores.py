@@ -94,7 +94,7 @@ def calibration_error_by_luck(
     return float(np.quantile([_calibration_gap(confidence, lot, place) for lot in lots], 0.95))
 
 
-def _calibration_gap(confidence: Floats, right: Flags, place: Integers) -> float:
+def _calibration_gap(confidence: Floats, right: Floats | Flags, place: Integers) -> float:
     """Between what was said and what came, per bin, mean over the rows."""
     distance = np.bincount(place, right - confidence)
     return float(np.abs(distance).sum() / len(confidence))

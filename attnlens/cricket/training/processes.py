@@ -66,7 +66,7 @@ class Processes:
         ]
         # All in one piece: every exchange between processes has a price of its own.
         sizes = [len(parameters), *(one.numel() for one in parameters)]
-        users, *sums = self.add_up(torch.cat([had, *gradients])).split(sizes)
+        users, *sums = torch.split(self.add_up(torch.cat([had, *gradients])), sizes)
         for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
             if count:
                 parameter.grad = total.view_as(parameter)
