@@ -372,7 +372,7 @@ def claim_columns(side: Side, index: int, claims: Sequence[Tested]) -> Columns:
         "effect_nats": (FIGURE, [one.effect for one in claims]),
         "outcome": (TEXT, OUTCOME_NAMES[moved]),
         "points": (FIGURE, [one.points[at] for one, at in zip(claims, moved, strict=True)]),
-        "controls": (COUNT, [len(one.controls) for one in claims]),
+        "controls": (COUNT, [len(one.chance) for one in claims]),
         "p": (FIGURE, [one.p for one in claims]),
         "q": (FIGURE, [one.q for one in claims]),
         "verdict": (TEXT, [one.judged.verdict for one in claims]),

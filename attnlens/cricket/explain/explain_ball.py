@@ -66,6 +66,12 @@ CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
 }
 """What a claim about what was known is compared with."""
 
+OTHER_SETS: Final[Mapping[str, types.Control]] = {
+    "model": "other sets of as many balls, allowing for where they stand",
+    "head": "other sets of as many balls, hidden from the same head",
+}
+"""What a claim about past balls is compared with, by what they were hidden from."""
+
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the controls' effects, as far as they are told."""
 
@@ -428,21 +434,23 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
     if len(one.chance):
         nats = np.quantile(one.chance, QUANTILES).tolist()
         spread = tuple(rounded(value, NATS_DIGITS) for value in nats)
-    random_sets: types.Control = (
-        "random sets with the same distances" if one.matched else "random sets of the same size"
-    )
+    control = CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from])
     return types.Evidence(
         claim=claim.text,
         scale=claim.scale,
         head=claim.head,
         kind=claim.kind,
+        reference=claim.kind == "last balls",
         removed=claim.removed,
-        removed_from="model" if claim.place == MODEL else "head",
+        removed_from=one.removed_from,
+        outcome=explained,
         effect_nats=rounded(one.effect, NATS_DIGITS),
+        single_effects=tuple(rounded(nats, NATS_DIGITS) for nats in one.singles.tolist()),
+        share=None if one.share is None else rounded(one.share),
         changes=outcome_points(one.points),
         top_change=top_change(full, one.probabilities, explained),
-        control=CONTROLS.get(claim.kind, random_sets),
-        controls=len(one.controls),
+        control=control,
+        controls=len(one.chance),
         control_median_nats=None if spread is None else spread[MEDIAN],
         control_quantiles_nats=spread,
         p=None if one.p is None else rounded(one.p),

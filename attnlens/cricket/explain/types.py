@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from attnlens.claims.verdict import Verdict
 from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
     Ball,
@@ -237,9 +238,14 @@ class SecondOperator(Plain):
 
 
 ClaimKind = Literal[
-    "head",
+    "attended most",
+    "attended",
     "this over",
+    "this bowler",
+    "this batter",
     "boundaries",
+    "last balls",
+    "head",
     "the scoreboard",
     "the chase",
     "striker's record",
@@ -249,29 +255,38 @@ ClaimKind = Literal[
 
 
 Control = Literal[
-    "random sets of the same size",
-    "random sets with the same distances",
+    "other sets of as many balls, allowing for where they stand",
+    "other sets of as many balls, hidden from the same head",
     "records of other players",
     "scoreboards of earlier balls",
 ]
-"""What a claim is compared with."""
+"""What chance would have named instead: what p compares with."""
 
 
 class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict.
 
-    ``removed`` is empty where the claim is about what was known, not about past balls.
-    ``control_quantiles_nats`` are the controls' 5th, 25th, 50th, 75th and 95th percentiles.
-    ``replaced`` is null where the second operator was not tried: it checks supported claims.
+    ``removed`` is empty where the claim is about what was known, not about past balls;
+    ``single_effects`` are those of hiding each of them alone, nats. ``share`` is a head's part of
+    the effect that hiding the same balls from the whole model has; null for claims about the
+    model. ``outcome`` is what the effect is measured on, null for the whole distribution.
+    ``reference`` marks the claim that any reader would guess, the last balls. Controls are the sums
+    of the single effects of other sets, nats: ``control_quantiles_nats`` their 5th, 25th, 50th,
+    75th and 95th percentiles. ``replaced`` is null where the second operator was not tried: it
+    checks supported claims.
     """
 
     claim: Text
     scale: Scale | None
     head: HeadKey | None
     kind: ClaimKind
+    reference: bool
     removed: tuple[Ball, ...]
     removed_from: Literal["model", "head"]
+    outcome: Outcome | None
     effect_nats: Finite
+    single_effects: tuple[Finite, ...]
+    share: Share | None
     changes: EveryOutcome
     top_change: TopChange
     control: Control | None
@@ -281,7 +296,7 @@ class Evidence(Plain):
     p: Share | None
     q: Share | None
     replaced: SecondOperator | None
-    verdict: Literal["supported", "not better than chance", "contradicted"] | None
+    verdict: Verdict | None
     reason: Text | None
 
 
