@@ -1,4 +1,4 @@
-"""What an explanation of a ball claims: of past balls, of what its heads looked at, of what is known.
+"""What an explanation of a ball claims: of past balls, of its heads' looks, of what is known.
 
 *These balls mattered* is tested by hiding them from the whole model: the ball it attended to most,
 over all paths; the four of them; this over's; the bowler's; the batter's; the last boundaries; and,

@@ -99,14 +99,7 @@ def gather_evidence(
             of any other, before and after. Without, the whole distribution.
     """
     shared_out = contributions_of(predictor, window)
-    key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
-    trial: Trial[Claim] = Trial(
-        _places(predictor, window, reading.scales, zlib.crc32(key.encode())),
-        seed=zlib.crc32(key.encode()),
-        usual=usual_effects(predictor, window),
-        outcome=None if outcome is None else OUTCOME_INDEX[outcome],
-        items=BALLS,
-    )
+    trial = trial_of(predictor, window, reading.scales, outcome=outcome)
     hidden = trial.hidden(MODEL)
     compared = trial.compare(claims_of(window, reading.scales, reading.total))
     known, masks = compare_knowledge(predictor, window, hidden.full, trial)
@@ -117,6 +110,25 @@ def gather_evidence(
         contributions=shared_out.table,
         tested=trial.judge([*compared, *known]),
         spent={"contributions": shared_out.masks, "knowledge": masks, **trial.spent},
+    )
+
+
+def trial_of(
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    scales: Mapping[str, ScaleAttention],
+    *,
+    outcome: str | None = None,
+) -> Trial[Claim]:
+    """The test that claims about a ball are put to."""
+    key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
+    seed = zlib.crc32(key.encode())
+    return Trial(
+        _places(predictor, window, scales, seed),
+        seed=seed,
+        usual=usual_effects(predictor, window),
+        outcome=None if outcome is None else OUTCOME_INDEX[outcome],
+        items=BALLS,
     )
 
 

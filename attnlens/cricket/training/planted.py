@@ -14,15 +14,16 @@ from attnlens.cricket.study.planted import (
     Learnt,
     Pointing,
     Verdicts,
-    all_sentences,
     learnt,
     pointing,
+    put_to_the_test,
     ruled_innings,
     verdict_shares,
 )
 from attnlens.cricket.training.course import Course, Epoch
 from attnlens.cricket.training.dataset import fit_base
 from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
+from attnlens.cricket.training.hidings import hidings, path_counts, usual_effects
 
 Report = Callable[[str], None]
 
@@ -51,6 +52,9 @@ class PlantedPlan:
     claims: int = 50
     seed: int = 5
 
+
+HIDDEN: Final = 200
+"""Balls of the checks to find out on what hiding a ball does usually."""
 
 FULL: Final = PlantedPlan()
 QUICK: Final = PlantedPlan(
@@ -115,7 +119,7 @@ def planted(plan: PlantedPlan, *, report: Report = lambda _: None) -> PlantedDoc
         learnt(predictor, innings, plan.seed),
         pointing(predictor, innings, balls=plan.balls, seed=plan.seed, report=report),
         verdict_shares(
-            all_sentences(predictor, innings, balls=plan.claims, seed=plan.seed, report=report),
+            *put_to_the_test(predictor, innings, balls=plan.claims, seed=plan.seed, report=report),
             plan.seed,
         ),
     )
@@ -143,5 +147,8 @@ def _trained(plan: PlantedPlan, made: list[Simulated], report: Report) -> Traine
         ),
         course=Course(report=report),
     )
+    hidden = hidings(fitted.model, check, balls=HIDDEN, seed=plan.seed)
+    fitted.model.path_counts.copy_(path_counts(hidden))
+    fitted.model.usual_effects.copy_(usual_effects(hidden))
     card = {"epochs": fitted.history, "matches": plan.matches}
     return TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)
