@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,6 @@ class Tested(Generic[C]):
     replaced_controls: Floats | None = None
 
     @property
-    def removed_from(self) -> str:
+    def removed_from(self) -> Literal["model", "head"]:
         """``model`` or ``head``."""
-        return MODEL if self.claim.place == MODEL else "head"
+        return "model" if self.claim.place == MODEL else "head"
