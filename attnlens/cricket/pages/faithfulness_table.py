@@ -143,13 +143,6 @@ LOSSES: Final[dict[str, str]] = {
     "scoreboard": "a network that sees the scoreboard only",
 }
 
-SOURCES: Final[dict[str, str]] = {
-    "random_sets": "sets drawn as controls are",
-    "uniform_attention": "attention frozen uniform",
-    "random_sets_uniform_attention": "such sets, attention frozen uniform",
-}
-
-
 def render_planted(data: Mapping[str, Any]) -> str:
     """Every table, with a line above each that says what it holds; ``data`` as JSON has it."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
@@ -158,15 +151,14 @@ def render_planted(data: Mapping[str, Any]) -> str:
         d=data,
         methods={name: name.replace("_", " ") for name in data["pointing"]["methods"]} | METHODS,
         losses=LOSSES,
-        sources=SOURCES,
         rules=rules,
         rule_names=[name.replace("_decoys", ", decoys").replace("_", " ") for name in rules],
         judged=_judged,
     )
 
 
-def _judged(claims: int, even: int, ci: tuple[float, float], most: float) -> str:
-    if even == claims:
-        return "no claim was made"
+def _judged(claims: int, ci: tuple[float, float] | None, most: float) -> str:
+    if not claims or ci is None:
+        return "none was made"
     low, high = ci
     return "kept" if high <= most else "broken" if low > most else "not clear from so few"
