@@ -16,6 +16,7 @@ from small_predictors import small_predictor, with_hidden
 
 from attnlens.analysis.faithfulness import spearman
 from attnlens.analysis.scores import divergence
+from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.tensors import encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor, save_predictor
@@ -127,7 +128,7 @@ def test_scrambling_moves_outcomes_and_nothing_else(
 
     for order, chances in zip(orders[1], found[1], strict=True):
         np.testing.assert_allclose(chances, asked(order), atol=1e-5)
-    assert np.abs(found[1, 1] - found[1, 0]).max() > 1e-3
+    assert np.abs(found[1, 1] - found[1, 0]).max() > 1e-4  # ten times what may differ above
     with torch.no_grad():
         intact = predictor.model(window_batch(arrays, position))[0, 0].double().softmax(-1)
     np.testing.assert_allclose(found[1, 0], intact.numpy(), atol=1e-5)
@@ -147,15 +148,22 @@ def test_a_model_blind_to_the_past_shows_nothing(innings: list[EncodedInnings]) 
     json.dumps(told, allow_nan=False)
 
 
-def test_the_wider_sample_is_measured_alike(
+def test_the_wider_sample_is_of_balls_from_anywhere(
     predictor: TrainedPredictor, innings: list[EncodedInnings]
 ) -> None:
-    measured = measure(predictor.model, innings, balls=6, wide=6)
-    assert measured.wider is not None
-    assert measured.wider.balls == len(measured.balls)
-    for name in ("intact", "hide_all"):
-        singly = [getattr(ball, name) for ball in measured.balls]
-        assert getattr(measured.wider, name).value == pytest.approx(np.mean(singly), abs=1e-5)
+    wider = measure(predictor.model, innings, balls=2, wide=40).wider
+    assert wider is not None
+    assert wider.balls == 40
+    chosen = sample(innings, 40, 5, before=1)
+    assert min(position for _, position in chosen) < 36
+    losses = np.zeros((40, 2))
+    for row, (number, position) in enumerate(chosen):
+        batch = window_batch(innings[number].arrays, position)
+        masks = np.stack([np.ones(position, bool), np.zeros(position, bool)])
+        actual = int(innings[number].arrays.outcome[position])
+        losses[row] = -np.log(under_masks(predictor.model, batch, masks)[:, actual])
+    for name, mean in zip(("intact", "hide_all"), losses.mean(0), strict=True):
+        assert getattr(wider, name).value == pytest.approx(mean, abs=1e-5)
     with pytest.raises(InputError, match="no ball has 36 before it"):
         measure(predictor.model, [], balls=3)
 

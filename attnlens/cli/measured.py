@@ -92,7 +92,8 @@ def _add_faithfulness(commands: Commands) -> None:
         type=int,
         default=5000,
         metavar="N",
-        help="balls for the log-loss with, without and with scrambled past (default 5000)",
+        help="balls of any place in an innings for the log-loss with, without and with scrambled "
+        "past (default 5000)",
     )
     parser.add_argument("--per-ball", metavar="FILE", help="a row per past ball, as .csv")
     parser.set_defaults(run=faithfulness)

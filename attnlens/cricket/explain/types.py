@@ -352,7 +352,7 @@ class Explanation(Document):
     match: MatchFacts
     ball: BallFacts
     prediction: Prediction
-    win_probability: WinProbability | None
+    win_probability: WinProbability | None = None
     contributions: Annotated[tuple[Contribution, ...], Field(max_length=10)]
     within_ball: WithinBall
     across_balls: AcrossBalls

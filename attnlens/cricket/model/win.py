@@ -33,7 +33,7 @@ from attnlens.cricket.model.ratings import Ratings, softmax
 from attnlens.cricket.model.tensors import BaseModel, InningsArrays
 
 WIDTH: Final = 12
-CHASE_FEATURES: Final = 11
+CHASE_FEATURES: Final = 12
 TOTAL_FEATURES: Final = 9
 
 MOST: Final = 7.6
@@ -122,6 +122,12 @@ def spent(balls: Tensor, wickets: Tensor, per_wicket: float) -> Tensor:
     return together
 
 
+def pace(score: Tensor, bowled: Tensor, runs: Tensor) -> Tensor:
+    """How far ahead of what was expected an innings is so far, by what balls bring by chance."""
+    ahead: Tensor = (score - runs * bowled) / (bowled + 30).sqrt() / 2
+    return ahead
+
+
 def stacked(features: list[Tensor]) -> Tensor:
     """Features that broadcast against each other, as a last axis."""
     shape = np.broadcast_shapes(*(tuple(one.shape) for one in features))
@@ -142,9 +148,13 @@ class WinModel(nn.Module):
         self.spread = nn.Parameter(torch.tensor([1.0, -1.0]))
 
     def chasing(
-        self, needed: Tensor, balls: Tensor, wickets: Tensor, runs: Tensor, wicket_rate: Tensor
-    ) -> Tensor:
-        """Log-odds of a chase: ``needed`` runs to win, more than 0, with balls and wickets left."""
+        self, needed: Tensor, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor,
+        runs: Tensor, wicket_rate: Tensor,
+    ) -> Tensor:  # fmt: skip
+        """Log-odds of a chase: ``needed`` runs to win, more than 0, with balls and wickets left.
+
+        ``score`` off the balls ``bowled`` tells how the ground plays today.
+        """
         needed, balls = needed.clamp(min=0.5), balls.clamp(min=0.5)
         ahead = []
         for left in (balls, spent(balls, wickets, 12.0), spent(balls, wickets, 25.0)):
@@ -153,6 +163,7 @@ class WinModel(nn.Module):
         rate = -(needed / (balls * runs)).log()
         strong, solid = 4 * runs - 5, 1 - 20 * wicket_rate
         features = [*ahead, rate, -needed / 50, wickets / 5 - 1, strong, solid]
+        features.append(pace(score, bowled, runs))
         log_odds: Tensor = self.chase(stacked(features))
         return log_odds.clamp(-MOST, MOST)
 
@@ -162,11 +173,10 @@ class WinModel(nn.Module):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Mean and deviation of the runs that a first innings still brings."""
         lasting = spent(balls, wickets, 25.0)
-        pace = (score - runs * bowled) / (bowled + 30).sqrt() / 2
         features = [
             *(balls / 60, (balls + 1).log() / 3, wickets / 5, (wickets + 0.5).log()),
             *(spent(balls, wickets, 12.0) / 60, lasting / 60),
-            *(4 * runs - 5, 1 - 20 * wicket_rate, pace),
+            *(4 * runs - 5, 1 - 20 * wicket_rate, pace(score, bowled, runs)),
         ]
         factor = nn.functional.softplus(self.rest(stacked(features)))
         each, shared = nn.functional.softplus(self.spread)
@@ -181,8 +191,9 @@ class WinModel(nn.Module):
         nodes = torch.tensor(NODES, dtype=mean.dtype)
         shares = torch.tensor(WEIGHTS / WEIGHTS.sum(), dtype=mean.dtype)
         more = (mean[..., None] + deviation[..., None] * nodes).clamp(min=0)
+        quota, begun = (balls + bowled)[..., None], torch.zeros(())
         log_odds = self.chasing(
-            score[..., None] + more + 1, (balls + bowled)[..., None],
+            score[..., None] + more + 1, begun, quota, begun,
             torch.tensor(float(ALL_OUT)), runs_other[..., None], wickets_other[..., None],
         )  # fmt: skip
         return ((-log_odds).sigmoid() * shares).sum(-1)
@@ -209,8 +220,9 @@ class WinModel(nn.Module):
                     score, balls, bowled, wickets, *(one.expand_as(score) for one in told)
                 )
                 return chances.double().numpy()
-            needed = contest.target - score
-            chances = self.chasing(needed, left, wickets, *told[:2]).double().sigmoid()
+            needed, bowled = contest.target - score, contest.quota - left
+            log_odds = self.chasing(needed, score, left, bowled, wickets, *told[:2])
+            chances = log_odds.double().sigmoid()
             chances = torch.where(over, 0.5 * (needed == 1), chances)
             chances = torch.where(needed <= 0, 1.0, chances)
         return chances.numpy()

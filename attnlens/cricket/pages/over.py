@@ -59,7 +59,7 @@ def _add_tokens(page: Page, data: NextOver) -> None:
     columns = [
         Column(style="quiet", least=1),
         Words("likeliest", least=9, gap=1),
-        Column("chance", gap=0),
+        Column("chance", gap=1),
         Words("else", style="quiet", spare=1),
     ]
     if cross.balls:

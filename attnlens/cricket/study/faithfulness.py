@@ -268,7 +268,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class WiderSample:
-    """Log-losses of more balls like those of the sample."""
+    """Log-losses of more balls, of any place in an innings that has a past."""
 
     balls: int
     intact: Figure
@@ -405,7 +405,7 @@ def measure(
         innings: in an order that does not change, for the sample to be the same; not super
             overs, which are too short to be drawn anyway.
         balls: how many to draw, from all balls with at least 36 before them.
-        wide: how many balls to draw for the log-losses alone.
+        wide: how many balls to draw for the log-losses alone, from all that have a past.
 
     Raises:
         InputError: no ball has 36 before it.
@@ -494,9 +494,9 @@ def correlations(score: Floats, alone: Removed, played: Floats) -> dict[str, flo
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
 ) -> WiderSample:
-    """Log-loss of a sample of balls with their past, without it, and scrambled."""
+    """Log-loss of a sample of balls with any past: with it, without it, and scrambled."""
     drawn: dict[int, list[int]] = {}
-    for place, position in sample(innings, balls, seed):
+    for place, position in sample(innings, balls, seed, before=1):
         drawn.setdefault(place, []).append(position)
     parts: list[Floats] = []
     matches: list[str] = []

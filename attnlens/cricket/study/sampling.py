@@ -49,13 +49,18 @@ def happened(one: Encoded, position: int) -> bool:
 
 
 def sample(
-    innings: Sequence[E], balls: int, seed: int, fits: Callable[[E, int], bool] = happened
+    innings: Sequence[E],
+    balls: int,
+    seed: int,
+    fits: Callable[[E, int], bool] = happened,
+    *,
+    before: int = BEFORE,
 ) -> list[tuple[int, int]]:
-    """Balls with at least `BEFORE` before them, drawn evenly: innings and position, from 0."""
+    """Balls with so many ``before`` them, drawn evenly: innings and position, from 0."""
     fitting = [
         (number, position)
         for number, one in enumerate(innings)
-        for position in range(BEFORE, len(one.arrays))
+        for position in range(before, len(one.arrays))
         if fits(one, position)
     ]
     generator = np.random.default_rng(seed)

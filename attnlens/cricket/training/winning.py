@@ -17,9 +17,13 @@ from attnlens.cricket.study.held_out import EncodedInnings
 
 EPOCHS: Final = 10
 AT_ONCE: Final = 8192
-LEARNING_RATE: Final = 0.05
+LEARNING_RATE: Final = 0.1
 TOTAL_WEIGHT: Final = 0.02
 """Weight of the totals that first innings came to, beside who won."""
+
+
+CHASE: Final = ("needed", "score", "left", "bowled", "wickets", "runs", "wicket_rate")
+"""What `WinModel.chasing` is told, in its order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +128,7 @@ def win_loss(model: WinModel, rows: dict[str, Tensor]) -> Tensor:
     def of(some: Tensor, *names: str) -> list[Tensor]:
         return [rows[name][some] for name in names]
 
-    chased = of(second, "needed", "left", "wickets", "runs", "wicket_rate")
+    chased = of(second, *CHASE)
     losses = nn.functional.binary_cross_entropy_with_logits(
         model.chasing(*chased), rows["won"][second], reduction="sum"
     )
