@@ -218,7 +218,7 @@ def main() -> None:
     parser.add_argument("--until", type=day, dest="last", default=datetime.date(2025, 2, 3))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    matches = read_dated(options.sources, lambda line: None)
+    matches = read_dated(options.sources, lambda _: None)
     judged = [match for match in matches if options.first <= max(match.dates) <= options.last]
     judged.sort(key=lambda match: (max(match.dates), match.match_id))
     judge(load_overs(options.model), matches, judged)
