@@ -244,7 +244,12 @@ class WinChances:
 
 
 def win_chances(
-    known: Winning, match: Match, innings: Innings, arrays: InningsArrays, chances: Floats
+    known: Winning,
+    match: Match,
+    innings: Innings,
+    arrays: InningsArrays,
+    chances: Floats,
+    strength: Strength | None = None,
 ) -> WinChances | None:
     """Who is winning at every delivery; ``None`` where no value can be told.
 
@@ -253,11 +258,12 @@ def win_chances(
 
     Args:
         chances: the forecast of every delivery ``(n, 11)``.
+        strength: what the sides are worth on the day, where the ratings are no longer that day's.
     """
     contest = contest_of(match, innings)
     if contest is None or known.win is None or not innings.deliveries:
         return None
-    strength = strength_of(match, innings, arrays, known)
+    strength = strength or strength_of(match, innings, arrays, known)
     after = known.win.value(contest, states_before(innings, contest.quota).after(), strength)
     happened = known.win.value(contest, states_then(innings, contest.quota), strength)
     return WinChances((chances * after).sum(-1), after, happened)

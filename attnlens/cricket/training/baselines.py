@@ -383,8 +383,7 @@ def compare(
     """
     if not names:
         return Compared({}, {}, fitted_on=0)
-    until = held.predictor.date("trained_until")
-    weights_until = held.predictor.date("weights_until") or until
+    until, weights_until = held.predictor.date("trained_until"), _learnt_until(held)
     learnt = _ids(held, None, weights_until)
     undated = not all(match.dates for match in held.matches)
     if undated or not learnt:
@@ -436,7 +435,7 @@ def logistic_value(
         its chances in the order of `attnlens.cricket.study.win_scores.judge_states`, or ``None``;
         and why there are none.
     """
-    learnt = _ids(held, None, held.predictor.date("weights_until"))
+    learnt = _ids(held, None, _learnt_until(held))
     if not learnt or not all(match.dates for match in held.matches):
         return None, NO_TRAINING if not learnt else UNDATED
     try:
@@ -465,6 +464,11 @@ def _of_states(rows: WinRows) -> Doubles:
     told = [rows.score, rows.left, rows.wickets, rows.needed, np.minimum(rows.needed / left, 6)]
     told += [rows.score / np.maximum(rows.bowled, 6), rows.runs, rows.wicket_rate]
     return np.stack([*told, rows.runs_other, rows.wickets_other], 1)
+
+
+def _learnt_until(held: HeldOut) -> datetime.date | None:
+    """The last day whose matches the weights have learnt from."""
+    return held.predictor.date("weights_until") or held.predictor.date("trained_until")
 
 
 def _ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
