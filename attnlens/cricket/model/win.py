@@ -266,4 +266,5 @@ def win_chances(
     strength = strength or strength_of(match, innings, arrays, known)
     after = known.win.value(contest, states_before(innings, contest.quota).after(), strength)
     happened = known.win.value(contest, states_then(innings, contest.quota), strength)
-    return WinChances((chances * after).sum(-1), after, happened)
+    # A forecast told in so many decimals may sum to a little more than 1.
+    return WinChances((chances * after).sum(-1).clip(0, 1), after, happened)
