@@ -141,15 +141,15 @@ def _by_distance(rows: Floats32) -> Floats32:
 def _total(model: FullModel, prediction: Prediction, overs: NDArray[np.int64]) -> Floats32:
     """Every path's attention by distance, as `attnlens.cricket.explain.reading.Reading.total`."""
     gates = prediction.gates[0].double()
-    counts = dict(zip(PATHS, model.path_counts.double(), strict=True))
-    slots = model.slot_shares(prediction)[0].double() * model.path_counts[len(SCALES) :].double()
+    counts = model.path_counts.double()
+    slots = model.slot_shares(prediction)[0].double() * counts[len(SCALES) :]
     inside = torch.einsum("qs,sqk->qk", slots, prediction.slots[0].double())
     total = gates[:, [FUSED.index("within_ball")]] * inside
     for scale, weights in prediction.scales.items():
         mean = weights[0, ..., :-1].double().mean(0)
         if scale == "long":  # an over's weight is split over its balls
             mean = mean[:, overs] / torch.from_numpy(np.bincount(overs)[overs])
-        weight = counts[scale] * gates[:, [FUSED.index(scale)]]
+        weight = counts[PATHS.index(scale)] * gates[:, [FUSED.index(scale)]]
         total[:, total.shape[1] - mean.shape[1] :] += weight * mean
     return np.ascontiguousarray(_by_distance(_array(total))[:, : SCALES["medium"] - 1])
 
