@@ -57,8 +57,7 @@ def judge_states(held: HeldOut, report: Callable[[str], None] = lambda _: None) 
     unbalanced = 0.0
     for one, chances in forecasts(held, report):
         label = won(one.match, one.side.batting_team)
-        told = (held.predictor, one.match, one.side, one.arrays, chances)
-        winning = win_chances(*told, strength=one.strength)
+        winning = win_chances(held.predictor.win, one.match, one.side, one.strength, chances)
         if label is None or winning is None:
             continue
         number = numbers.setdefault(one.match_id, len(numbers))
