@@ -1,6 +1,6 @@
 """How well the encoder-decoder foretells overs it has not seen, beside overs of the same phase.
 
-    python benchmarks/over_forecasts.py t20s_male_json.zip
+    python benchmarks/over_forecasts.py t20s_male_json.zip ...
 
 The comparison is a bootstrap: overs of the training matches, drawn from those that began in the
 same phase of an innings. Its chance of a token is how often the token came in those overs after
@@ -36,8 +36,8 @@ from attnlens.cricket.overs.tokens import (
     token_of,
 )
 from attnlens.cricket.overs.trained import TrainedOvers, load_overs
-from attnlens.cricket.readers import read_matches
 from attnlens.cricket.study.held_out import last_day, sides
+from attnlens.cricket.training.run import read_dated
 
 SAMPLES = 200
 """Overs drawn for each that is judged."""
@@ -211,14 +211,14 @@ def show(ways: dict[str, Notes], group: Integers, phase: Integers, learnt: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", help="matches, those of the training among them")
+    parser.add_argument("sources", nargs="+", help="matches, those of the training among them")
     parser.add_argument("--model", help="an encoder-decoder, or `cricket` (default)")
     day = datetime.date.fromisoformat
     parser.add_argument("--from", type=day, dest="first", default=datetime.date(2024, 10, 24))
     parser.add_argument("--until", type=day, dest="last", default=datetime.date(2025, 2, 3))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    matches = [match for match in read_matches(options.source, on_error="skip") if match.dates]
+    matches = read_dated(options.sources, lambda _: None)
     judged = [match for match in matches if options.first <= max(match.dates) <= options.last]
     judged.sort(key=lambda match: (max(match.dates), match.match_id))
     judge(load_overs(options.model), matches, judged)

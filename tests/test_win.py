@@ -26,7 +26,7 @@ from attnlens.cricket.model.match_states import (
     won,
 )
 from attnlens.cricket.model.trained import load_predictor, save_predictor
-from attnlens.cricket.model.win import MOST, Strength, WinModel, win_chances
+from attnlens.cricket.model.win import MOST, Strength, WinModel, strength_of, win_chances
 from attnlens.cricket.model.window import predict_match
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.training.winning import WinRows, fit_win, win_rows
@@ -103,7 +103,8 @@ def test_easy_and_hard_chases_are_told_apart() -> None:
 def test_before_a_ball_is_the_mean_of_what_comes_after(number: int) -> None:
     side, arrays = MATCH.innings[number - 1], arrays_of(PREDICTOR, MATCH, number)
     chances = np.random.default_rng(3).dirichlet(np.ones(len(OUTCOMES)), len(arrays))
-    found = win_chances(PREDICTOR, MATCH, side, arrays, chances)
+    strength = strength_of(MATCH, side, arrays, PREDICTOR)
+    found = win_chances(PREDICTOR.win, MATCH, side, strength, chances)
     assert found is not None
     mean = [float(row @ after) for row, after in zip(chances, found.after, strict=True)]
     assert found.before == pytest.approx(mean, abs=1e-9)

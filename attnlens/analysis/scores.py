@@ -78,7 +78,7 @@ def filled_bins(values: Floats, bins: int = BINS) -> Integers:
 def calibration_error(chances: Floats, actual: Integers, bins: int = BINS) -> float:
     """The expected calibration error of the likeliest outcome."""
     confidence = chances.max(1)
-    return _calibration_gap(confidence, hits(chances, actual), equal_bins(confidence, bins))
+    return calibration_gap(confidence, hits(chances, actual), equal_bins(confidence, bins))
 
 
 def calibration_error_by_luck(
@@ -91,11 +91,16 @@ def calibration_error_by_luck(
     confidence = chances.max(1)
     place, generator = equal_bins(confidence, bins), np.random.default_rng(seed)
     lots = (generator.random(len(confidence)) < confidence for _ in range(draws))
-    return float(np.quantile([_calibration_gap(confidence, lot, place) for lot in lots], 0.95))
+    return float(np.quantile([calibration_gap(confidence, lot, place) for lot in lots], 0.95))
 
 
-def _calibration_gap(confidence: Floats, right: Floats | Flags, place: Integers) -> float:
-    """Between what was said and what came, per bin, mean over the rows."""
+def calibration_gap(confidence: Floats, right: Floats | Flags, place: Integers) -> float:
+    """Between what was said and what came, per bin, mean over the rows.
+
+    Args:
+        confidence: what was said ``(rows,)``; ``right``: what came, 0 to 1 ``(rows,)``.
+        place: the bin of each row, as of `equal_bins`.
+    """
     distance = np.bincount(place, right - confidence)
     return float(np.abs(distance).sum() / len(confidence))
 

@@ -45,7 +45,7 @@ SURPRISING: Final = (
 
 @contextmanager
 def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
-    """A locked connection with the corpus's tables.
+    """A locked connection with the corpus's tables, every file of which can be opened.
 
     Raises:
         InputError: DuckDB is not installed, no part is finished, or a file is damaged.
@@ -75,6 +75,7 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
     connection = duckdb.connect(":memory:", config=config)
     try:
         for table, paths in files.items():
+            connection.execute("SELECT count(*) FROM parquet_file_metadata(?)", [paths]).fetchall()
             connection.read_parquet(paths, hive_partitioning=True).create_view(table)
         reached = ", ".join(_quoted(path) for paths in files.values() for path in paths)
         connection.execute(f"SET allowed_paths = [{reached}]")

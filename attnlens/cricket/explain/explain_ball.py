@@ -43,7 +43,7 @@ from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.ratings import venue_key
 from attnlens.cricket.model.tensors import NODES, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.win import win_chances
+from attnlens.cricket.model.win import strength_of, win_chances
 from attnlens.cricket.model.window import WIN_DIGITS, BallWindow, one_thread, window_for
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.errors import InputError
@@ -271,7 +271,8 @@ def _win_probability(
     innings, place = window.innings, window.delivery.index - 1
     told = np.array([rounded(chance) for chance in full])
     chances = np.broadcast_to(told, (len(innings.deliveries), len(told)))
-    winning = win_chances(predictor, window.match, innings, window.arrays, chances)
+    strength = strength_of(window.match, innings, window.arrays, predictor)
+    winning = win_chances(predictor.win, window.match, innings, strength, chances)
     if winning is None:
         return None
     before, after, happened = (

@@ -29,7 +29,7 @@ from attnlens.cricket.match.scorecard import charged_runs, result_sentence
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.heads import QUESTIONS, SCALE_QUESTIONS, SCALES, head_key
 from attnlens.cricket.model.people import people_of, sides_of
-from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
+from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
 from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import NODES, InningsArrays, encode_innings, free_hits
@@ -141,14 +141,16 @@ def _by_distance(rows: Floats32) -> Floats32:
 def _total(model: FullModel, prediction: Prediction, overs: NDArray[np.int64]) -> Floats32:
     """Every path's attention by distance, as `attnlens.cricket.explain.reading.Reading.total`."""
     gates = prediction.gates[0].double()
-    slots = model.slot_shares(prediction)[0].double()
+    counts = model.path_counts.double()
+    slots = model.slot_shares(prediction)[0].double() * counts[len(SCALES) :]
     inside = torch.einsum("qs,sqk->qk", slots, prediction.slots[0].double())
     total = gates[:, [FUSED.index("within_ball")]] * inside
     for scale, weights in prediction.scales.items():
         mean = weights[0, ..., :-1].double().mean(0)
         if scale == "long":  # an over's weight is split over its balls
             mean = mean[:, overs] / torch.from_numpy(np.bincount(overs)[overs])
-        total[:, total.shape[1] - mean.shape[1] :] += gates[:, [FUSED.index(scale)]] * mean
+        weight = counts[PATHS.index(scale)] * gates[:, [FUSED.index(scale)]]
+        total[:, total.shape[1] - mean.shape[1] :] += weight * mean
     return np.ascontiguousarray(_by_distance(_array(total))[:, : SCALES["medium"] - 1])
 
 

@@ -90,13 +90,6 @@ def strength_of(match: Match, innings: Innings, arrays: InningsArrays, known: Kn
     return Strength(*of(batting, bowling), *of(bowling, batting))
 
 
-class Winning(Knowing, Protocol):
-    """What knows the value of states besides, or does not."""
-
-    @property
-    def win(self) -> WinModel | None: ...
-
-
 class Rising(nn.Module):
     """A network whose output rises with each input; ``(..., inputs) -> (...)``."""
 
@@ -244,7 +237,7 @@ class WinChances:
 
 
 def win_chances(
-    known: Winning, match: Match, innings: Innings, arrays: InningsArrays, chances: Floats
+    win: WinModel | None, match: Match, innings: Innings, strength: Strength, chances: Floats
 ) -> WinChances | None:
     """Who is winning at every delivery; ``None`` where no value can be told.
 
@@ -252,12 +245,13 @@ def win_chances(
     own doing: on average over the forecast nothing is won or lost.
 
     Args:
+        strength: what the sides are worth on the day, as `strength_of` finds it.
         chances: the forecast of every delivery ``(n, 11)``.
     """
     contest = contest_of(match, innings)
-    if contest is None or known.win is None or not innings.deliveries:
+    if contest is None or win is None or not innings.deliveries:
         return None
-    strength = strength_of(match, innings, arrays, known)
-    after = known.win.value(contest, states_before(innings, contest.quota).after(), strength)
-    happened = known.win.value(contest, states_then(innings, contest.quota), strength)
-    return WinChances((chances * after).sum(-1), after, happened)
+    after = win.value(contest, states_before(innings, contest.quota).after(), strength)
+    happened = win.value(contest, states_then(innings, contest.quota), strength)
+    # A forecast told in so many decimals may sum to a little more than 1.
+    return WinChances((chances * after).sum(-1).clip(0, 1), after, happened)

@@ -17,7 +17,7 @@ from attnlens.cricket.model.heads import SHARES, PastBall
 from attnlens.cricket.model.relations import RELATIONS, Batch, relate
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.win import win_chances
+from attnlens.cricket.model.win import strength_of, win_chances
 from attnlens.models import one_thread as one_thread
 
 
@@ -123,7 +123,8 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
         batch, _ = training_batch([arrays])
         with one_thread(), torch.no_grad():
             chances = predictor.model(batch)[0].double().softmax(-1).numpy().round(DIGITS)
-            winning = win_chances(predictor, match, innings, arrays, chances)
+            strength = strength_of(match, innings, arrays, predictor)
+            winning = win_chances(predictor.win, match, innings, strength, chances)
         for row, ball in enumerate(innings.deliveries):
             which = match.match_id, innings.number, ball.index, ball.label
             told = ball.batter.name, ball.bowler.name, ball.outcome

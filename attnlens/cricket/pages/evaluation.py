@@ -134,7 +134,7 @@ def _breakdowns(page: Page, data: Evaluation) -> None:
 def _of_a_kind(kind: Kind) -> list[Cell]:
     """Its size, the model's figures, and what lies between the model and the trees."""
     cells: list[Cell] = [str(kind.matches), f"{kind.balls:,}", number(kind.log_loss.value, 4)]
-    cells += [f"{kind.ece:.4f}", f"{kind.ece_by_luck:.4f}"]
+    cells += [f"{kind.ece:.3f}", f"{kind.ece_by_luck:.3f}"]
     gap = kind.minus.get("boosted_trees")
     if gap is None:
         return [*cells, "", ""]

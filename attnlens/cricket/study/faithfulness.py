@@ -78,7 +78,8 @@ from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.study.figures import DRAWS, Figure
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
-from attnlens.cricket.study.sampling import BEFORE, log_chances, sample, under_scrambling
+from attnlens.cricket.study.sampling import BEFORE, sample, under_scrambling
+from attnlens.cricket.study.worth_of_past import WiderSample, permutations, wider_sample
 from attnlens.errors import InputError
 from attnlens.models.attention import hidden_softmax, unflattened
 from attnlens.recorder import record
@@ -204,7 +205,6 @@ def matrix(module: nn.Module) -> Tensor:
 
 Report = Callable[[str], None]
 
-SCRAMBLES: Final = 5
 RANDOM: Final = "random"
 COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
 """Controls that every other method is compared with ball by ball."""
@@ -264,17 +264,6 @@ class Method:
 
     MERGED: ClassVar[tuple[str, ...]] = ("figures", "beside")
     OPTIONAL: ClassVar[tuple[str, ...]] = ("against_random",)
-
-
-@dataclass(frozen=True, slots=True)
-class WiderSample:
-    """Log-losses of more balls, of any place in an innings that has a past."""
-
-    balls: int
-    intact: Figure
-    hide_all: Figure
-    worth_of_past: Figure
-    scramble_cost: Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,34 +478,3 @@ def correlations(score: Floats, alone: Removed, played: Floats) -> dict[str, flo
         fixed = np.vstack([distance[place], played[:, place]])
         figures[f"{partial}_players_{name}"] = partial_spearman(one, other, fixed)
     return figures
-
-
-def wider_sample(
-    model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
-) -> WiderSample:
-    """Log-loss of a sample of balls with any past: with it, without it, and scrambled."""
-    drawn: dict[int, list[int]] = {}
-    for place, position in sample(innings, balls, seed, before=1):
-        drawn.setdefault(place, []).append(position)
-    parts: list[Floats] = []
-    matches: list[str] = []
-    for number, (place, positions) in enumerate(drawn.items()):
-        report(f"log-losses with and without the past: innings {number + 1} of {len(drawn)}")
-        one = innings[place]
-        actual = one.arrays.outcome[positions]
-        intact, hidden = (
-            -log_chances(model, one.arrays, past=past)[positions, actual] for past in (True, False)
-        )
-        generator = np.random.default_rng([seed, place])
-        orders = [permutations(generator, position) for position in positions]
-        mixed = under_scrambling(model, one.arrays, positions, orders)
-        scrambled = -np.log(mixed[np.arange(len(positions)), :, actual]).mean(-1)
-        parts.append(np.stack([intact, hidden, hidden - intact, scrambled - intact]))
-        matches += [one.match_id] * len(positions)
-    table = np.concatenate(parts, axis=1)
-    return WiderSample(len(matches), *(Figure.mean(row, matches, seed) for row in table))
-
-
-def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """`SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
-    return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])

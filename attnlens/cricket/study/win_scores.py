@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlens.analysis.scores import Bootstrap, equal_bins
+from attnlens.analysis.scores import Bootstrap, calibration_gap, equal_bins
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.model.match_states import won
 from attnlens.cricket.model.win import win_chances
@@ -57,7 +57,7 @@ def judge_states(held: HeldOut, report: Callable[[str], None] = lambda _: None) 
     unbalanced = 0.0
     for one, chances in forecasts(held, report):
         label = won(one.match, one.side.batting_team)
-        winning = win_chances(held.predictor, one.match, one.side, one.arrays, chances)
+        winning = win_chances(held.predictor.win, one.match, one.side, one.strength, chances)
         if label is None or winning is None:
             continue
         number = numbers.setdefault(one.match_id, len(numbers))
@@ -103,18 +103,8 @@ class WinFigures:
         return cls(
             Figure.resampled((chances - won) ** 2, bootstrap),
             Figure.resampled(loss, bootstrap),
-            _gap(chances, won),
+            calibration_gap(chances, won, equal_bins(chances)),
         )
-
-
-def _gap(chances: Floats, won: Floats) -> float:
-    """Expected calibration error over equally wide bins."""
-    place = equal_bins(chances)
-    gaps = [
-        (place == at).sum() * abs(chances[place == at].mean() - won[place == at].mean())
-        for at in np.unique(place)
-    ]
-    return float(sum(gaps) / len(chances))
 
 
 @dataclass(frozen=True, slots=True)
