@@ -131,8 +131,29 @@ class Trial(Generic[C]):
         """Probabilities with sets of items hidden somewhere.
 
         Raises:
-            InputError: the model answers with what is no number.
+            InputError: the model answers with what is no number, or differently each time.
         """
+        if name in self._hidden:
+            return self._asked(name, sets)
+        items = self.places[name].items
+        # With everything twice: a model that is not steady is found out.
+        alone = [(), *((item,) for item in items), ()]
+        found = self._asked(name, [*alone, *sets])
+        singles, again = found[1 : len(alone) - 1], found[len(alone) - 1]
+        if np.abs(found[0] - again).max() > STEADY:
+            raise InputError(
+                "the model gives another answer each time it is asked",
+                remedy="call model.eval() first",
+            )
+        effects = self.effect(found[0], singles)
+        self._hidden[name] = Hidden(
+            found[0],
+            dict(zip(items, singles, strict=True)),
+            dict(zip(items, effects.tolist(), strict=True)),
+        )
+        return found[len(alone) :]
+
+    def _asked(self, name: str, sets: Sets) -> Floats:
         self.spent[name] += len(sets)
         found = self.places[name].without(sets)
         if not np.isfinite(found).all():
@@ -145,22 +166,10 @@ class Trial(Generic[C]):
         """What a place says with everything, and without each item; asked once.
 
         Raises:
-            InputError: the model gives another answer each time.
+            InputError: as `without`.
         """
         if name not in self._hidden:
-            items = self.places[name].items
-            found = self.without(name, [(), *((item,) for item in items), ()])
-            if np.abs(found[0] - found[-1]).max() > STEADY:
-                raise InputError(
-                    "the model gives another answer each time it is asked",
-                    remedy="call model.eval() first",
-                )
-            effects = self.effect(found[0], found[1:-1])
-            self._hidden[name] = Hidden(
-                found[0],
-                dict(zip(items, found[1:-1], strict=True)),
-                dict(zip(items, effects.tolist(), strict=True)),
-            )
+            self.without(name, [])
         return self._hidden[name]
 
     def moves(self, name: str, claim: Claim) -> Mapping[int, float]:
@@ -193,18 +202,21 @@ class Trial(Generic[C]):
         """Hide each claim's items, and put their sum beside those of other sets."""
         rows: dict[int, Floats] = {}
         inside = [self.places[claim.place].within(claim) for claim in claims]
-        for name in dict.fromkeys(claim.place for claim in claims):
-            mine = [number for number, claim in enumerate(claims) if claim.place == name]
-            found = self.without(name, [inside[number].removed for number in mine])
-            rows |= zip(mine, found, strict=True)
+        # A head's items are hidden from the whole model too, for its share.
         heads = [number for number, claim in enumerate(claims) if claim.place != MODEL]
-        whole: dict[int, float] = {}
-        if heads:
-            found = self.without(MODEL, [claims[number].removed for number in heads])
-            effects = self.effect(self.hidden(MODEL).full, found)
-            whole |= zip(heads, effects.tolist(), strict=True)
+        whole: Floats = np.zeros(0)
+        for name in dict.fromkeys((MODEL, *(claim.place for claim in claims))):
+            mine = [number for number, claim in enumerate(claims) if claim.place == name]
+            sets = [inside[number].removed for number in mine]
+            if name == MODEL:
+                found = self.without(name, [*sets, *(claims[number].removed for number in heads)])
+                whole = self.effect(self.hidden(MODEL).full, found[len(mine) :])
+            else:
+                found = self.without(name, sets)
+            rows |= zip(mine, found[: len(mine)], strict=True)
+        of_heads = dict(zip(heads, whole.tolist(), strict=True))
         return [
-            self._compared(claim, inside[number], rows[number], whole.get(number))
+            self._compared(claim, inside[number], rows[number], of_heads.get(number))
             for number, claim in enumerate(claims)
         ]
 

@@ -86,32 +86,35 @@ def under_knowledge(
         visible: ``(row, key)``.
         known: group of `KNOWLEDGE` to flags ``(row,)``.
     """
-    results = np.zeros((len(visible), model.sizes.outcomes))
-    now, past = batch["sequence"]["now"], batch["sequence"]["balls"]
-    striker, bowler = known["striker's record"], known["bowler's record"]
-    for has_striker in (False, True):
-        for has_bowler in (False, True):
-            rows = np.flatnonzero((striker == has_striker) & (bowler == has_bowler))
-            if not len(rows):
-                continue
-            tokens = dict(batch["sequence"]["past"])
-            tokens["striker_known"] = (past.batter != now.batter) | has_striker
-            tokens["bowler_known"] = (past.bowler != now.bowler) | has_bowler
-            graph = dict(batch["graph_data"])
-            graph["known"] = {
-                group: torch.from_numpy(known[group][rows])[None] for group in KNOWLEDGE
-            }
-            graph["nodes"] = {
-                name: features.expand(1, len(rows), -1) for name, features in graph["nodes"].items()
-            }
-            sequence = {
-                **batch["sequence"],
-                "past": tokens,
-                "now": take(now, [0] * len(rows)),
-                "visible": torch.from_numpy(visible[rows])[None],
-            }
-            results[rows] = ask(model, graph, sequence)
-    return results
+    # Whose records are known changes the past balls: one row of the batch for each such case.
+    has_striker, has_bowler = known["striker's record"], known["bowler's record"]
+    cases, case = np.unique(has_striker + 2 * has_bowler, return_inverse=True)
+    member = case[:, None] == np.arange(len(cases))
+    place = (member.cumsum(0) - 1)[np.arange(len(case)), case]
+
+    def by_case(flags: NDArray[np.bool_]) -> Tensor:
+        rows = np.ones((len(cases), 1 + place.max(initial=0), *flags.shape[1:]), bool)
+        rows[case, place] = flags
+        return torch.from_numpy(rows)
+
+    seen = by_case(visible)
+    sequence: Batch = mapped(
+        batch["sequence"], lambda value: value.expand(len(cases), *value.shape[1:])
+    )
+    graph: Batch = mapped(
+        batch["graph_data"], lambda value: value.expand(*seen.shape[:2], *value.shape[2:])
+    )
+    graph["known"] = {group: by_case(known[group]) for group in KNOWLEDGE}
+    now, past = sequence["now"], sequence["balls"]
+    sequence["past"] |= {
+        "striker_known": (past.batter != now.batter) | torch.from_numpy(cases % 2 == 1)[:, None],
+        "bowler_known": (past.bowler != now.bowler) | torch.from_numpy(cases >= 2)[:, None],
+    }
+    sequence |= {"now": take(now, [0] * seen.shape[1]), "visible": seen}
+    with torch.no_grad():
+        logits = model({"graph_data": graph, "sequence": sequence})
+    result: Floats = logits.double().softmax(-1).numpy()[case, place]
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

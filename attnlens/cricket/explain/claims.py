@@ -213,15 +213,28 @@ class Known:
         self.window = window
         self.asked = 0
 
-    def without(self) -> Floats:
-        """Probabilities with each group of `KNOWLEDGE` at its null, ``(group, outcome)``."""
-        rows = len(KNOWLEDGE)
-        graph = self._rows(rows)
-        graph["known"] = {
-            group: torch.tensor([[number != at for at in range(rows)]])
-            for number, group in enumerate(KNOWLEDGE)
-        }
-        return self._ask(graph, rows)
+    def tried(self, others: Mapping[str, NDArray[np.int64]]) -> tuple[Floats, dict[str, Floats]]:
+        """What the model says without each group of `KNOWLEDGE`, and with others in its place.
+
+        Args:
+            others: group to its alternatives, of those groups that have enough.
+
+        Returns:
+            probabilities ``(group, outcome)``; and by group ``(other, outcome)``.
+        """
+        rows = len(KNOWLEDGE) + sum(map(len, others.values()))
+        graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
+        graph["known"] = {group: torch.ones(1, rows, dtype=torch.bool) for group in KNOWLEDGE}
+        for number, group in enumerate(KNOWLEDGE):
+            graph["known"][group][0, number] = False
+        places: dict[str, slice] = {}
+        end = len(KNOWLEDGE)
+        for group, which in others.items():
+            places[group] = slice(end, end + len(which))
+            end += len(which)
+            self._put(graph, places[group], group, which)
+        told = self._ask(graph, rows)
+        return told[: len(KNOWLEDGE)], {group: told[place] for group, place in places.items()}
 
     def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
         """The alternatives for a group, in the order in which they are tried."""
@@ -254,21 +267,14 @@ class Known:
         player = ball.batter if group == "striker's record" else ball.bowler
         return ratings.tables[PLAYERS[group][0]].row(ratings.player_key(player))
 
-    def instead(self, group: str, others: NDArray[np.int64]) -> Floats:
-        """Probabilities with another's knowledge in a group's place, ``(other, outcome)``."""
-        if not len(others):
-            return np.zeros((0, self.predictor.model.sizes.outcomes))
-        graph = self._rows(len(others))
+    def _put(self, graph: Batch, rows: slice, group: str, others: NDArray[np.int64]) -> None:
+        """Put others' knowledge in a group's place."""
         if group == "scoreboard":
             arrays = self.window.arrays
             for node in SCOREBOARD_NODES:
-                graph["nodes"][node] = owned(arrays.nodes[node][others])[None]
-            graph["base"] = owned(arrays.base[others])[None]
-        else:
-            self._swap_player(group, others, graph)
-        return self._ask(graph, len(others))
-
-    def _swap_player(self, group: str, others: NDArray[np.int64], graph: Batch) -> None:
+                graph["nodes"][node][0, rows] = owned(arrays.nodes[node][others])
+            graph["base"][0, rows] = owned(arrays.base[others])
+            return
         kind, node = PLAYERS[group]
         tables = self.predictor.ratings.tables
         names = list(tables[kind].keys)
@@ -278,18 +284,11 @@ class Known:
         places = np.array([by_phase.row(f"{names[other]}#{phase}") for other in others], np.int64)
         rating, balls = tables[kind].look_up(others)
         rating = rating + by_phase.look_up(places)[0]
-        features = graph["nodes"][node].clone()
+        features = graph["nodes"][node][0, rows]
         told = np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
-        features[0, :, : told.shape[1]] = torch.from_numpy(told)
-        features[0, :, -1] = 0
-        graph["nodes"][node] = features
-        graph["ratings"][kind] = owned(rating)[None]
-
-    def _rows(self, count: int) -> Batch:
-        """What is known of this ball, ``count`` times."""
-        graph = self.window.batch["graph_data"]
-        result: Batch = take(graph, [0] * count)
-        return result
+        features[:, : told.shape[1]] = torch.from_numpy(told)
+        features[:, -1] = 0
+        graph["ratings"][kind][0, rows] = owned(rating)
 
     def _ask(self, graph: Batch, count: int) -> Floats:
         self.asked += count
@@ -308,15 +307,19 @@ def compare_knowledge(
         one per group of `KNOWLEDGE`, and how many masks were asked about.
     """
     known = Known(predictor, window)
-    without = known.without()
+    others = {
+        group: known.others(group, np.random.default_rng([trial.seed, number]))
+        for number, group in enumerate(KNOWLEDGE)
+    }
+    enough = {group: len(which) >= FEWEST for group, which in others.items()}
+    without, instead = known.tried(
+        {group: which for group, which in others.items() if enough[group]}
+    )
     found = []
     for number, (group, claim) in enumerate(knowledge_claims(window).items()):
         after = without[number]
         effect = float(trial.effect(full, after))
-        generator = np.random.default_rng([trial.seed, number])
-        others = known.others(group, generator)
-        told = len(others) >= FEWEST
-        nats = trial.effect(known.instead(group, others), after) if told else np.zeros(0)
+        nats = trial.effect(instead[group], after) if enough[group] else np.zeros(0)
         found.append(
             Compared(
                 claim=claim,
@@ -326,8 +329,10 @@ def compare_knowledge(
                 points=100 * (after - full),
                 singles=np.zeros(0),
                 chance=nats,
-                p=Sums(nats, listed=False).above(effect) if told else 1.0,
-                untold=None if told else Judged("cannot be told", known.why_no_others(group)),
+                p=Sums(nats, listed=False).above(effect) if enough[group] else 1.0,
+                untold=None
+                if enough[group]
+                else Judged("cannot be told", known.why_no_others(group)),
             )
         )
     return found, known.asked
