@@ -103,7 +103,8 @@ class Trial(Generic[C]):
         distances: item to how far back it lies, for matched claims.
         usual: item to what hiding an item in its place costs usually, nats, of claims about the
             whole model: sums are then of effects as multiples of that.
-        outcome: the outcome (column) that is explained; without, the whole distribution.
+        outcome: the outcome (column) that is explained, which claims then say that their items
+            raise; without, the whole distribution.
         items: what the items are called, in reasons.
     """
 
@@ -314,10 +315,9 @@ def verdicts(
 def _judged(one: Compared[C], q: float, least: float, outcome: int | None, items: str) -> Judged:
     if one.share is not None and one.share < LEAST_SHARE:
         return Judged(None, ELSEWHERE)
-    raises = one.claim.raises
-    about = list(raises or (() if outcome is None else (outcome,)))
+    about = list(one.claim.raises or (() if outcome is None else (outcome,)))
     points = one.points[about] if about else one.points
-    against = bool(raises) and float(points.sum()) > 0
+    against = bool(about) and float(points.sum()) > 0
     return judge(one.effect, points, q, least, against=against, items=items)
 
 

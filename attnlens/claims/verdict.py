@@ -128,7 +128,7 @@ def judge(
             return Judged("not better than chance", TOO_SMALL)
         return Judged("contradicted", OPPOSITE) if against else Judged("supported", None)
     if least <= LOW_LEVEL:
-        return Judged("contradicted", others_do_more(items))
+        return Judged("contradicted", OPPOSITE if against else others_do_more(items))
     return Judged("not better than chance", CHANCE)
 
 

@@ -1,0 +1,473 @@
+"""Claims on models that know no cricket: a text classifier, and functions with known truths."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
+
+from attnlens.analysis.scores import divergence
+from attnlens.analysis.shapley import contributions
+from attnlens.claims.claim import Claim, Place
+from attnlens.claims.controls import DRAWS, LISTABLE, Pool, pool_for
+from attnlens.claims.evidence import Evidence, gather, head_claims
+from attnlens.claims.trial import REPLACED, REPLACED_CONTROLS
+from attnlens.claims.verdict import (
+    CHANCE,
+    DISAGREE,
+    ELSEWHERE,
+    EVEN,
+    OPPOSITE,
+    after_the_first,
+    benjamini_hochberg,
+    others_do_more,
+    too_few,
+)
+from attnlens.errors import InputError
+from attnlens.recording.axes import Axis
+from attnlens.recording.record import AttentionRecord
+
+Floats = NDArray[np.float64]
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "evidence_generic.md"
+ITEMS = tuple(range(100, 130))
+EVERY = {"all": list(ITEMS)}
+
+
+def softmax(logits: Floats) -> Floats:
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    result: Floats = powers / powers.sum(-1, keepdims=True)
+    return result
+
+
+def additive(weights: Floats) -> Callable[[NDArray[np.bool_]], Floats]:
+    """A model whose logits are sums over the items that are kept: ``weights (item, outcome)``."""
+    return lambda masks: softmax(masks.astype(float) @ weights)
+
+
+def weights_with(strong: Sequence[int], size: float = 0.8, seed: int = 0) -> Floats:
+    """Small random weights on every item, and large ones on some for outcome 1."""
+    table = 0.02 * np.random.default_rng(seed).normal(size=(len(ITEMS), 3))
+    table[[ITEMS.index(item) for item in strong], 1] += size
+    return table
+
+
+def claim(*removed: int, **more: Any) -> Claim:
+    return Claim(text=f"it looked at {removed}", removed=removed, window=ITEMS, **more)
+
+
+def test_the_guide_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, Any] = {}
+    state = torch.random.get_rng_state()
+    try:
+        for block in blocks:
+            exec(compile(block, str(GUIDE), "exec"), names)
+    finally:
+        torch.random.set_rng_state(state)
+    printed = capsys.readouterr().out.splitlines()
+    found: Evidence[Claim] = names["found"]
+    text = names["text"]
+    great = text.index("great")
+    heads = [one for one in found.tested if one.claim.text.startswith("head")]
+    assert any(great in one.claim.removed for one in heads)
+    for one in heads:
+        expected = "supported" if great in one.claim.removed else "cannot be told"
+        assert one.judged.verdict == expected, one.claim.text
+    assert found.tested[-1].judged.verdict != "supported"
+    effects = found.hidden.effects
+    assert max(effects, key=lambda item: effects[item]) == great
+    np.testing.assert_allclose(
+        found.contributions.sum(0), found.hidden.full - found.baseline, atol=1e-9
+    )
+    assert found.contributions[0, 1] > 0.3
+    assert sum("supported (q " in line for line in printed) >= 1
+    assert sum("points of P(good)" in line for line in printed) == 2
+
+
+def singles(predict: Callable[[NDArray[np.bool_]], Floats], items: int) -> Floats:
+    """What hiding each item alone costs, asked one by one, nats ``(item,)``."""
+    full = predict(np.ones((1, items), bool))[0]
+    alone = [predict((np.arange(items) != item)[None])[0] for item in range(items)]
+    return np.array([float(divergence(full, one)) for one in alone])
+
+
+def test_what_truly_matters_is_supported_and_what_does_not_is_chance() -> None:
+    strong = (103, 117, 121)
+    predict = additive(weights_with(strong))
+    found = gather(predict, [claim(*strong), claim(101, 105, 110)], EVERY, items=ITEMS)
+    real, idle = found.tested
+    # There are 4,060 sets of three: too many to list, so they are drawn.
+    assert real.judged.verdict == "supported"
+    assert real.p is not None
+    assert real.p <= 4 / (DRAWS + 1), "the set itself may be drawn"
+    assert (idle.judged.verdict, idle.judged.reason) == ("not better than chance", CHANCE)
+    effects = singles(predict, len(ITEMS))
+    np.testing.assert_allclose(list(found.hidden.effects.values()), effects)
+    np.testing.assert_allclose(real.singles, effects[[ITEMS.index(item) for item in strong]])
+    without = np.array([item not in strong for item in ITEMS])[None]
+    assert real.effect == pytest.approx(float(divergence(found.hidden.full, predict(without)[0])))
+    for one in found.tested:
+        assert (one.removed_from, one.share, len(one.chance)) == ("model", None, DRAWS)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 4), matched=st.booleans())
+def test_p_is_what_counting_every_set_gives(seed: int, size: int, matched: bool) -> None:
+    generator = np.random.default_rng(seed)
+    items = tuple(range(12))
+    predict = additive(generator.normal(size=(12, 3)))
+    removed = tuple(int(one) for one in generator.choice(12, size, replace=False))
+    asked = Claim(text="x", removed=removed, window=items, matched=matched)
+    distances = {item: 3 * (12 - item) for item in items}
+    groups = {"all": items}
+    one = gather(predict, [asked], groups, items=items, distances=distances).tested[0]
+
+    def stratum(item: int) -> int:
+        return sum(distances[item] > end for end in (3, 6, 12, 24))
+
+    effects = singles(predict, 12)
+    alike = [
+        effects[list(other)].sum()
+        for other in itertools.combinations(items, size)
+        if not matched or sorted(map(stratum, other)) == sorted(map(stratum, removed))
+    ]
+    as_much = np.mean(np.array(alike) >= effects[list(removed)].sum() - 1e-9)
+    if len(alike) * 0.05 < 1:
+        assert (one.p, one.q, len(one.chance)) == (None, None, 0)
+        assert (one.judged.verdict, one.judged.reason) == ("cannot be told", too_few("items"))
+        return
+    np.testing.assert_allclose(np.sort(one.chance), np.sort(alike))
+    assert one.p == one.q == pytest.approx(as_much)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 2.0]), min_size=6, max_size=9), st.integers(1, 3))
+def test_p_is_exact_whatever_the_effects(effects: list[float], size: int) -> None:
+    """Were the items drawn at random, p would be at most any level no oftener than the level."""
+    window = range(len(effects))
+    told = dict(enumerate(effects))
+    pool = pool_for((0,) * size, window)
+    sums = pool.sums(told, np.random.default_rng(0))
+    every = [
+        math.fsum(told[item] for item in some) for some in itertools.combinations(window, size)
+    ]
+    for tail in (sums.above, sums.below):
+        p_values = np.array([tail(value) for value in every])
+        for level in p_values:
+            assert np.mean(p_values <= level) <= level + 1e-12
+
+
+def test_drawn_sets_tell_what_listed_ones_would() -> None:
+    effects = dict(enumerate(np.random.default_rng(1).exponential(size=40)))
+    pool = Pool((2, 1), (tuple(range(30)), tuple(range(30, 40))))
+    assert pool.sets == math.comb(30, 2) * 10 > LISTABLE
+    drawn = pool.sums(effects, np.random.default_rng(2))
+    every = [
+        effects[a] + effects[b] + effects[c]
+        for a, b in itertools.combinations(range(30), 2)
+        for c in range(30, 40)
+    ]
+    for value in np.quantile(every, [0.5, 0.9, 0.99]):
+        listed = float(np.mean(np.array(every) >= value))
+        assert drawn.above(value) == pytest.approx(listed, abs=4 * math.sqrt(listed / DRAWS))
+    assert drawn.above(1e9) == 1 / (DRAWS + 1)
+    assert pool.best(effects) == pytest.approx(max(every))
+    for one in pool.drawn(np.random.default_rng(3), 50):
+        assert len(set(one)) == 3
+        assert sum(item >= 30 for item in one) == 1
+
+
+def test_claims_drawn_like_their_controls_are_seldom_supported() -> None:
+    generator = np.random.default_rng(3)
+    hits = total = 0
+    for seed in range(60):
+        predict = additive(0.3 * np.random.default_rng(seed).normal(size=(len(ITEMS), 3)))
+        asked = [
+            claim(*(int(item) for item in generator.choice(ITEMS, 3, replace=False)))
+            for _ in range(4)
+        ]
+        found = gather(predict, asked, EVERY, items=ITEMS, seed=seed)
+        hits += sum(one.judged.verdict == "supported" for one in found.tested)
+        total += len(found.tested)
+    assert total == 240
+    assert hits / total <= 0.05
+
+
+def test_a_sentence_with_the_wrong_direction_is_contradicted() -> None:
+    predict = additive(weights_with((103, 117)))
+    asked = [claim(103, 117, raises=(1,)), claim(103, 117, raises=(0, 2)), claim(103, 117)]
+    right, wrong, silent = gather(predict, asked, EVERY, items=ITEMS).tested
+    assert right.points[1] < 0 < wrong.points[[0, 2]].sum()
+    assert (right.judged.verdict, right.judged.reason) == ("supported", None)
+    assert (wrong.judged.verdict, wrong.judged.reason) == ("contradicted", OPPOSITE)
+    assert silent.judged.verdict == "supported"
+    # What chance does as well has no direction to be wrong in.
+    idle = gather(predict, [claim(101, 105, raises=(0,))], EVERY, items=ITEMS).tested[0]
+    assert idle.judged.verdict == "not better than chance"
+
+
+def test_of_one_outcome_only_its_own_change_counts() -> None:
+    table = weights_with(())
+    table[[3, 4], 1] = 1.0
+    table[[10, 11], 1] = -1.0
+    asked = [claim(103, 104), claim(110, 111)]
+    raising, lowering = gather(additive(table), asked, EVERY, items=ITEMS, outcome=1).tested
+    assert raising.judged.verdict == "supported"
+    assert (lowering.judged.verdict, lowering.judged.reason) == ("contradicted", OPPOSITE)
+    assert lowering.p == 1.0
+    elsewhere = gather(additive(table), asked, EVERY, items=ITEMS).tested
+    assert [one.judged.verdict for one in elsewhere] == ["supported"] * 2
+
+
+def test_the_least_of_all_is_contradicted() -> None:
+    weights = weights_with(ITEMS[:27], size=0.5)
+    idle = gather(additive(weights), [claim(*ITEMS[27:])], EVERY, items=ITEMS).tested[0]
+    assert (idle.judged.verdict, idle.judged.reason) == ("contradicted", others_do_more("items"))
+
+
+def test_what_could_not_have_been_supported_cannot_be_told() -> None:
+    strong = additive(weights_with((103,)))
+    # One of thirty has p 1/30 at best, which two claims cannot share.
+    both = gather(strong, [claim(104), claim(105)], EVERY, items=ITEMS).tested
+    assert {(one.judged.verdict, one.judged.reason) for one in both} == {
+        ("cannot be told", too_few("items"))
+    }
+    # The claim that is tested first pays for no other.
+    asked = [claim(103, first=True), claim(104), claim(105)]
+    first, *_ = gather(strong, asked, EVERY, items=ITEMS).tested
+    assert first.judged.verdict == "cannot be told", "1 of 30 is above its level, 0.03"
+    items = tuple(range(36))
+    predict = additive(np.vstack([weights_with(()), np.zeros((5, 3)), [[0, 1.0, 0]]]))
+    told = [Claim(text="x", removed=(item,), window=items, first=item == 35) for item in (35, 4, 5)]
+    first, *others = gather(predict, told, {"all": items}, items=items).tested
+    assert (first.judged.verdict, first.p) == ("supported", 1 / 36)
+    assert first.q == pytest.approx(0.05 / 0.03 / 36)
+    assert {one.judged.verdict for one in others} == {"cannot be told"}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=12), st.floats(1e-6, 1))
+def test_q_is_of_the_whole_family(p_values: list[float], first: float) -> None:
+    assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values))
+    own, others = after_the_first(first, p_values)
+    left = 0.05 if first <= 0.03 else 0.02
+    assert (own <= 0.05) == (first <= 0.03)
+    expected = np.minimum(1, false_discovery_control(p_values) * 0.05 / left)
+    assert others == pytest.approx(expected)
+
+
+def two_heads(weights: Floats, shares: tuple[float, float]) -> dict[str, Any]:
+    """A model whose logits come by two ways, and each way alone."""
+
+    def through(way: int) -> Callable[[NDArray[np.bool_]], Floats]:
+        kept = weights.sum(0) * (1 - shares[way])
+        return lambda masks: softmax(kept + shares[way] * (masks.astype(float) @ weights))
+
+    return {"left": through(0), "right": through(1)}
+
+
+def test_a_head_is_told_with_its_share_and_not_where_it_carries_little() -> None:
+    strong = (103, 117, 121)
+    table = weights_with(strong)
+    heads = two_heads(table, (0.9, 0.1))
+    asked = [claim(*strong, place=place) for place in ("left", "right", "model")]
+    asked += [claim(101, 105, 110, place="left")]
+    found = gather(additive(table), asked, EVERY, items=ITEMS, heads=heads)
+    left, right, whole, idle = found.tested
+    mask = np.array([item not in strong for item in ITEMS])[None]
+    for one, predict in ((left, heads["left"]), (right, heads["right"])):
+        alone = float(divergence(found.hidden.full, predict(mask)[0]))
+        assert one.effect == pytest.approx(alone)
+        assert one.share == pytest.approx(alone / whole.effect)
+        assert one.removed_from == "head"
+    assert left.judged.verdict == "supported"
+    assert right.share is not None
+    assert right.share < 0.1
+    assert (right.judged.verdict, right.judged.reason) == (None, ELSEWHERE)
+    assert whole.judged.verdict == "supported"
+    assert whole.share is None
+    assert idle.judged.verdict == "not better than chance"
+    # Heads are a family of their own: the model's only claim has the q of one.
+    assert whole.q == whole.p
+
+
+def test_operators_that_disagree_leave_no_support() -> None:
+    strong = (103, 117)
+    predict = additive(weights_with(strong))
+    full = predict(np.ones((1, len(ITEMS)), bool))[0]
+    asked: list[tuple[int, ...]] = []
+
+    def nothing(sets: Sequence[tuple[int, ...]]) -> Floats:
+        asked.extend(sets)
+        return np.tile(full, (len(sets), 1))
+
+    def as_hiding(sets: Sequence[tuple[int, ...]]) -> Floats:
+        return Place(predict, ITEMS).without(sets)
+
+    both = [claim(*strong), claim(101, 105)]
+    for replace, verdict, reason in (
+        (nothing, "not better than chance", DISAGREE),
+        (as_hiding, "supported", None),
+    ):
+        one, idle = gather(predict, both, EVERY, items=ITEMS, replace=replace).tested
+        assert (one.judged.verdict, one.judged.reason) == (verdict, reason)
+        assert one.replaced is not None
+        assert one.replaced_controls is not None
+        assert (len(one.replaced), len(one.replaced_controls)) == (REPLACED, REPLACED_CONTROLS)
+        assert idle.replaced is None
+    # The claim's own set is drawn many times, its controls once each, and nothing else.
+    assert asked.count(strong) == REPLACED
+    assert len(asked) == REPLACED + REPLACED_CONTROLS
+    assert all(len(one) == 2 for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            lambda masks: np.full((len(masks), 3), np.nan),
+            "the model answers with what is no number",
+        ),
+        (
+            lambda masks: np.random.default_rng().dirichlet(np.ones(3), len(masks)),
+            "the model gives another answer each time it is asked; call model.eval() first",
+        ),
+    ],
+)
+def test_a_model_that_cannot_be_asked_gets_no_verdict(
+    answer: Callable[[NDArray[np.bool_]], Floats], told: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        gather(answer, [claim(103)], EVERY, items=ITEMS)
+
+
+def test_little_to_compare_with_and_nothing_to_tell_apart() -> None:
+    same = additive(np.ones((30, 3)) * np.array([0.1, 0.2, -0.3]))
+    for asked in (claim(103, 117), claim(*ITEMS[:15])):
+        one = gather(same, [asked], EVERY, items=ITEMS).tested[0]
+        assert (one.p, one.judged.verdict) == (1.0, "cannot be told")
+    alone = Claim(text="x", removed=(5,), window=(5,))
+    found = gather(additive(np.ones((1, 3))), [alone], {"all": [5]}, items=(5,))
+    assert found.tested[0].judged.verdict == "cannot be told"
+    everything = gather(same, [claim(*ITEMS)], EVERY, items=ITEMS).tested[0]
+    assert everything.judged.verdict == "cannot be told"
+    assert gather(same, [], EVERY, items=ITEMS).tested == []
+    for wrong, told in (
+        (Claim(text="x", removed=ITEMS[:2], window=ITEMS[:1]), "removes what its window has not"),
+        (Claim(text="x", removed=(1,), window=(1, 2)), "'x' names 1; name items that the masks"),
+        (claim(103, matched=True), "is matched by distance; give distances"),
+    ):
+        with pytest.raises(InputError, match=told):
+            gather(same, [wrong], EVERY, items=ITEMS)
+
+
+def test_heads_list_what_they_gave_most_weight() -> None:
+    weights = np.array([[0.1, 0.5, 0.0, 0.4], [0.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
+    found = head_claims(weights, labels=["a", "b", "c", "d"], listed=3)
+    assert [(one.removed, one.text) for one in found] == [
+        ((1, 3, 0), "head 0 looked at a, b, d"),
+        ((0, 1, 2), "head 2 looked at a, b, c"),
+    ]
+    # The mean of what was listed over the mean of every item that could be seen.
+    assert [one.lift for one in found] == pytest.approx([1.0, 1.0])
+    assert head_claims(weights, listed=1)[0].lift == pytest.approx(0.5 * 3)
+    axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+    record = AttentionRecord("a", 0, torch.tensor(weights)[None, :, None], axes)
+    assert [one.removed for one in head_claims(record, listed=3)] == [one.removed for one in found]
+    assert head_claims(record, listed=1)[0].text == "head 0 looked at 1"
+    flat = AttentionRecord("gate", 0, torch.ones(1, 2), axes[:1] + axes[3:])
+    with pytest.raises(InputError, match=r"gate has the axes batch, key; give weights"):
+        head_claims(flat)
+    with pytest.raises(InputError, match="2 labels for 4 keys; name every key once"):
+        head_claims(weights, labels=["a", "b"])
+    with pytest.raises(InputError, match="weights have 3 dimensions"):
+        head_claims(weights[None])
+
+
+def test_a_head_that_looks_at_everything_alike_is_not_said_to_look_at_anything() -> None:
+    strong, items = weights_with(ITEMS[:3]), range(len(ITEMS))
+    rows = np.array([np.full(len(items), 1 / 30), [(1.0 + (n < 3)) / 33 for n in items]])
+    even, claimed = head_claims(rows, listed=3)
+    assert even.removed == claimed.removed == (0, 1, 2)
+    assert (even.lift, claimed.lift) == (pytest.approx(1), pytest.approx(60 / 33))
+    found = gather(additive(strong), [even, claimed], {"all": list(items)}, items=items)
+    untold, told = found.tested
+    assert (untold.judged.verdict, untold.judged.reason) == (None, EVEN)
+    assert (untold.p, untold.q, len(untold.chance)) == (None, None, 0)
+    # The same balls: hiding them does as much, whoever looked at them.
+    assert untold.effect == told.effect
+    assert told.judged.verdict == "supported"
+    assert told.q == told.p, "what was not tested counts in no family"
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        ({"a": [0, 1], "b": [1, 2]}, "item 1 is in groups twice; put every item in one"),
+        ({"a": [0], "b": [2]}, "item 1 is in no group; put every item in one group"),
+        ({"a": [0, 1, 2, 9]}, "item 9 does not exist; put every"),
+    ],
+)
+def test_groups_must_cover_every_item_once(groups: dict[str, list[int]], told: str) -> None:
+    for ask in (
+        lambda: contributions(additive(np.zeros((3, 2))), groups, range(3)),
+        lambda: gather(additive(np.zeros((3, 2))), [], groups, items=range(3)),
+    ):
+        with pytest.raises(InputError) as error:
+            ask()
+        assert str(error.value).startswith(told)
+        assert "\n" not in str(error.value)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(0, 8), parts=st.integers(1, 5))
+def test_contributions_sum_to_full_minus_baseline(seed: int, size: int, parts: int) -> None:
+    generator = np.random.default_rng(seed)
+    mixing = generator.normal(size=(size, size, 4))
+
+    def predict(masks: NDArray[np.bool_]) -> Floats:
+        kept = masks.astype(float)
+        return softmax(np.einsum("mi,mj,ijo->mo", kept, kept, mixing))
+
+    home = generator.integers(parts, size=size)
+    groups = {f"g{part}": np.flatnonzero(home == part).tolist() for part in range(parts)}
+    found = contributions(predict, groups, range(size))
+    np.testing.assert_allclose(found.table.sum(0), found.full - found.baseline, atol=1e-9)
+    everything = np.ones((1, size), bool)
+    np.testing.assert_allclose(found.full, predict(everything)[0])
+    np.testing.assert_allclose(found.baseline, predict(~everything)[0])
+
+
+def test_shapley_values_and_ablations_are_captums() -> None:
+    captum = pytest.importorskip("captum.attr", reason="captum is not installed")
+    predict = additive(np.random.default_rng(6).normal(size=(7, 3)))
+    groups = {"a": [0, 3], "b": [1], "c": [2, 4, 5], "d": [6]}
+    mask = torch.tensor([[0, 1, 2, 0, 2, 2, 3]])
+
+    def forward(kept: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(predict(kept.numpy() > 0.5))
+
+    ours = contributions(predict, groups, range(7))
+    for outcome in range(3):
+        theirs = captum.ShapleyValues(forward).attribute(
+            torch.ones(1, 7), target=outcome, feature_mask=mask
+        )
+        firsts = [members[0] for members in groups.values()]
+        found = captum.FeatureAblation(forward).attribute(torch.ones(1, 7), target=outcome)
+        np.testing.assert_allclose(theirs[0, firsts].numpy(), ours.table[:, outcome], atol=1e-6)
+        alone = Place(predict, tuple(range(7))).without([(item,) for item in range(7)])
+        np.testing.assert_allclose(
+            found[0].numpy(), ours.full[outcome] - alone[:, outcome], atol=1e-6
+        )
