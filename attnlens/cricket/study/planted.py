@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
@@ -299,8 +299,6 @@ class Verdicts:
     sources: dict[str, SourceShares]
     uniform: dict[str, float]
     first: dict[str, Share]
-
-    MERGED: ClassVar[tuple[str, ...]] = ("sources", "first")
 
 
 LARGE: Final = 0.005
