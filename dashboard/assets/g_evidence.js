@@ -62,7 +62,7 @@
         untold.length ? A.el("details", { class: "more" }, A.el("summary", null, untold.length + " more: cannot be told, or a picture only"), list(untold)) : null] : null;
     }),
       A.el("p", { class: "legend" }, A.el("span", null, A.el("i", { class: "swatch effect", "aria-hidden": "true" }), "how many of the sets it is compared with do less;"),
-        A.el("span", null, A.el("i", { class: "stroke tick", "aria-hidden": "true" }), "95%: short of it nothing is supported")));
+        A.el("span", null, A.el("i", { class: "stroke tick", "aria-hidden": "true" }), "95%: short of it nothing is supported; beyond it q, at most 0.05, decides")));
   };
   const figure = (p) => (p < 0.001 ? p.toExponential(0) : p.toFixed(p < 0.1 ? 3 : 2));
   const beside = (claim) => "does more than " + Math.floor(1000 * (1 - claim.p)) / 10 + "% of " + claim.controls + " " + claim.control;
