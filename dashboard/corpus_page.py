@@ -16,8 +16,8 @@ PANELS: Final = (
         "attention",
         "Where attention goes",
         "How many times as much of a head's past attention as uniform attention would give: 2.0 is "
-        "twice, 0.5 half. Blue is more, orange less. A head is called what it started as; in green "
-        "stands a name it has earned. Looking is not using: the claims say when it mattered.",
+        "twice, 0.5 half. Blue is more, orange less. In green stands the name that a head has "
+        "earned, if any. Looking is not using: the claims say when it mattered.",
     ),
     ("claims", "When claims hold", ""),
     (

@@ -30,12 +30,12 @@ def heads_page(data: Data) -> Page:
         "much of its past attention as even attention would pay, with 95% intervals over matches. "
         "A name is earned where looking and mattering both hold."
     )
-    heads = ("head", "name earned", "looks at", "without it", "rank", "on itself", "built in")
+    told = ("looks at", "without it", "rank", "on itself", "built in", "began as")
     scales = [
         panel(
             scale["scale"],
             f"{scale['scale']}: {scale['question']}",
-            _table(heads, map(_head, scale["heads"])),
+            _table(("head", "name earned", *told), map(_head, scale["heads"])),
             lead=f"{scale['window']} {scale['unit']}",
             files=False,
         )
@@ -64,12 +64,13 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> html.Div:
 def _head(head: Data) -> list[str]:
     rows = sorted(head["relations"], key=lambda row: -(row["lift"] or 0.0))
     return [
-        f"{head['number']} (began as {_words(head['pattern'])})",
+        f"head {head['number']}",
         "none" if head["earned"] == "unspecialised" else _words(head["earned"]),
         ", ".join(map(_favoured, rows[:MOST_FAVOURED])),
         *_importance(head["importance"]),
         _share(head["self_attention"]),
         _share(head["bias_share"]),
+        _words(head["pattern"]),
     ]
 
 

@@ -118,7 +118,7 @@ def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str
                 "evidence",
                 "Claims, tested",
                 html.Div(id="evidence-list"),
-                lead="Choose one: its balls light up everywhere.",
+                lead="Choose one: its balls light up.",
             ),
             html.Div(
                 [

@@ -7,8 +7,9 @@
   A.viewNames = VIEWS;
   let cards = [], open = null;
 
-  A.headName = (head, number) => (head.earned !== "unspecialised" ? A.words(head.earned) : head.pattern ? "head " + number : "free head " + number);
-  A.headChip = (head) => (head.earned !== "unspecialised" ? "name earned" : head.pattern ? "started as " + A.words(head.pattern) : "no name earned");
+  // A head is called by its number and the name it has earned; what it started as is only a footnote.
+  A.headName = (head, number) => "head " + number + (head.earned ? " (" + A.words(head.earned) + ")" : "");
+  const started = (head) => (head.started_as ? "It started as " + A.words(head.started_as) : "It started free") + (head.earned ? "." : " and has earned no name.");
 
   // What one head's map shows at a ball: rows asked about, columns looked at, and the cells.
   A.headMap = (innings, scale, head, view, at) => {
@@ -84,7 +85,7 @@
         const map = A.el("canvas", { class: "matrix", "aria-hidden": "true" }), strip = A.el("canvas", { class: "strip", "aria-hidden": "true" });
         const lit = A.el("div", { class: "lights", "aria-hidden": "true" }), foot = A.el("small", { class: "foot" });
         const button = A.el("button", { type: "button", class: "head", "aria-pressed": "false", onclick: () => change({ head: state.head === number ? null : number }) },
-          A.el("span", { class: "head-title" }, A.el("b", null, A.headName(head, number)), A.el("small", { class: head.earned !== "unspecialised" ? "chip good" : "chip" }, A.headChip(head))),
+          A.el("span", { class: "head-title", title: started(head) }, A.el("b", null, "head " + number), head.earned ? A.el("small", { class: "chip good" }, A.words(head.earned)) : null),
           A.el("span", { class: "stage" }, map, strip, lit), foot);
         button.addEventListener("pointermove", (event) => hover(event, number));
         return { head, number, map, strip, lit, foot, button };
@@ -115,18 +116,20 @@
         paint(card.strip, map, [last], map.rowMost);
         const own = state.view === "full" ? innings.own(state.scale, card.number, at) : null;
         card.foot.textContent = !map.columns.length || map.columns.length < 2 ? "no past to look at"
-          : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "strongest " + A.percent(map.rowMost);
+          : (own !== null ? A.percent(1 - own) + " on the past · " : "") + "most on " + most(map) + ", " + A.percent(map.rowMost);
         card.button.setAttribute("aria-pressed", String(state.head === card.number));
-        card.button.setAttribute("aria-label", "Head " + card.number + ", " + A.headName(card.head, card.number) + ", " + A.headChip(card.head) + ". " + card.foot.textContent + ". Enlarge");
+        card.button.setAttribute("aria-label", A.headName(card.head, card.number) + ". " + card.foot.textContent + ". Enlarge");
       }
       this.light(state);
       this.one(state);
     },
     light(state) {
+      // What was hidden from one head alone lights up in that head alone.
+      const told = A.explanationNow(), claim = told && state.claim !== null ? told.evidence[state.claim] : null;
       for (const card of cards) {
         if (!state.lit.size && !card.lit.firstChild) continue;
         const wide = card.shown.columns.length, innings = this.innings;
-        const columns = card.shown.columns.map((key, c) => [key, c]).filter(([key]) => key !== null &&
+        const columns = card.shown.columns.map((key, c) => [key, c]).filter(([key]) => key !== null && (!claim || !claim.head || (claim.scale === state.scale && claim.head === card.head.key)) &&
           (card.shown.long ? [...state.lit].some((index) => innings.balls[index - 1] && innings.balls[index - 1].over === key) : state.lit.has(key + 1)));
         card.lit.replaceChildren(...columns.map(([, c]) => A.el("i", { style: "left:" + (100 * c) / wide + "%;width:" + 100 / wide + "%" })));
       }
@@ -148,6 +151,11 @@
     explained() { if (open) tell(); },
   };
 
+  // The ball, or over, that a head looks at most.
+  function most(map) {
+    const at = (map.rows.length - 1) * map.columns.length;
+    return A.keyName(A.heads.innings, map, map.columns.find((key, c) => key !== null && map.cells[at + c] === Math.fround(map.rowMost)));
+  }
   function hover(event, number) {
     const card = cards[number], map = card.shown, target = event.target;
     if (target !== card.map && target !== card.strip) return;
@@ -171,15 +179,15 @@
       .filter(([key, value]) => key !== null && value > 0).sort((one, two) => two[1] - one[1]).slice(0, 6);
     const effectOf = (key) => { const row = !map.long && explanation && explanation.history.find((one) => one.index === key + 1); return row && row.effect_nats !== null ? row.effect_nats.toExponential(1) : ""; };
     const figures = [["on the past", A.percent(1 - innings.own(state.scale, card.number, at))], ["on the ball itself", A.percent(innings.own(state.scale, card.number, at))],
-      inner && inner.bias_share !== null ? ["built in", A.percent(inner.bias_share)] : null, inner && inner.note ? ["its balls", inner.note] : null].filter(Boolean);
+      inner && inner.bias_share !== null ? ["built in", A.percent(inner.bias_share)] : null].filter(Boolean);
     const value = (v) => A.percent(v, true);
     A.put("head-one",
       A.el("div", { class: "one-head" },
-        A.el("div", null, A.el("h3", null, "Head " + card.number + " of " + state.scale + ": " + A.headName(head, card.number)),
-          A.el("p", { class: "quiet" }, "Asks: " + head.question + "? ", A.headChip(head) + (head.earned !== "unspecialised" && head.pattern && head.pattern !== head.earned ? " (started as " + A.words(head.pattern) + ")" : "") + "."),
+        A.el("div", null, A.el("h3", null, "Head " + card.number + " of " + state.scale + (head.earned ? ": " + A.words(head.earned) : "")),
+          head.question ? A.el("p", { class: "quiet" }, "Asks: " + head.question + "?") : null, A.el("p", { class: "quiet small" }, started(head)),
           A.el("dl", { class: "figures" }, figures.map(([name, text]) => A.el("div", null, A.el("dt", null, name), A.el("dd", null, text))))),
         A.el("button", { type: "button", class: "close", "aria-label": "Close the enlarged head", onclick: () => A.changeHead(null) }, "×")),
-      strongest.length ? A.table(map.long ? ["over", "weight"] : ["ball", "bowler → batter", "outcome", state.view === "full" ? "weight" : VIEWS[state.view], "hidden from all, nats"],
+      strongest.length ? A.table(map.long ? ["over", "weight"] : ["ball", "bowler → batter", "outcome", state.view === "full" ? "weight" : VIEWS[state.view], "hidden from the whole model, nats"],
         strongest.map(([key, weight]) => (map.long ? ["over " + (key + 1), value(weight)]
           : [innings.balls[key].label, innings.balls[key].bowler + " → " + innings.balls[key].batter, A.outcomeNames[innings.balls[key].outcome], value(weight), effectOf(key)])), "What it looks at most") : A.el("p", { class: "empty" }, "It has no past to look at yet."),
       A.el("p", { id: "cell", class: "readout", "aria-live": "polite" }, ""),
@@ -270,8 +278,7 @@
     svg.setAttribute("class", "aside");
     cards.forEach((card, number) => {
       const x = gap + (number % many) * (side + gap), y = gap + Math.floor(number / many) * (side + 76), map = card.shown;
-      svg.append(A.svg("text", { x, y: y + 10, fill: A.colour("text"), "font-size": 12, "font-weight": 700 }, A.headName(card.head, card.number)),
-        A.svg("text", { x, y: y + 24, fill: A.colour("quiet"), "font-size": 10 }, A.headChip(card.head)));
+      svg.append(A.svg("text", { x, y: y + 10, fill: A.colour("text"), "font-size": 12, "font-weight": 700 }, A.headName(card.head, card.number)));
       const wide = side / map.columns.length, rows = map.rows.length, tall = rows > 1 ? side / rows : 24;
       map.rows.forEach((_, r) => map.columns.forEach((_, c) => {
         const value = map.cells[r * map.columns.length + c];

@@ -141,7 +141,7 @@
         onclick: () => otherInnings(one.number) }, one.super_over ? "super over, " : null, A.el("bdi", null, one.batting), A.el("small", null, " " + one.total + "/" + one.wickets)))) : null,
       A.el("div", { class: "group" }, step(-1, "◀", "the ball before"), told.play, step(1, "▶", "the next ball")),
       A.el("form", { class: "group", onsubmit: (event) => { event.preventDefault(); goTo(told.label.value); } }, told.label, A.el("button", { type: "submit" }, "Go")),
-      page.models.length > 1 ? A.el("label", { class: "group" }, "Model", A.el("select", { id: "model", onchange: (event) => { state.model = event.target.value; explanation = null; remember(); open(); } },
+      page.models.length > 1 ? A.el("label", { class: "group" }, "Model", A.el("select", { id: "model", onchange: (event) => { Object.assign(state, { model: event.target.value, lit: new Set(), claim: null }); explanation = null; remember(); open(); } },
         page.models.map((one) => A.el("option", { value: one, selected: one === state.model }, one.split(/[\\/]/).pop())))) : null);
     A.heads.controls(state, innings, change);
     A.whatIf.build(state, innings);
@@ -259,9 +259,9 @@
       ["Copy the prompt for a language model", async () => { const said = await fetch(files + "prompt.txt" + model); A.copy(await said.text()); }],
       ["Prompt (.txt)", files + "prompt.txt" + model], ["Everything (.json)", files + "explanation.json" + model], ["Past balls (.csv)", files + "balls.csv" + model],
       ["As in the terminal (.txt)", files + "explanation.txt" + model], ...(page.texts.includes("report.html") ? [["Report (.html)", files + "report.html" + model]] : [])]);
-    A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "verdict", "reason", "removed_from", "removed", "outcome", "before", "after", "effect_nats", "control_p5_nats", "control_p25_nats", "control_median_nats", "control_p75_nats", "control_p95_nats", "controls", "p", "q"],
-      ...explanation.evidence.map((one) => [one.claim, one.verdict, one.reason, one.removed_from, one.removed.join(" "), one.top_change.outcome, one.top_change.before, one.top_change.after,
-        one.effect_nats, ...(one.control_quantiles_nats || Array(5).fill(null)), one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
+    A.menu("evidence", [["CSV", () => A.saveText(A.csv([["claim", "kind", "reference", "verdict", "reason", "removed_from", "removed", "share", "outcome", "effect_nats", "single_effects", "top_outcome", "before", "after", "control_p5_nats", "control_p25_nats", "control_median_nats", "control_p75_nats", "control_p95_nats", "controls", "p", "q"],
+      ...explanation.evidence.map((one) => [one.claim, one.kind, one.reference, one.verdict, one.reason, one.removed_from, one.removed.join(" "), one.share, one.outcome, one.effect_nats, one.single_effects.join(" "),
+        one.top_change.outcome, one.top_change.before, one.top_change.after, ...(one.control_quantiles_nats || Array(5).fill(null)), one.controls, one.p, one.q])]), A.stem() + "-evidence.csv", "text/csv")],
       ["JSON", () => A.saveText(JSON.stringify(explanation.evidence, null, 2), A.stem() + "-evidence.json", "application/json")]]);
     A.heads.explained();
   }
@@ -273,7 +273,7 @@
     A.timeline.light(state);
     A.heads.light(state);
     const balls = [...state.lit].sort((one, two) => one - two).map((index) => innings.balls[index - 1].label);
-    A.say(same ? "No ball is lit" : "Lit: balls " + balls.join(", "));
+    A.say(same ? "No ball is lit" : "Lit: balls " + balls.join(", ") + (explanation.evidence[claim].head ? ", in the head they were hidden from" : ""));
   }
 
   const chosen = () => state.outcome || A.outcomes[innings.probabilitiesOf(state.ball - 1).indexOf(Math.max(...innings.probabilitiesOf(state.ball - 1)))];

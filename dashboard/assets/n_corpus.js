@@ -40,7 +40,8 @@
   };
 
   const phases = () => data.fusion.map((row) => row.phase);
-  const headName = (scale, head) => A.words(scale + " " + head.replace(/^head_/, ""));
+  const headName = (scale, head) => scale + " head " + /\d+/.exec(head);
+  const startedAs = (head) => (head.endsWith("_free") ? "It started free." : "It started as " + A.words(head.replace(/^head_\d+_/, "")) + ".");
   const heads = () => [...new Set(data.attention.map((row) => row.scale + " " + row.head))];
   const few = (count, least, what) => (count ? " " + A.count(count, what) + " with fewer than " + least + " left out." : "");
   const many = (n) => n.toLocaleString("en");
@@ -128,7 +129,7 @@
     const of = (row, relation) => row.relations.find((one) => one.relation === relation), relations = data.attention.length ? data.attention[0].relations.map((one) => one.relation) : [];
     const place = (row) => all.indexOf(row.scale + " " + row.head) * 9 + order.indexOf(row.phase);
     const columns = [
-      { name: "head", of: (row) => row.scale + " " + row.head, by: place, show: (row) => [headName(row.scale, row.head), row.earned && row.earned !== "unspecialised" ? [" ", A.el("span", { class: "chip good", title: "a name it has earned" }, A.words(row.earned))] : null] },
+      { name: "head", of: (row) => row.scale + " " + row.head, by: place, tip: (row) => startedAs(row.head), show: (row) => [headName(row.scale, row.head), row.earned && row.earned !== "unspecialised" ? [" ", A.el("span", { class: "chip good", title: "a name it has earned" }, A.words(row.earned))] : null] },
       { name: "phase", of: (row) => row.phase, by: (row) => order.indexOf(row.phase) },
       ...relations.map((relation) => ({ name: RELATIONS[relation] || A.words(relation), number: true, of: (row) => of(row, relation).ratio,
         show: (row) => { const ratio = of(row, relation).ratio; return ratio === null ? null : ratio.toFixed(1); },
@@ -169,11 +170,11 @@
       ["head", "head", (name) => headName(...name.split(" ")), (row) => !chosen.head || row.name === chosen.head],
     ].map(([key, words, show, keep]) => {
       const rows = told[key].filter(keep), left = few(told[key + "_too_few"], data.least.claims, "group").replace("group", words.split(" ")[0]);
-      const caption = "By " + words + (key === "head" ? " (its balls hidden from the whole model)" : "") + "." + left;
+      const caption = "By " + words + (key === "head" ? " (what it looked at, hidden from that head alone)" : "") + "." + left;
       return { rows, columns: columns(words, show), node: rows.length ? A.sortable(caption, columns(words, show), rows, key === "phase" ? null : "supported") : none(caption + " Nothing to show" + (told[key].length ? " of what is chosen." : ".")) };
     });
     A.put("claims-shown",
-      A.el("p", { class: "lead" }, many(told.tested) + " claims on " + A.count(told.balls, "ball") + " drawn over all matches: the balls hidden, beside random others. Supported: they moved the prediction more than those did. Intervals are Wilson's and take claims as independent, which those of one ball are not quite."),
+      A.el("p", { class: "lead" }, many(told.tested) + " claims on " + A.count(told.balls, "ball") + " drawn over all matches: the balls hidden, beside other sets of as many. Supported: they do more than chance would have it. Intervals are Wilson's and take claims as independent, which those of one ball are not quite."),
       A.el("div", { class: "columns auto wide" }, A.el("div", null, parts[0].node, parts[1].node), A.el("div", null, parts[2].node)));
     A.menu("claims", [["CSV", () => A.saveText(A.csv([["by", "name", "supported", "low", "high", "contradicted", "claims"],
       ...["kind", "phase", "head"].flatMap((key) => told[key].map((row) => [key, row.name, row.share, row.low, row.high, row.contradicted / row.claims, row.claims]))]), A.stem() + "-claims.csv", "text/csv")]]);

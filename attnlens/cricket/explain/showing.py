@@ -27,7 +27,13 @@ from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, result_sentence
 from attnlens.cricket.model.batch import training_batch
-from attnlens.cricket.model.heads import QUESTIONS, SCALE_QUESTIONS, SCALES, head_key
+from attnlens.cricket.model.heads import (
+    QUESTIONS,
+    SCALE_QUESTIONS,
+    SCALES,
+    UNSPECIALISED,
+    head_key,
+)
 from attnlens.cricket.model.people import people_of, sides_of
 from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
 from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
@@ -229,14 +235,13 @@ def _scales(predictor: TrainedPredictor) -> list[Json]:
     for scale, window in SCALES.items():
         heads = []
         for number, earned in enumerate(predictor.earned(scale)):
-            pattern = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
-            known = earned if earned in QUESTIONS else pattern or "learned"
+            started_as = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
             heads.append(
                 {
-                    "key": head_key(number, pattern),
-                    "pattern": pattern,
-                    "earned": earned,
-                    "question": QUESTIONS[known],
+                    "key": head_key(number, started_as),
+                    "started_as": started_as,
+                    "earned": None if earned == UNSPECIALISED else earned,
+                    "question": QUESTIONS.get(earned),
                 }
             )
         told.append(
