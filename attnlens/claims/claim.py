@@ -122,8 +122,8 @@ class Tested(Generic[C]):
         singles: effect of each of them hidden alone, nats, in the order of ``claim.removed``.
         share: a head's effect over that of hiding the same items from the whole model; ``None``
             for a claim about the model.
-        chance: the effects, summed, of the sets that chance would have named, nats; none where the
-            claim is not tested.
+        chance: what each other set that chance would have named costs, its effects summed as they
+            would be in the places of these items, nats; none where the claim is not tested.
         p, q: ``None`` where the claim is not tested.
         replaced: nats of each draw of the second operator; ``None`` where it was not tried.
         replaced_controls: the same for sets that chance would have named.

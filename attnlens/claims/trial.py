@@ -13,7 +13,6 @@ the operators disagree.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Sets, Tested
 from attnlens.claims.controls import Pool, pool_for
 from attnlens.claims.verdict import (
+    AMONG,
     CHANCE,
     ELSEWHERE,
     EVEN,
@@ -180,13 +180,7 @@ class Trial(Generic[C]):
         which is as the root of nats.
         """
         outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
-        hidden = self.hidden(name)
-        usual = np.array(
-            [
-                1.0 if self.usual is None or name != MODEL else self.usual[item]
-                for item in hidden.alone
-            ]
-        )
+        hidden, usual = self.hidden(name), self._usual(name)
         if not outcomes:
             moves = np.array(list(hidden.effects.values())) / usual
         else:
@@ -194,6 +188,31 @@ class Trial(Generic[C]):
             alone = log_odds(np.array(list(hidden.alone.values())), outcomes)
             moves = (full - alone) / np.sqrt(usual)
         return dict(zip(hidden.alone, moves.tolist(), strict=True))
+
+    def _usual(self, name: str) -> Floats:
+        """What hiding an item in the place of each costs usually; 1 where that is not known."""
+        items = self.hidden(name).alone
+        if self.usual is None or name != MODEL:
+            return np.ones(len(items))
+        return np.array([self.usual[item] for item in items])
+
+    def _in_place_of(
+        self, removed: Sequence[int], name: str, pool: Pool, seed: Sequence[int]
+    ) -> Floats:
+        """What the sets of chance would have cost in the places of these items, summed, nats."""
+        hidden, usual = self.hidden(name), self._usual(name)
+        items = list(hidden.alone)
+        beside = np.array(list(hidden.effects.values())) / usual
+        sums = pool.sums(
+            dict(zip(items, beside.tolist(), strict=True)), np.random.default_rng(seed)
+        )
+        ours = [place for place, item in enumerate(items) if item in removed]
+        values: Floats = sums.values * (usual[ours].mean() if ours else 1.0)
+        if sums.listed:  # the items themselves are no other set
+            values = np.delete(
+                values, np.abs(values - beside[ours].sum() * usual[ours].mean()).argmin()
+            )
+        return values
 
     def pool(self, claim: Claim) -> Pool:
         """What chance would have named instead of a claim's items."""
@@ -229,8 +248,8 @@ class Trial(Generic[C]):
         effect = float(self.effect(hidden.full, probabilities))
         pool = self.pool(inside)
         key = f"{pool}{inside.raises}{place}".encode()
-        generator = np.random.default_rng([self.seed, zlib.crc32(key)])
-        chance = pool.sums(hidden.effects, copy.deepcopy(generator))
+        seed = [self.seed, zlib.crc32(key)]
+        generator = np.random.default_rng(seed)
         sums = pool.sums(moves, generator)
         own = sum(moves[item] for item in inside.removed)
         return Compared(
@@ -241,7 +260,7 @@ class Trial(Generic[C]):
             points=100 * (probabilities - hidden.full),
             singles=np.array([hidden.effects[item] for item in inside.removed]),
             share=None if whole is None else _share(effect, whole),
-            chance=chance.values,
+            chance=self._in_place_of(inside.removed, place, pool, seed),
             p=sums.above(own),
             least=sums.below(own),
             best=sums.above(pool.best(moves)),
@@ -306,7 +325,7 @@ def verdicts(
         least = benjamini_hochberg([one.least for one in claims])
         for at, number in enumerate(family):
             judged = _judged(claims[at], q_values[at], least[at], outcome, items)
-            if judged.reason == CHANCE and _out_of_reach(claims, at):
+            if judged.reason in (CHANCE, AMONG) and _out_of_reach(claims, at):
                 judged = Judged("cannot be told", too_few(items))
             tested[number] = _told(claims[at], q_values[at], judged)
     return [tested[number] for number in range(len(compared))]
@@ -318,7 +337,7 @@ def _judged(one: Compared[C], q: float, least: float, outcome: int | None, items
     about = list(one.claim.raises or (() if outcome is None else (outcome,)))
     points = one.points[about] if about else one.points
     against = bool(about) and float(points.sum()) > 0
-    return judge(one.effect, points, q, least, against=against, items=items)
+    return judge(one.effect, points, (one.p, q, least), against=against, items=items)
 
 
 def _told(one: Compared[C], q: float | None, judged: Judged | None) -> Tested[C]:

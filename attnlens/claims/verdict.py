@@ -38,6 +38,7 @@ ITEMS: Final = "items"
 """What is hidden, where it has no better name."""
 
 CHANCE: Final = "chance does as much"
+AMONG: Final = "among so many claims chance does as much"
 EVEN: Final = "the head looks at them hardly more than at others"
 ELSEWHERE: Final = "what they do reaches the prediction by other ways than this head"
 DISAGREE: Final = "operators disagree"
@@ -106,8 +107,7 @@ class Judged:
 def judge(
     effect: float,
     points: Floats,
-    q: float,
-    least: float,
+    chances: tuple[float, float, float],
     *,
     against: bool = False,
     items: str = ITEMS,
@@ -117,11 +117,12 @@ def judge(
     Args:
         effect: of hiding its items together, nats.
         points: change of each outcome the claim is about, percentage points.
-        q: how often chance would be told as this claim is.
-        least: the same for claims that do as little.
+        chances: p; q, how often chance would be told as this claim is; and the same for
+            claims that do as little.
         against: whether the change goes against what the claim's sentence says.
         items: what items are called, for the reason.
     """
+    p, q, least = chances
     matters = effect >= ENOUGH_NATS or float(np.abs(points).max()) >= ENOUGH_POINTS
     if q <= Q_LEVEL:
         if not matters:
@@ -129,7 +130,7 @@ def judge(
         return Judged("contradicted", OPPOSITE) if against else Judged("supported", None)
     if least <= LOW_LEVEL:
         return Judged("contradicted", OPPOSITE if against else others_do_more(items))
-    return Judged("not better than chance", CHANCE)
+    return Judged("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
 
 
 def agreed(judged: Judged, replaced: Floats, controls: Floats) -> Judged:

@@ -270,9 +270,10 @@ class Evidence(Plain):
     ``single_effects`` are those of hiding each of them alone, nats. ``share`` is a head's part of
     the effect that hiding the same balls from the whole model has; null for claims about the
     model. ``outcome`` is what the effect is measured on, null for the whole distribution.
-    ``reference`` marks the claim that any reader would guess, the last balls. Controls are the sums
-    of the single effects of other sets, nats: ``control_quantiles_nats`` their 5th, 25th, 50th,
-    75th and 95th percentiles. ``replaced`` is null where the second operator was not tried: it
+    ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
+    sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of what they
+    would cost in the places of these balls, single effects summed. On the long scale a head's
+    keys are overs: ``single_effects`` is then one, the over's. ``replaced`` is null where the second operator was not tried: it
     checks supported claims.
     """
 
