@@ -38,7 +38,8 @@ class Claim:
     Attributes:
         removed: the items, a subset of ``window``.
         window: the items that could have been named instead.
-        matched: whether the sets to compare with must lie as far back as the claim's.
+        matched: whether the sets to compare with must have as many items of each kind as the
+            claim's: as many as far back, say.
         raises: outcomes (columns) that the items raise, as ``text`` has it; empty where it
             gives no direction.
         lift: how many times the weight of even attention a head gave the items, where it is

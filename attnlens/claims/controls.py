@@ -5,8 +5,8 @@ worked out once, so that sums of thousands of other sets cost next to nothing, a
 the items named had been drawn as the other sets are, all of them would be equally likely to come
 out on top.
 
-The others are drawn from the same window. Where distance could explain what was named (a bowler's
-balls, say), they have as many items in each stratum of distance.
+The others are drawn from the same window. Where something plainer could explain what was named (how
+far back the items lie, who said them), they have as many items of each such kind.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Pool:
     """What the sets to compare with are drawn from, and how.
 
     Attributes:
-        take: how many items, one number per stratum.
+        take: how many items, one number per stratum, which is a kind of item.
         strata: the items of the window by stratum, in the order of ``take``.
     """
 
@@ -147,22 +147,19 @@ class Sums:
 
 
 def pool_for(
-    named: Sequence[int], window: Sequence[int], distances: Mapping[int, int] | None = None
+    named: Sequence[int], window: Sequence[int], kinds: Mapping[int, int] | None = None
 ) -> Pool:
     """The pool of sets that are like ``named``.
 
     Args:
         named: the items a claim is about, all in ``window``.
         window: the items that could have been named.
-        distances: item to distance; given, the sets also have its strata.
+        kinds: item to its kind; given, the sets have as many items of each kind.
     """
-    if distances is None:
+    if kinds is None:
         return Pool((len(named),), (tuple(window),))
-    numbers = range(len(STRATA) + 1)
+    numbers = sorted({kinds[item] for item in window})
     return Pool(
-        tuple(sum(stratum(distances[item]) == number for item in named) for number in numbers),
-        tuple(
-            tuple(item for item in window if stratum(distances[item]) == number)
-            for number in numbers
-        ),
+        tuple(sum(kinds[item] == number for item in named) for number in numbers),
+        tuple(tuple(item for item in window if kinds[item] == number) for number in numbers),
     )

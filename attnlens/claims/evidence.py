@@ -16,6 +16,7 @@ import numpy as np
 from attnlens.analysis.shapley import contributions
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Predict, Replace, Tested
+from attnlens.claims.controls import stratum
 from attnlens.claims.trial import Trial
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
@@ -149,7 +150,7 @@ def gather(
             **{name: Place(asked, tuple(items)) for name, asked in (heads or {}).items()},
         },
         seed=seed,
-        distances=distances,
+        kinds={item: stratum(far) for item, far in (distances or {}).items()},
         outcome=outcome,
     )
     parts = contributions(predict, groups, items)

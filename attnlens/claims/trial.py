@@ -100,7 +100,7 @@ class Trial(Generic[C]):
     Args:
         places: by name; `MODEL` is among them.
         seed: of every draw. The same seed gives the same answer.
-        distances: item to how far back it lies, for matched claims.
+        kinds: item to its kind, for matched claims, such as the stratum of its distance.
         usual: item to what hiding an item in its place costs usually, nats, of claims about the
             whole model: sums are then of effects as multiples of that.
         outcome: the outcome (column) that is explained, which claims then say that their items
@@ -113,14 +113,14 @@ class Trial(Generic[C]):
         places: Mapping[str, Place],
         *,
         seed: int,
-        distances: Mapping[int, int] | None = None,
+        kinds: Mapping[int, int] | None = None,
         usual: Mapping[int, float] | None = None,
         outcome: int | None = None,
         items: str = ITEMS,
     ) -> None:
         self.places = places
         self.seed = seed
-        self.distances = distances
+        self.kinds = kinds
         self.usual = usual
         self.outcome = outcome
         self.effect = effect_on(outcome)
@@ -216,7 +216,7 @@ class Trial(Generic[C]):
 
     def pool(self, claim: Claim) -> Pool:
         """What chance would have named instead of a claim's items."""
-        return pool_for(claim.removed, claim.window, self.distances if claim.matched else None)
+        return pool_for(claim.removed, claim.window, self.kinds if claim.matched else None)
 
     def compare(self, claims: Sequence[C]) -> list[Compared[C]]:
         """Hide each claim's items, and put their sum beside those of other sets."""

@@ -84,21 +84,20 @@ def _of_balls(window: BallWindow, total: Floats) -> Iterator[Claim]:
     recent = window.past[-RECENT:]
     inside = tuple(ball.index for ball in recent)
 
-    def claim(
-        kind: ClaimKind, what: str, balls: Sequence[PastBall], *, first: bool = False
-    ) -> Claim:
+    def claim(kind: ClaimKind, what: str, balls: Sequence[PastBall]) -> Claim:
         return Claim(
             text=f"{what} ({names_of(balls)})",
             kind=kind,
             removed=tuple(ball.index for ball in balls),
             window=inside,
-            first=first,
+            first=kind == "attended most",
+            matched=kind == "attended",
         )
 
     order = np.argsort(-total[-RECENT:], kind="stable")
     attended = [recent[place] for place in order[:LISTED] if total[-RECENT:][place] > 0]
     if attended:
-        yield claim("attended most", "the ball it attended to most", attended[:1], first=True)
+        yield claim("attended most", "the ball it attended to most", attended[:1])
     if len(attended) > 1:
         what = f"the {len(attended)} balls it attended to most"
         yield claim("attended", what, sorted(attended, key=lambda ball: ball.index))

@@ -3,7 +3,9 @@
 Claims that balls mattered are tested with them hidden from the whole model, a head's claim with
 them hidden from that head alone. A ball's effect is taken beside what hiding a ball in its place
 does usually (`attnlens.cricket.model.usual`): that the ball before matters more than one of an hour
-ago needs no telling. How claims are judged is `attnlens.claims.trial`'s.
+ago needs no telling. The balls attended most are compared with others of which as many were bowled
+to this batter: that a batter's own balls matter more is a claim by itself. How claims are judged is
+`attnlens.claims.trial`'s.
 """
 
 from __future__ import annotations
@@ -126,6 +128,7 @@ def trial_of(
     return Trial(
         _places(predictor, window, scales, seed),
         seed=seed,
+        kinds={ball.index: "same_batsman" in ball.relations for ball in window.past},
         usual=usual_effects(predictor, window),
         outcome=None if outcome is None else OUTCOME_INDEX[outcome],
         items=BALLS,

@@ -256,6 +256,7 @@ ClaimKind = Literal[
 
 Control = Literal[
     "other sets of as many balls, allowing for where they stand",
+    "other sets of as many balls, as many of them to this batter, allowing for where they stand",
     "other sets of as many balls, hidden from the same head",
     "records of other players",
     "scoreboards of earlier balls",
@@ -273,8 +274,8 @@ class Evidence(Plain):
     ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
     sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of what they
     would cost in the places of these balls, single effects summed. On the long scale a head's
-    keys are overs: ``single_effects`` is then one, the over's. ``replaced`` is null where the second operator was not tried: it
-    checks supported claims.
+    keys are overs: ``single_effects`` is then one, the over's. ``replaced`` is null
+    where the second operator was not tried: it checks supported claims.
     """
 
     claim: Text

@@ -166,7 +166,7 @@ def tested_lists(
     inside = tuple(ball.index for ball in window.past[-RECENT:])
     for source, some in lists.items():
         claims = [
-            Claim(text=source, kind="attended", removed=one, window=inside)
+            Claim(text=source, kind="attended", removed=one, window=inside, matched=True)
             for one in dict.fromkeys(tuple(sorted(one)) for one in some)
         ]
         for tested in verdicts(trial.compare(claims), items="balls"):
