@@ -143,6 +143,7 @@ LOSSES: Final[dict[str, str]] = {
     "scoreboard": "a network that sees the scoreboard only",
 }
 
+
 def render_planted(data: Mapping[str, Any]) -> str:
     """Every table, with a line above each that says what it holds; ``data`` as JSON has it."""
     rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]

@@ -29,11 +29,12 @@ MEASURES: Final = (
     Column("rank", least=5),
 )
 HEADS: Final = (
-    Words("head", least=14),
+    Words("head", least=7),
     Words("earned the name", least=16),
     Column("bias"),
     Column("self"),
     *MEASURES,
+    Words("started as", style="quiet"),
 )
 LEGEND: Final = (
     "bias: how much of a head's preference among balls is its learnt bias and not content",
@@ -92,11 +93,12 @@ def _scale(page: Page, scale: Scale) -> None:
         style = "quiet" if head.earned == UNSPECIALISED else "supported"
         rows.append(
             [
-                f"{head.number} {start}",
+                f"head {head.number}",
                 (_words(head.earned), style),
                 _percent(head.bias_share.value),
                 _percent(head.self_attention.value),
                 *_measures(head.importance),
+                start,
             ]
         )
 
