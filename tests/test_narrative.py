@@ -18,7 +18,7 @@ from attnlens.show.numbers import percent, signed_points
 
 FORMS: tuple[Any, ...] = (
     *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
-    *(percent, facts.fine_percent, facts.finest_percent),
+    *(percent, facts.fine_percent, facts.finest_percent, facts.head_number, facts.spaced),
 )
 
 
@@ -27,7 +27,7 @@ def ways_to_write(value: Any) -> set[str]:
     for form in FORMS:
         try:
             texts.add(form(value))
-        except (TypeError, ValueError, KeyError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError):
             continue
     return texts
 

@@ -31,10 +31,10 @@ MEASURES: Final = (
 HEADS: Final = (
     Words("head", least=7),
     Words("earned the name", least=16),
+    Words("started as", least=13, style="quiet"),
     Column("bias"),
     Column("self"),
     *MEASURES,
-    Words("started as", style="quiet"),
 )
 LEGEND: Final = (
     "bias: how much of a head's preference among balls is its learnt bias and not content",
@@ -95,10 +95,10 @@ def _scale(page: Page, scale: Scale) -> None:
             [
                 f"head {head.number}",
                 (_words(head.earned), style),
+                start,
                 _percent(head.bias_share.value),
                 _percent(head.self_attention.value),
                 *_measures(head.importance),
-                start,
             ]
         )
 

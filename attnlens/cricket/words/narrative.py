@@ -14,13 +14,15 @@ from typing import Final
 
 from attnlens.claims.verdict import CHANCE
 from attnlens.cricket.explain.types import Evidence, Explanation, Prediction, Sentence
-from attnlens.cricket.model.heads import head_words
 from attnlens.cricket.words.facts import (
     Part,
     Source,
     counted,
+    head_number,
     outcome_words,
+    resolve,
     sentence,
+    spaced,
     tenths,
 )
 from attnlens.cricket.words.summary import summarize_temporal_attention
@@ -282,11 +284,11 @@ def _looked(source: Source[Explanation], at: int, leading: bool) -> list[Part]:
 def _head_of(source: Source[Explanation], at: int) -> list[Part]:
     """A head by its number and the name it has earned, if it has."""
     claim = source.document.evidence[at]
-    assert claim.scale is not None
-    assert claim.head is not None
-    head = getattr(source.document.across_balls, claim.scale).attention_by_head[claim.head]
-    number = int(claim.head.split("_")[1])
-    return [f"{head_words(number, head.earned)} of the {claim.scale} scale"]
+    pointer = f"/across_balls/{claim.scale}/attention_by_head/{claim.head}/earned"
+    earned = resolve(source.document, pointer) is not None
+    name: list[Part] = [" (", source.quote(pointer, spaced), ")"] if earned else []
+    number = source.quote(f"/evidence/{at}/head", head_number)
+    return ["Head ", number, *name, f" of the {claim.scale} scale"]
 
 
 def _balls_of(source: Source[Explanation], at: int) -> list[Part]:
