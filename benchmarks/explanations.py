@@ -5,7 +5,7 @@
     python benchmarks/explanations.py sampled.jsonl
 
 Each is validated by the shipped JSON Schema and by the types, written and read again, and its
-narrative is checked: four to seven sentences, every fact at its pointer, "because" nowhere, and
+narrative is checked: two to five sentences, every fact at its pointer, "because" nowhere, and
 "informing" only of a supported claim. With ``--prompts`` told instead is how long their prompts
 are, by the bound ceil(characters / 2.1) of all that `explain --format prompt` prints, which no
 tokenizer in use exceeds. Exit status 1 where anything fails.
@@ -29,14 +29,14 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import prompt_of
 from attnlens.cricket.words import facts
 from attnlens.cricket.words.facts import resolve
-from attnlens.cricket.words.narrative import narrate
+from attnlens.cricket.words.narrative import ORDER, narrate
 from attnlens.show.numbers import percent, signed_points
 from attnlens.show.prompt_template import MOST_TOKENS
 
 FEWEST, MOST = 2, 5
 FORMS = (
     *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
-    *(percent, facts.fine_percent, facts.finest_percent),
+    *(percent, facts.fine_percent, facts.finest_percent, facts.head_number, facts.spaced),
 )
 
 
@@ -46,7 +46,7 @@ def written(value: Any) -> set[str]:
     for form in FORMS:
         try:
             texts.add(form(value))
-        except (TypeError, ValueError, KeyError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError):
             continue
     return texts
 
@@ -111,11 +111,14 @@ def checked(sample: Iterable[dict[str, Any]]) -> int:
         wrong.update(faults(data, validator))
         sentences[len(data["narrative"])] += 1
         told += sum(len(one["facts"]) for one in data["narrative"])
-        verdicts = {claim["verdict"] for claim in data["evidence"] if claim["removed"]}
-        told = ("supported", "not better than chance", "contradicted", None)
-        leading[str(next((verdict for verdict in told if verdict in verdicts), "no claim"))] += 1
+        verdicts = {
+            claim["verdict"]
+            for claim in data["evidence"]
+            if claim["removed"] and claim["removed_from"] == "model" and not claim["reference"]
+        }
+        leading[next((str(one) for one in ORDER if one in verdicts), "no claim")] += 1
     print(f"{count} explanations, {told} facts; sentences: {dict(sorted(sentences.items()))}")
-    print(f"best verdict of a claim about past balls: {dict(leading.most_common())}")
+    print(f"best verdict of a claim that past balls mattered: {dict(leading.most_common())}")
     print(f"faults: {dict(wrong) or 'none'}")
     return 1 if wrong or not count else 0
 

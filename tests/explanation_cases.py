@@ -45,6 +45,18 @@ SCALES: dict[Scale, tuple[int, int]] = {
 }
 BATTERS = ("R Varela", "K Osei-Lund", "T Varela", "J Marchetti", "D Fenwick")
 BOWLERS = ("S Adeyemi", "H Lindqvist", "P Castellane", "N Brandt")
+NAMED = {
+    "attended most": "the ball it attended to most",
+    "attended": "the 4 balls it attended to most",
+    "this over": "this over so far",
+    "boundaries": "the last boundaries",
+    "last balls": "the last 4 balls",
+    "head_0_recency": "head 0 (recency)",
+    "head_1_same_bowler": "head 1",
+    "head_2_same_batsman": "head 2 (same batsman)",
+    "head_3_free": "head 3 (boundary)",
+}
+"""What claims and heads are called in a claim."""
 TOLD = ("index", "label", "over", "batter", "bowler", "outcome", "runs", "runs_batter", "boundary")
 """What a past ball tells."""
 
@@ -167,31 +179,52 @@ def points(moves: dict[str, float]) -> list[dict[str, Any]]:
     return [{"outcome": name, "points": round(moves.get(name, 0.0), 6)} for name in OUTCOMES]
 
 
-def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
-    """Four claims, one with each verdict and one with too few control sets to judge."""
-    kept = (
-        ("head_2_same_batsman", -3.1, 0.02, "supported", None),
-        ("head_1_same_bowler", -0.9, 0.31, "not better than chance", "controls do as much"),
-        ("head_0_recency", 0.7, 0.97, "contradicted", None),
-        ("head_3_free", -1.2, None, None, "too few other sets of balls to compare with (12)"),
+def claims(
+    medium: dict[str, Any], past: list[dict[str, Any]], before: float
+) -> list[dict[str, Any]]:
+    """Claims of both kinds, with every verdict, one for comparison, and two pictures."""
+    labels = {ball["index"]: ball["label"] for ball in past}
+    recent = [ball["index"] for ball in past[-35:]]
+    heads = {key: head["top_any"] for key, head in medium["attention_by_head"].items()}
+    few, chance = "too few other balls to compare with", "chance does as much"
+    elsewhere = "what they do reaches the prediction by other ways than this head"
+    boundaries = [ball["index"] for ball in past[-35:] if ball["boundary"]][-4:]
+    held, by_chance, untold = "supported", "not better than chance", "cannot be told"
+    bowler, batter = heads["head_1_same_bowler"], heads["head_2_same_batsman"]
+    kept: tuple[tuple[str, list[int], float, float | None, str | None, str | None], ...] = (
+        ("attended most", recent[-2:][:1], -3.1, 0.02, held, None),
+        ("attended", recent[-5:-1], -0.9, 0.31, by_chance, chance),
+        ("this over", recent[-1:], 0.4, None, untold, few),
+        ("boundaries", boundaries, 0.7, 0.97, "contradicted", "other balls do more"),
+        ("last balls", recent[-4:], -1.9, 0.2, by_chance, chance),
+        ("head_0_recency", heads["head_0_recency"], -0.1, 0.01, None, elsewhere),
+        ("head_1_same_bowler", bowler, -0.4, 0.4, by_chance, chance),
+        ("head_2_same_batsman", batter, -1.2, 0.03, held, None),
+        ("head_3_free", heads["head_3_free"], -0.2, None, untold, few),
     )
     entries = []
-    for head, moved, q, verdict, reason in kept:
-        facts = medium["attention_by_head"][head]
-        removed = facts["top_balls"]
-        if not removed:
+    for kind, balls, moved, q, verdict, reason in kept:
+        if not balls:
             continue
-        few = len(medium["balls"]) < 5
+        alone = kind.startswith("head")
+        if len(recent) < 5 and verdict is not None:
+            q, verdict, reason = None, "cannot be told", few
+        named = ", ".join(labels[ball] for ball in sorted(balls))
         entries.append(
             {
-                "claim": f"{head.split('_', 2)[2].replace('_', ' ')} head: "
-                f"hiding its balls {', '.join(facts['labels'])} changes P(4)",
-                "scale": "medium",
-                "head": head,
-                "kind": "head",
-                "removed": removed,
-                "removed_from": "model",
+                "claim": f"on the medium scale, {NAMED[kind]} looked most at balls {named}"
+                if alone
+                else f"{NAMED[kind]} (balls {named})",
+                "scale": "medium" if alone else None,
+                "head": kind if alone else None,
+                "kind": "head" if alone else kind,
+                "reference": kind == "last balls",
+                "removed": balls,
+                "removed_from": "head" if alone else "model",
+                "outcome": None,
                 "effect_nats": round(abs(moved) * 0.0006, 9),
+                "single_effects": [0.0001] * len(balls),
+                "share": None if not alone else 0.02 if verdict is None else 0.34,
                 "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
                 "top_change": {
                     "outcome": "4",
@@ -199,22 +232,26 @@ def claims(medium: dict[str, Any], before: float) -> list[dict[str, Any]]:
                     "before": before,
                     "after": round(before + moved / 100, 6),
                 },
-                "control": "random sets with the same distances",
-                "controls": 12 if verdict is None or few else 999,
-                "control_median_nats": 0.000231,
-                "control_quantiles_nats": [0.00001, 0.00009, 0.000231, 0.0004, 0.0009],
-                "p": None if q is None or few else round(q / 2, 6),
-                "q": None if few else q,
+                "control": "other sets of as many balls, hidden from the same head"
+                if alone
+                else "other sets of as many balls, allowing for where they stand",
+                "controls": 0 if q is None else 3999,
+                "control_median_nats": None if q is None else 0.000231,
+                "control_quantiles_nats": None
+                if q is None
+                else [0.00001, 0.00009, 0.000231, 0.0004, 0.0009],
+                "p": None if q is None else round(q / 2, 6),
+                "q": q,
                 "replaced": {
                     "effect_nats": 0.002104,
                     "draws": 16,
                     "control_nats": 0.000817,
                     "controls": 24,
                 }
-                if verdict == "supported" and not few
+                if verdict == "supported"
                 else None,
-                "verdict": None if few else verdict,
-                "reason": "too few other sets of balls to compare with (12)" if few else reason,
+                "verdict": verdict,
+                "reason": reason,
             }
         )
     return entries
@@ -327,7 +364,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
         "across_balls": maps,
         "fusion_weights": EXAMPLE["fusion_weights"],
         "history": history,
-        "evidence": claims(maps["medium"], probability[4]) if evidence else [],
+        "evidence": claims(maps["medium"], past, probability[4]) if evidence else [],
         "flags": [{"flag": flag, "text": text} for flag, text in flags],
     }
     data["summary"] = summarize_temporal_attention(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,8 @@ def test_the_rows_are_those_of_explain(
             assert found == pytest.approx(expected, abs=2e-6, nan_ok=True)
         for key, head in told["attention_by_head"].items():
             [mine] = heads[(heads["scale"] == scale) & (heads["head"] == key)].to_dict("records")
-            assert mine["earned"] == head["earned"]
+            earned = None if pandas.isna(mine["earned"]) else mine["earned"]
+            assert earned == head["earned"]
             assert mine["own"] == pytest.approx(head["self_attention"], abs=2e-6)
             if not told["balls"]:
                 assert np.isnan([mine[name] for name in ("entropy", *SHARES)]).all()
@@ -117,12 +119,14 @@ def test_the_evidence_is_that_of_explain(
     match_id, innings, index = keys.iloc[0]
     reference = BallReference(int(innings), int(index))
     window = window_for(matches[match_id], reference, predictor)
-    found = gather_evidence(predictor, window, read_ball(predictor, window).scales)
+    found = gather_evidence(predictor, window, read_ball(predictor, window))
     mine = claims[(claims["match_id"] == match_id) & (claims["index"] == index)]
     assert mine["claim"].tolist() == [one.claim.text for one in found.tested]
     verdicts = [None if pandas.isna(one) else one for one in mine["verdict"]]
     assert verdicts == [one.judged.verdict for one in found.tested]
     assert [list(one) for one in mine["removed"]] == [list(o.claim.removed) for o in found.tested]
+    shares = [math.nan if one.share is None else one.share for one in found.tested]
+    assert mine["share"].tolist() == pytest.approx(shares, abs=2e-6, nan_ok=True)
 
 
 def test_the_folder_tells_what_it_is_made_of(corpus: Path, season_path: Path) -> None:

@@ -192,10 +192,15 @@ def test_the_reports_figures_are_those_of_the_tables(corpus: Path, report: dict[
 
 def test_the_reports_claims_players_and_surprises(corpus: Path, report: dict[str, Any]) -> None:
     balls, claims = rows(corpus, "balls"), rows(corpus, "evidence")
-    judged = claims[claims["verdict"].notna()]
+    told = claims[claims["verdict"].notna()]
+    judged = told[told["verdict"] != "cannot be told"]
     assert report["claims"]["tested"] == len(judged)
     for row in report["claims"]["phase"]:
-        mine = judged[judged["phase"] == row["name"]]
+        mine = told.query("removed_from == 'model' and kind != 'last balls'")
+        mine = mine[mine["phase"] == row["name"]]
+        untold = (mine["verdict"] == "cannot be told").sum()
+        assert (row["claims"], row["untold"]) == (len(mine) - untold, untold)
+        mine = mine[mine["verdict"] != "cannot be told"]
         assert row["supported"] == (mine["verdict"] == "supported").sum()
         ends = wilson(row["supported"], len(mine))
         assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-6)
@@ -224,6 +229,8 @@ def test_the_page_needs_nothing_else(
     assert "default-src &#39;none&#39;" in page
     assert page.count("<h2") == page.count("</section>")
     assert f"{report['figures']['balls']:,} balls" in page
+    assert "medium head 2 (same batsman)" in page
+    assert "recency" not in page.replace("micro head 1 (recency)", "")
     told = json.loads(attnlens_here.good("corpus", "report", corpus, "--json"))
     assert told["figures"] == report["figures"]
     refused = attnlens_here("corpus", "report", corpus, "--out", corpus / "manifest.json")

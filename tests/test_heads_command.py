@@ -147,7 +147,7 @@ def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None
         "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
     )
     assert sum(line.endswith("rank") for line in lines) == 5
-    for told in ("0 recency", "1 same bowler", "2 same batsman", "5 free", "pressure index"):
+    for told in ("head 0 ", "head 5 ", " free ", " same batsman ", "pressure index"):
         assert told in "\n".join(lines)
     narrow = page(60)
     assert "…" not in narrow

@@ -104,27 +104,35 @@ def test_the_document_of_a_scale() -> None:
         "past_attention": 0.9,
         "row": [0.05, 0.1, 0.1, 0.1, 0.25, 0.3],
         "earned": "recency",
+        "started_as": "recency",
         "note": None,
         "bias_share": 0.5,
     }
 
 
-def test_relation_heads_list_only_related_balls() -> None:
+def test_relation_heads_list_the_ball_they_looked_at_most_and_related_balls() -> None:
     heads = drawn()["attention_by_head"]
     bowler, batter = heads["head_1_same_bowler"], heads["head_2_same_batsman"]
-    # Ball 46 is his too, and has no weight.
+    # Ball 46 is his too, and has no weight; 41 is not.
     assert (bowler["bowler"], bowler["top_balls"], bowler["weights"]) == (
         "Cem",
-        [44, 42],
-        [0.1, 0.05],
+        [41, 44, 42],
+        [0.3, 0.1, 0.05],
     )
     assert bowler["top_any"] == [41, 45, 44, 43]
-    assert bowler["effects"] == [None, None]
-    assert (batter["batsman"], batter["top_balls"]) == ("Ana", [44, 43])
+    assert bowler["effects"] == [None, None, None]
+    assert (batter["batsman"], batter["top_balls"]) == ("Ana", [46, 44, 43])
     assert "batsman" not in bowler
     free = heads["head_3_free"]
     assert (free["pattern"], free["top_balls"], free["earned"]) == ("learned", [], "boundary")
     assert not {"bowler", "batsman"} & set(free)
+    told = [(head["earned"], head["started_as"], head["question"]) for head in heads.values()]
+    assert told == [
+        ("recency", "recency", "where is the momentum now"),
+        (None, "same_bowler", None),
+        (None, "same_batsman", None),
+        ("boundary", None, "which balls went for four or six"),
+    ]
 
 
 def test_a_ball_counts_once_under_the_first_that_fits() -> None:
@@ -174,7 +182,7 @@ def test_overs_are_listed_beside_balls_on_the_long_scale() -> None:
     assert head["weights"] == [0.08] * 4
     second = found["attention_by_head"]["head_1_same_bowler"]
     assert second["top_overs"] == [1, 2]
-    assert second["top_balls"] == []
+    assert second["top_balls"] == [11]
     assert found["sequence_range"] == [1, 47]
 
 

@@ -18,7 +18,7 @@ from attnlens.show.numbers import percent, signed_points
 
 FORMS: tuple[Any, ...] = (
     *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
-    *(percent, facts.fine_percent, facts.finest_percent),
+    *(percent, facts.fine_percent, facts.finest_percent, facts.head_number, facts.spaced),
 )
 
 
@@ -27,7 +27,7 @@ def ways_to_write(value: Any) -> set[str]:
     for form in FORMS:
         try:
             texts.add(form(value))
-        except (TypeError, ValueError, KeyError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError):
             continue
     return texts
 
@@ -72,10 +72,10 @@ def test_the_whole_story_of_a_ball() -> None:
         "N Brandt to J Marchetti at 76/3: the model makes a single likeliest (34%), but what "
         "stands out is a high chance of a four: 17%, against 12% for a ball of which it knows "
         "nothing.",
-        "The model focused on balls 7.1, 6.4, 5.5 and 5.4, informing the chance of a four; hide "
-        "them and it falls from 17% to 14%, which is supported.",
-        "It also focused on balls 7.2, 7.1, 5.6 and 5.4; hide them and the chance of a four falls "
-        "from 17% to 16%, controls do as much: not better than chance.",
+        "The model looked most at ball 7.1, informing the chance of a four; hide it and that "
+        "chance falls from 17% to 14%, which is supported.",
+        "One test was also of the last boundaries, balls 6.6, 6.2, 5.1 and 4.7; hide them and the "
+        "chance of a four rises from 16.9% to 17.6%, which is contradicted (other balls do more).",
         "J Marchetti's record lifts a four most (+4.1 points); N Brandt's earlier balls to other "
         "batters pull the other way (-1.3 points).",
         "The ball brought a four, which the model had at 17%: a mild surprise (2.6 bits).",
@@ -101,14 +101,29 @@ def test_a_chase_is_told_as_one() -> None:
     assert ", with 1 run needed from 1 ball: the model" in check(data)[0]
 
 
-def test_what_the_whole_model_lost_is_told_before_what_one_head_lost() -> None:
+def test_a_head_is_named_where_its_own_look_is_supported_and_with_its_share() -> None:
     data = explanation_cases.explanation(47)
-    first = data["evidence"][0]
-    data["evidence"].insert(0, first | {"removed_from": "head", "effect_nats": 9.0})
-    assert "hide them and it falls" in told(data, "supported")
-    data["evidence"][1]["verdict"] = "contradicted"
-    assert "One head of the model focused on balls 7.1" in told(data, "supported")
-    assert "hide them from that head alone and it falls" in told(data, "supported")
+    by_kind = {claim["kind"]: claim for claim in data["evidence"]}
+    text = told(data, "supported")
+    assert text.startswith("The model looked most at ball")
+    assert "head" not in text
+    del by_kind["boundaries"]["removed"][:]
+    by_kind["attended most"] |= {"verdict": "not better than chance"}
+    leading, other = [text for text in check(data) if ", which is " in text]
+    assert leading.endswith("from 17% to 14%, which is not better than chance.")
+    assert other.startswith("Head 2 (same batsman) of the medium scale looked most at balls 7.1, ")
+    assert "; hide them from that head alone and it falls from 17% to 16%, which is" in other
+    assert other.endswith("supported: 34% of what hiding them from the whole model does.")
+    data["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]["earned"] = None
+    assert "Head 2 of the medium scale looked" in told(data, "supported")
+
+
+def test_what_anybody_would_guess_is_no_finding_and_a_picture_no_sentence() -> None:
+    data = explanation_cases.explanation(47)
+    for claim in data["evidence"]:
+        claim["verdict"] = "supported" if claim["reference"] else None
+        claim["removed"] = claim["removed"] if claim["reference"] or claim["share"] else []
+    assert not any(words in text for text in check(data) for words in ("supported", "looked most"))
 
 
 @given(
@@ -126,6 +141,7 @@ def test_any_ball_is_told_with_its_facts(
     texts = check(data)
     verdicts = [claim["verdict"] for claim in data["evidence"]]
     assert any("which is supported" in text for text in texts) == ("supported" in verdicts)
+    assert not any("started" in text or "momentum" in text for text in texts)
     assert any(text.startswith("The ball brought") for text in texts) == bowled
     assert ("in a super over" in texts[0]) == super_over
 
@@ -134,15 +150,15 @@ def test_without_a_past_there_is_nothing_to_focus_on() -> None:
     texts = check(explanation_cases.explanation(1))
     assert "to open the innings: the model" in texts[0]
     assert texts[1].startswith("There is no earlier ball of this innings to look at")
-    assert not any("focused" in text for text in texts)
+    assert not any("looked most" in text for text in texts)
 
 
 def test_one_ball_of_history_is_one_ball() -> None:
     data = explanation_cases.explanation(2)
-    assert data["evidence"][0]["verdict"] is None
-    assert told(data, "focused") == (
-        "The model focused on ball 0.1; with too few other balls to test that against, this is a "
-        "picture and not a claim."
+    assert data["evidence"][0]["verdict"] == "cannot be told"
+    assert told(data, "looked") == (
+        "The model looked most at ball 0.1; whether it mattered cannot be told (too few other "
+        "balls to compare with)."
     )
 
 
@@ -154,21 +170,25 @@ def test_without_evidence_there_is_a_picture_only() -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "reason"),
-    [("not better than chance", "controls do as much"), ("contradicted", "other balls do more")],
+    [
+        ("not better than chance", "too small to matter"),
+        ("not better than chance", "chance does as much"),
+        ("contradicted", "other balls do more"),
+    ],
 )
 def test_an_unsupported_picture_is_told_as_unsupported(verdict: str, reason: str) -> None:
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
         claim |= {"verdict": verdict, "reason": reason}
-    text = told(data, "focused on")
-    assert text.endswith(f"from 17% to 14%, {reason}: {verdict}.")
+    why = "" if reason == "chance does as much" else f" ({reason})"
+    assert told(data, "looked most").endswith(f"from 17% to 14%, which is {verdict}{why}.")
     assert not any("informing" in text for text in check(data))
 
 
 def test_other_kinds_of_claim_have_their_words() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]
-    claim |= {"kind": "this over", "head": None, "removed": [45, 46]}
+    claim |= {"kind": "this over", "removed": [45, 46]}
     assert told(data, "supported").startswith(
         "One test was of this over so far, balls 7.2 and 7.1, informing"
     )
@@ -176,13 +196,13 @@ def test_other_kinds_of_claim_have_their_words() -> None:
     assert "of the last boundary, ball 6.2, informing the chance of a four; hide it and that" in (
         told(data, "supported")
     )
-    claim |= {"kind": "head", "scale": "long", "removed": list(range(30, 37))}
+    claim |= {"kind": "this bowler", "removed": list(range(30, 37))}
     labels = {entry["index"]: entry["label"] for entry in data["history"]}
     assert told(data, "supported").startswith(
-        f"The model looked back at balls {labels[30]} to {labels[36]}, informing"
+        f"One test was of N Brandt's earlier balls, balls {labels[30]} to {labels[36]}, informing"
     )
-    claim["removed"] = [20, *range(30, 36)]
-    assert "looked back at 7 balls, informing" in told(data, "supported")
+    claim |= {"kind": "this batter", "removed": [20, *range(30, 36)]}
+    assert "of J Marchetti's earlier balls, 7 balls, informing" in told(data, "supported")
 
 
 @pytest.mark.parametrize(

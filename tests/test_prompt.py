@@ -67,8 +67,13 @@ def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     for row in rows(told["claims"]):
         assert row["boundaries"] == sum(history[label]["boundary"] for label in row["balls"])
         assert row["wickets"] == sum(history[label]["wicket"] for label in row["balls"])
+    told_of = [row for row in rows(told["claims"]) if row["verdict"] != "for comparison"]
     verdicts = {(c["top_change"]["outcome"], c["verdict"]) for c in data["evidence"]}
-    assert {(row["outcome"], row["verdict"]) for row in rows(told["claims"])} <= verdicts
+    assert {(row["outcome"], row["verdict"]) for row in told_of} <= verdicts
+    for row in rows(told["claims"]):
+        assert (row["hidden from"] == "head") == ("head" in row["claim"])
+        assert row["hidden from"] == "model" or row["share"] >= 0.1
+        assert row["q"] is None or row["claim"] != "last balls"
 
 
 def test_instructions_stand_outside_the_data_in_a_fence_of_its_own() -> None:
@@ -117,7 +122,8 @@ def test_rows_go_in_a_fixed_order_and_are_counted() -> None:
         seen.append(sum(told["left_out"].values()))
     assert seen == sorted(seen)
     verdicts = [row["verdict"] for row in rows(whole["claims"])]
-    ranks = ["supported", "not better than chance", "contradicted", None]
+    told = ("supported", "not better than chance", "contradicted", "cannot be told")
+    ranks = [*told, "for comparison"]
     assert verdicts == sorted(verdicts, key=ranks.index)
 
 

@@ -89,7 +89,7 @@ def test_the_strip_has_a_shade_per_ball_overs_apart() -> None:
     assert f"█ {most:.0%}" in lines[start]
     overs = len({label.split(".")[0] for label in inner["ball_labels"]})
     for number, head in enumerate(inner["attention_by_head"].values()):
-        row = lines[start + 3 + number][15:]
+        row = lines[start + 3 + number][16:]
         assert row.count("│") == overs - 1
         shades = row.replace("│", "")[::2]
         levels = [min(7, int(8 * (weight / most) ** 0.5)) for weight in head["row"]]
@@ -108,7 +108,7 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
     with pytest.raises(InputError, match="no outcome '7'; choose one of 0 1 2 3 4 5 6 W wd nb bye"):
         drawn(data, outcome="7")
     assert any(
-        line.startswith("  what it looked at (long scale, 44 past") for line in page(scale="long")
+        line.startswith("  what heads looked at (long scale, 44") for line in page(scale="long")
     )
     with pytest.raises(InputError, match="no scale 'wide'; choose one of micro short medium long"):
         page(scale="wide")
@@ -127,7 +127,7 @@ def test_without_a_past_the_page_says_so() -> None:
     assert "  ! No ball of this innings has been bowled yet." in lines
     assert not any(line.startswith("  ball by ball") for line in lines)
     assert any(
-        line.startswith("  what it looked at (medium scale, 1 past ball)") for line in page(2)
+        line.startswith("  what heads looked at (medium scale, 1 past ball)") for line in page(2)
     )
 
 

@@ -114,6 +114,17 @@ def test_the_number_of_balls_named_is_the_real_one() -> None:
     assert "momentum" not in summarize_temporal_attention(heatmap, HISTORY)
 
 
+def test_another_bowlers_ball_is_not_counted_as_his() -> None:
+    heads = REFERENCE["temporal_attention"]["attention_by_head"]
+    others = {head: {"bowler": "J Bumrah"} for head in heads["head_1_same_bowler"]["top_balls"]}
+    assert summarize_temporal_attention(REFERENCE, others) == f"{FOCUS} | {BOWLER}"
+    others[25] = {"bowler": "another"}
+    told = BOWLER.replace("2/4", "2/3")
+    assert summarize_temporal_attention(REFERENCE, others) == f"{FOCUS} | {told}"
+    others[43] = {"bowler": "another"}
+    assert summarize_temporal_attention(REFERENCE, others) == FOCUS
+
+
 def test_what_is_no_heat_map_is_refused() -> None:
     with pytest.raises(InputError, match=r'a heat map is an object, this is str; give \{"temporal'):
         summarize_temporal_attention("medium", HISTORY)

@@ -313,7 +313,10 @@ def verdicts(
     Args:
         outcome, items: as `Trial` has them.
     """
-    tested = {number: _told(one, None, one.untold) for number, one in enumerate(compared)}
+    tested = {
+        number: _told(one, None, _elsewhere(one) or one.untold)
+        for number, one in enumerate(compared)
+    }
     for whole in (True, False):
         family = [
             number
@@ -332,12 +335,19 @@ def verdicts(
 
 
 def _judged(one: Compared[C], q: float, least: float, outcome: int | None, items: str) -> Judged:
-    if one.share is not None and one.share < LEAST_SHARE:
-        return Judged(None, ELSEWHERE)
+    picture = _elsewhere(one)
+    if picture is not None:
+        return picture
     about = list(one.claim.raises or (() if outcome is None else (outcome,)))
     points = one.points[about] if about else one.points
     against = bool(about) and float(points.sum()) > 0
     return judge(one.effect, points, (one.p, q, least), against=against, items=items)
+
+
+def _elsewhere(one: Compared[C]) -> Judged | None:
+    """That a head does not carry what its items do: then nothing is said of it."""
+    carries = one.share is None or one.share >= LEAST_SHARE
+    return None if carries else Judged(None, ELSEWHERE)
 
 
 def _told(one: Compared[C], q: float | None, judged: Judged | None) -> Tested[C]:

@@ -35,6 +35,7 @@ VERDICTS: Final = {
     "supported": ("✓", "supported"),
     "not better than chance": ("–", "chance"),
     "contradicted": ("✗", "contradicted"),
+    "cannot be told": ("?", "untold"),
 }
 """A verdict's sign and style."""
 

@@ -37,13 +37,15 @@ OF_EACH: Final = 2
 """Of the most surprising balls, so many of each outcome: fives would fill the list."""
 
 CLAIMS_BY: Final = {
-    "kind": "case when kind = 'head' and removed_from = 'head' then 'a head''s balls, hidden "
-    "from that head' when kind = 'head' then 'a head''s balls, hidden from the model' "
-    "else kind end",
-    "phase": "phase",
-    "head": "case when kind = 'head' and removed_from = 'model' then scale || ' ' || head end",
+    "kind": "case kind when 'head' then 'a head''s look, hidden from that head' "
+    "when 'last balls' then 'the last balls, for comparison' else kind end",
+    "phase": "case when removed_from = 'model' and kind <> 'last balls' then phase end",
+    "head": "scale || ' ' || head",
 }
 """What claims are grouped by, in SQL; null for a claim that is in no group."""
+
+TOLD: Final = "verdict <> 'cannot be told'"
+"""Claims that were tested, in SQL: false or null for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,21 +284,22 @@ def _surprising(connection: DuckDBPyConnection, role: str, least: Least) -> Row:
 def _claims(connection: DuckDBPyConnection, least: Least) -> Row:
     """When what is said of attention holds: verdicts by kind, phase and head.
 
-    Claims with too few alternatives to compare with were not tested and do not count.
+    Claims that cannot be told are counted apart; pictures, which claim nothing, are not.
     """
     [counts] = rows_of(
         connection,
-        "select count(*) as claims, count(verdict) as tested, "
+        f"select count(*) as claims, count(*) filter ({TOLD}) as tested, "
         "count(distinct (match_id, innings, index)) as balls from evidence",
     )
     for group, key in CLAIMS_BY.items():
         rows = rows_of(
             connection,
-            f"select {key} as name, count(*) as claims, "
+            f"select {key} as name, count(*) filter ({TOLD}) as claims, "
+            f"count(*) filter (not {TOLD}) as untold, "
             "count(*) filter (verdict = 'supported') as supported, "
             "count(*) filter (verdict = 'contradicted') as contradicted "
             "from evidence where verdict is not null group by 1 having name is not null "
-            "order by supported / claims desc, name",
+            "order by supported / greatest(claims, 1) desc, name",
         )
         enough = [
             {

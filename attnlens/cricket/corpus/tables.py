@@ -26,7 +26,7 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.batch import training_batch
-from attnlens.cricket.model.heads import SCALES, SHARES, head_key
+from attnlens.cricket.model.heads import SCALES, SHARES, UNSPECIALISED, head_key
 from attnlens.cricket.model.kinds import in_training
 from attnlens.cricket.model.predictor import FUSED, FullModel
 from attnlens.cricket.model.ratings import PHASES
@@ -311,7 +311,7 @@ def _looked(measures: InningsMeasures) -> Columns:
 def head_columns(side: Side, measures: InningsMeasures) -> Columns:
     """The rows of ``heads``: one per delivery, scale and head, each scale's heads in order."""
     heads = [
-        (scale, head_key(number, PATTERNS.get(number)), earned)
+        (scale, head_key(number, PATTERNS.get(number)), None if earned == UNSPECIALISED else earned)
         for scale in SCALES
         for number, earned in enumerate(side.predictor.earned(scale))
     ]
@@ -320,7 +320,7 @@ def head_columns(side: Side, measures: InningsMeasures) -> Columns:
     def each_ball(values: Values | Sequence[Any]) -> Values:
         return np.repeat(np.asarray(values), len(heads))
 
-    def each_head(values: Sequence[str]) -> Values:
+    def each_head(values: Sequence[str | None]) -> Values:
         return np.tile(np.array(values, object), len(side.arrays))
 
     def of(name: str) -> Values:
@@ -370,6 +370,7 @@ def claim_columns(side: Side, index: int, claims: Sequence[Tested]) -> Columns:
         "removed_from": (TEXT, [one.removed_from for one in claims]),
         "removed": (pyarrow.list_(COUNT), [list(one.claim.removed) for one in claims]),
         "effect_nats": (FIGURE, [one.effect for one in claims]),
+        "share": (SHARE, [one.share for one in claims]),
         "outcome": (TEXT, OUTCOME_NAMES[moved]),
         "points": (FIGURE, [one.points[at] for one, at in zip(claims, moved, strict=True)]),
         "controls": (COUNT, [len(one.chance) for one in claims]),

@@ -98,12 +98,15 @@ class _TopOvers(Plain):
 
 
 class _WholeRow(Plain):
+    """``earned`` is the name a head has earned, null where it has none."""
+
     top_any: Annotated[tuple[Ball, ...], Field(max_length=4)]
     top_any_weights: tuple[Share, ...]
     self_attention: Share
     past_attention: Share
     row: tuple[Share, ...]
-    earned: Text
+    earned: Text | None
+    started_as: Text | None
     note: Text | None
     bias_share: Share | None
 

@@ -35,7 +35,7 @@ from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.model.batch import owned
-from attnlens.cricket.model.heads import RECENT, UNSPECIALISED, PastBall, Scale, head_key
+from attnlens.cricket.model.heads import RECENT, PastBall, Scale, head_key, head_words
 from attnlens.cricket.model.predictor import KNOWLEDGE
 from attnlens.cricket.model.relations import Batch, take
 from attnlens.cricket.model.tensors import RATING_SCALE, SCOREBOARD_NODES
@@ -62,11 +62,6 @@ def names_of(balls: Sequence[PastBall]) -> str:
     """``ball 7.1`` or ``balls 6.2, 7.1``, oldest first."""
     labels = [ball.label for ball in sorted(balls, key=lambda ball: ball.index)]
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
-
-
-def head_words(number: int, earned: str) -> str:
-    """What to call a head: by its number, and the name it has earned."""
-    return f"head {number}" + ("" if earned == UNSPECIALISED else f" ({earned.replace('_', ' ')})")
 
 
 def claims_of(

@@ -73,7 +73,7 @@ OTHER_SETS: Final[Mapping[str, types.Control]] = {
     "model": "other sets of as many balls, allowing for where they stand",
     "head": "other sets of as many balls, hidden from the same head",
 }
-"""What a claim about past balls is compared with: by its kind, else by what they were hidden from."""
+"""What a claim about past balls is compared with: by its kind, or what they were hidden from."""
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the controls' effects, as far as they are told."""

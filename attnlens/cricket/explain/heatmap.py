@@ -28,6 +28,7 @@ from attnlens.cricket.model.heads import (
     SCALE_QUESTIONS,
     SHARES,
     UNNAMED,
+    UNSPECIALISED,
     PastBall,
     Scale,
     head_key,
@@ -41,7 +42,7 @@ NATS_DIGITS: Final = 9
 """Decimals of effects, in nats."""
 
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
-"""What heads start as that list the balls of their own player only."""
+"""What heads start as that list the ball they looked at most, and balls of their own player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +172,17 @@ def _head(
     """One head of a scale; of a type that has a key for its player, or for its overs."""
     pattern, row, balls = attention.patterns[number], attention.rows[number], attention.balls
     order = ranked(balls, row)
-    related = [p for p in order if pattern not in RELATION_HEADS or pattern in balls[p].relations]
+    related = [
+        place
+        for place in order
+        if place == order[0] or pattern not in RELATION_HEADS or pattern in balls[place].relations
+    ]
     top = [balls[place] for place in related[:LISTED]]
+    earned = attention.earned[number]
     bias = attention.bias_shares[number]
     fields = {
         "pattern": pattern or UNNAMED,
-        "question": QUESTIONS[pattern or UNNAMED],
+        "question": QUESTIONS.get(earned),
         "top_balls": [ball.index for ball in top],
         "weights": [rounded(row[place]) for place in related[:LISTED]],
         "outcomes": [ball.outcome for ball in top],
@@ -189,7 +195,8 @@ def _head(
         "self_attention": rounded(attention.own[number]),
         "past_attention": rounded(min(sum(row), 1.0)),
         "row": [rounded(weight) for weight in row],
-        "earned": attention.earned[number],
+        "earned": None if earned == UNSPECIALISED else earned,
+        "started_as": pattern,
         "note": note_on(top),
         "bias_share": None if bias is None else rounded(bias),
     }

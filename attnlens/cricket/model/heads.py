@@ -32,7 +32,7 @@ QUESTIONS: Final[dict[str, str]] = {
     "over_boundary": "what happens when overs change",
     "wicket_adjacent": "what led to and followed wickets",
     "boundary_cluster": "where did boundaries come in clusters",
-    "same_over": "what happened earlier in this over",
+    "same_over": "how has this over gone",
     "boundary": "which balls went for four or six",
     "same_matchup": "how have this batter and this bowler fared together",
     UNNAMED: "free to learn its own",
@@ -85,3 +85,10 @@ class PastBall:
 def head_key(number: int, pattern: str | None) -> str:
     """``head_0_recency``, ``head_3_free``."""
     return f"head_{number}_{pattern or 'free'}"
+
+
+def head_words(number: int, earned: str | None) -> str:
+    """``head 2 (same batsman)``, or ``head 2`` where it has earned no name."""
+    if earned is None or earned == UNSPECIALISED:
+        return f"head {number}"
+    return f"head {number} ({earned.replace('_', ' ')})"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from attnlens.cricket.model.heads import head_words
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.heat_map import Cell, Column, HeatMap, Row
 from attnlens.show.numbers import percent_seen
@@ -51,7 +52,7 @@ def render_corpus(data: Report) -> str:
         styles=("cricket/corpus.css",),
         d=shown,
         words=OUTCOME_WORDS,
-        head_label=head_label,
+        heads={f"{row['scale']} {row['head']}": head_label(row) for row in shown["attention"]},
         strongest_ratio=f"{2**MOST_DOUBLINGS:.1f}",
         matrices=[
             (phase, _matrix(phase, [row for row in shown["attention"] if row["phase"] == phase]))
@@ -65,9 +66,9 @@ def render_corpus(data: Report) -> str:
     )
 
 
-def head_label(name: str) -> str:
-    """``medium 2 same batsman`` of ``medium head_2_same_batsman``."""
-    return name.replace("head_", "").replace("_", " ")
+def head_label(row: Report) -> str:
+    """``medium head 2 (same batsman)``, by the name it has earned."""
+    return f"{row['scale']} {head_words(int(row['head'].split('_')[1]), row['earned'])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def _matrix(phase: str, rows: Sequence[Report]) -> HeatMap:
     relations = [entry["relation"] for entry in rows[0]["relations"]]
     drawn = []
     for row in rows:
-        label = head_label(f"{row['scale']} {row['head']}")
+        label = head_label(row)
         drawn.append(Row(label, [_cell(entry, label) for entry in row["relations"]]))
     return HeatMap(
         anchor=f"phase-{phase}".replace(" ", "-"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.pages import parts
 from attnlens.cricket.words.facts import OUTCOME_WORDS
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head
     from attnlens.cricket.explain.attention_types import HeatMap as Scale
     from attnlens.cricket.explain.types import Explanation
+
+Looked: TypeAlias = list[tuple[str, str, float]]
+"""Label, outcome and weight of balls that a head looked at."""
 
 NARROW: Final = 9.0
 """Width of a ball where there are many."""
@@ -53,7 +56,7 @@ def render_markdown(explanation: Explanation) -> str:
 
 def _maps(
     explanation: Explanation,
-) -> list[tuple[Scale, HeatMap | None, list[tuple[str, Head, str]]]]:
+) -> list[tuple[Scale, HeatMap | None, list[tuple[str, Head, Looked]]]]:
     """Every scale with its heat map, if there is a ball to look at, and its heads."""
     players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.history}
     most = parts.most_attention(explanation)
@@ -61,11 +64,17 @@ def _maps(
     for name in parts.SCALE_NAMES:
         scale = getattr(explanation.across_balls, name)
         heads = [
-            (parts.head_name(key, head), head, parts.earned(head))
+            (parts.head_name(key, head), head, _looked_at(scale, head))
             for key, head in scale.attention_by_head.items()
         ]
         told.append((scale, _heat_map(scale, most, players) if scale.balls else None, heads))
     return told
+
+
+def _looked_at(scale: Scale, head: Head) -> Looked:
+    """The balls that a head looked at most, in or out of what it started as."""
+    places = [scale.balls.index(ball) for ball in head.top_any]
+    return [(scale.ball_labels[at], scale.ball_outcomes[at], head.row[at]) for at in places]
 
 
 def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
@@ -94,11 +103,11 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
             outcome = OUTCOME_WORDS[scale.ball_outcomes[at]]
             share = f"{percent_seen(weight, 1)} of its attention"
             words = f"{name}, ball {scale.ball_labels[at]}{who}, {outcome}: {share}"
-            framed = not sparse and index in head.top_balls
+            framed = not sparse and index in head.top_any
             cells.append(Cell.shaded(weight, most, words, framed=framed))
         rows.append(Row(name, cells))
-        best = zip(head.labels, head.weights, strict=True)
-        listed = ", ".join(f"{label} ({percent_seen(weight)})" for label, weight in best)
+        best = _looked_at(scale, head)
+        listed = ", ".join(f"{label} ({percent_seen(weight)})" for label, _, weight in best)
         told.append(f"{name}: {listed or 'no ball'}")
     return HeatMap(
         anchor=f"{scale.scale}-map",

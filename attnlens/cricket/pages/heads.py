@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
-from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
+from attnlens.claims.verdict import CHANCE
 from attnlens.cricket.pages.parts import (
     SCALE_NAMES,
     VERDICTS,
-    earned,
     head_name,
     of,
+    share_of,
     short_names,
     sign_of,
+    verdict_of,
 )
 from attnlens.show.canvas import (
     Line,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 WIDE: Final = 100
 """Columns from which effect, chance and verdict stand beside the head's name."""
 
-NAME, EFFECT, CHANCE, VERDICT = 15, 16, 5, 24
+NAME, EFFECT, Q, VERDICT = 16, 16, 5, 24
 KNOWN: Final[Mapping[str, str]] = {
     "the scoreboard": "scoreboard",
     "the chase": "chase",
@@ -51,10 +52,7 @@ KNOWN: Final[Mapping[str, str]] = {
 MOST_BALLS: Final = 6
 """Balls that a claim of no head lists."""
 
-USUAL: Final = ("controls do as much", "too few other balls to compare with")
-"""Reasons that the verdict's own words and the legend already give."""
-
-Who = Literal["both", "bowler", "batter", "nobody"]
+Who = Literal["both", "nobody"]
 
 
 class Balls:
@@ -69,18 +67,12 @@ class Balls:
         self.bowler, self.batter = self.names[ball.bowler], self.names[ball.batter]
 
     def shown(self, index: int, weight: float | None, who: Who = "both") -> Line:
-        """``7.1 Zampa→Rahul 4 (22%)``; with fewer names where the others are known."""
+        """``7.1 Zampa→Rahul 4 (22%)``, with or without the names."""
         share: Line = [] if weight is None else [(f" ({percent_seen(weight)})", "quiet")]
         ball = self.by_index.get(index)
         if ball is None:
             return [(f"delivery {index}", ""), *share]
-        bowler, batter = self.names[ball.bowler], self.names[ball.batter]
-        players = {
-            "both": f"{bowler}→{batter} ",
-            "bowler": f"{bowler} ",
-            "batter": f"{batter} ",
-            "nobody": "",
-        }[who]
+        players = f"{self.names[ball.bowler]}→{self.names[ball.batter]} " * (who == "both")
         return [(f"{ball.label} {players}", ""), (ball.outcome, style_of(ball) or "name"), *share]
 
 
@@ -117,33 +109,57 @@ class Tests:
 
     def chance(self, claim: Evidence) -> str:
         """The q of a claim, where it was tested."""
-        return "" if claim.q is None else f"{claim.q:.2f}" if claim.q >= 0.005 else "<.01"
+        untold = claim.reference or claim.verdict == "cannot be told"
+        return "" if claim.q is None or untold else f"{claim.q:.2f}" if claim.q >= 0.005 else "<.01"
 
     def verdict(self, claim: Evidence | None) -> Span:
         """Its sign and its words."""
-        verdict = claim.verdict if claim else None
-        sign, words, style = VERDICTS[verdict]
-        return f"{sign} {words}", style if verdict else "quiet"
+        sign, words, style = verdict_of(claim) if claim else VERDICTS[None]
+        return f"{sign} {words}", style
 
 
 def question(head: Head, balls: Balls) -> str:
-    """What a head asks, with the names of those who play."""
-    if head.pattern == "same_bowler":
+    """What a head asks by the name it has earned, with the names of those who play."""
+    if head.earned == "same_bowler":
         return f"how did {balls.bowler}'s earlier balls go?"
-    if head.pattern == "same_batsman":
+    if head.earned == "same_batsman":
         return f"how is {balls.batter} going?"
-    if head.pattern != UNNAMED and head.question:
-        return head.question.rstrip("?") + "?"
-    if head.earned == UNSPECIALISED:
-        return "free to look anywhere"
-    return f"free; looks at: {head.earned.replace('_', ' ')}"
+    return f"{head.question}?" if head.question else ""
+
+
+def add_claims(page: Page, explanation: Explanation, outcome: str, balls: Balls) -> None:
+    """The claims that no head makes: of past balls, and of what was known beside them."""
+    tests = Tests(explanation, outcome)
+    told = [one for one in explanation.evidence if one.removed_from == "model"]
+    of_balls = [one for one in told if one.removed]
+    if of_balls:
+        _add_heading(page, "which balls mattered (hidden from the whole model)")
+    for claim in of_balls:
+        # The balls that the claim has in brackets stand below.
+        start, _, rest = claim.claim.partition(" (ball")
+        _add_title(page, start + rest.partition(")")[2], "", claim, tests)
+        shown = [balls.shown(index, None) for index in claim.removed[-MOST_BALLS:]]
+        more = len(claim.removed) - len(shown)
+        page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *shown], indent=4, gap=3)
+        _add_remarks(page, None if claim.reference else _unusual(claim))
+    # What could not be compared with anything is not told.
+    known = [one for one in told if one.kind in KNOWN and one.q is not None]
+    if known:
+        page.paragraph("what it knew beside them", "heading")
+    for claim in known:
+        # The name says what it is: the words are what the claim adds in brackets, if it does.
+        words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
+        _add_title(page, KNOWN[claim.kind], words, claim, tests)
+        _add_remarks(page, _unusual(claim))
+    if told:
+        page.blank()
 
 
 def add_heads(page: Page, explanation: Explanation, outcome: str, scale: str, balls: Balls) -> None:
-    """One block per head of the scale, then the claims that belong to no head."""
+    """One block per head of the scale."""
     inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
     tests = Tests(explanation, outcome)
-    heading = f"what it looked at ({scale} scale, {count(len(inner.balls), 'past ball')})"
+    heading = f"what heads looked at ({scale} scale, {count(len(inner.balls), 'past ball')})"
     if not inner.balls:
         page.paragraph(heading, "heading")
         place = "in an earlier over" if scale == "long" else "before this one"
@@ -151,17 +167,15 @@ def add_heads(page: Page, explanation: Explanation, outcome: str, scale: str, ba
         page.blank()
         return
     _add_heading(page, heading)
+    claims = {one.head: one for one in explanation.evidence if one.scale == scale}
     for key, head in inner.attention_by_head.items():
-        claims = [one for one in explanation.evidence if (one.head, one.scale) == (key, scale)]
-        _add_head(page, head_name(key, head), head, claims, balls, tests)
-    for claim in explanation.evidence:
-        if claim.head is None and claim.kind not in KNOWN and claim.scale in (scale, None):
-            _add_title(page, claim.kind, "", claim, tests)
-            shown = [balls.shown(index, None) for index in claim.removed[:MOST_BALLS]]
-            more = len(claim.removed) - len(shown)
-            page.flow([*shown, *([[(f"and {more} more", "quiet")]] * (more > 0))], indent=4, gap=3)
-            _add_remarks(page, _unusual(claim))
-    _add_known(page, explanation, tests)
+        claim = claims.get(key)
+        _add_title(page, head_name(key, head), question(head, balls), claim, tests)
+        tested = claim is not None and claim.verdict is not None
+        _add_balls(page, head, balls, whole=tested)
+        if claim is not None and tested:
+            found = f"hidden from this head alone: {share_of(claim)}"
+            _add_remarks(page, "; ".join(filter(None, (found, _unusual(claim)))))
     page.blank()
 
 
@@ -170,68 +184,32 @@ def _add_heading(page: Page, heading: str) -> None:
         page.paragraph(heading, "heading")
         return
     page.add(
-        *pad_line([(f"  {heading}", "heading")], page.width - EFFECT - CHANCE - VERDICT),
-        (f"{'hiding them':<{EFFECT}}{'q':<{CHANCE}}verdict", "quiet"),
+        *pad_line([(f"  {heading}", "heading")], page.width - EFFECT - Q - VERDICT),
+        (f"{'hiding them':<{EFFECT}}{'q':<{Q}}verdict", "quiet"),
     )
 
 
-def _add_head(
-    page: Page, name: str, head: Head, claims: Sequence[Evidence], balls: Balls, tests: Tests
-) -> None:
-    """A head's question, its claims with their tests, the balls it lists, and remarks."""
-    asks = question(head, balls)
-    share = f"{percent_seen(sum(head.weights))} of its attention" if head.top_balls else ""
-    _add_title(page, name, asks, claims[0] if claims else None, tests)
-    # A second test that found nothing is a remark, one that found something a row.
-    remarks = []
-    for claim in claims[1:]:
-        if claim.removed_from == "head" and claim.verdict != "supported":
-            if claim.verdict is not None:
-                remarks.append(f"hidden from this head alone: {claim.reason or claim.verdict}")
-            continue
-        whose = "whole model" if claim.removed_from == "model" else "head"
-        _add_title(page, "", f"hidden from the {whose}", claim, tests)
-    _add_balls(page, head, claims[:1], balls, share)
-    _add_remarks(page, *remarks)
-
-
-def _add_known(page: Page, explanation: Explanation, tests: Tests) -> None:
-    """What was known beside past balls, where it could be compared with anything."""
-    claims = [one for one in explanation.evidence if one.kind in KNOWN and one.verdict]
-    if not claims:
-        return
-    page.paragraph("what it knew beside them", "heading")
-    for claim in claims:
-        # The name says what it is: the words are what the claim adds in brackets, if it does.
-        words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
-        _add_title(page, KNOWN[claim.kind], words, claim, tests)
-        _add_remarks(page, _unusual(claim))
-
-
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None, tests: Tests) -> None:
-    title: Span = (pad(f"  {name}", NAME), "name")
-    effect, chance = (tests.effect(claim), tests.chance(claim)) if claim else ("", "")
+    """A claim's name and words with its test; of a picture the name alone."""
+    side = min(max(NAME, 3 + display_width(name)), page.width - EFFECT - Q - VERDICT - 2)
+    title: Span = (pad(f"  {name}", side), "name")
+    tested = claim is not None and claim.verdict is not None
+    effect, chance = (tests.effect(claim), tests.chance(claim)) if claim and tested else ("", "")
     verdict = tests.verdict(claim)
     if page.width >= WIDE:
-        words = pad(asks, page.width - NAME - EFFECT - CHANCE - VERDICT - 1)
-        figures: Line = [(pad(effect, EFFECT, ""), ""), (pad(chance, CHANCE, ""), "quiet")]
+        room = page.width - side - EFFECT - Q - VERDICT - 1
+        words = pad(asks if display_width(asks) <= room else "", room)
+        figures: Line = [(pad(effect, EFFECT, ""), ""), (pad(chance, Q, ""), "quiet")]
         page.add(title, (f"{words} ", ""), *figures, verdict)
         return
-    page.flow([[(word, "")] for word in asks.split()], indent=NAME, gap=1, lead=[title])
+    page.flow([[(word, "")] for word in asks.split()], indent=side, gap=1, lead=[title])
     pieces: list[Line] = [[(f"hidden: {effect}", "")]] if effect else []
     pieces += [[(f"q {chance}", "quiet")]] if chance else []
     page.flow([*pieces, [verdict]], indent=4, gap=3)
 
 
-def _became(head: Head) -> str | None:
-    """What a head does on many balls, where that is not what it started as."""
-    if head.pattern == UNNAMED or not earned(head):
-        return None
-    return f"named for its start; on many balls it looks at: {earned(head)}"
-
-
 def _unusual(claim: Evidence) -> str | None:
-    return None if claim.reason in USUAL else claim.reason
+    return None if claim.reason == CHANCE else claim.reason
 
 
 def _add_remarks(page: Page, *remarks: str | None) -> None:
@@ -239,29 +217,20 @@ def _add_remarks(page: Page, *remarks: str | None) -> None:
         page.paragraph(remark, "quiet", indent=4)
 
 
-def _add_balls(
-    page: Page, head: Head, claims: Sequence[Evidence], balls: Balls, share: str
-) -> None:
-    """The balls a head lists; of a head that nothing is claimed of, one line."""
-    if not head.top_balls:
-        page.paragraph("no such ball yet", "quiet", indent=4)
+def _add_balls(page: Page, head: Head, balls: Balls, *, whole: bool) -> None:
+    """The balls that a head looked at most: the ``whole`` list, or as many as fit on a line."""
+    if not head.top_any:
+        page.paragraph("no ball", "quiet", indent=4)
         return
-    known: Mapping[str, Who] = {"same_bowler": "batter", "same_batsman": "bowler"}
-    who = known.get(head.pattern, "both")
     items = [
-        balls.shown(index, weight, who)
-        for index, weight in zip(head.top_balls, head.weights, strict=True)
+        balls.shown(index, weight)
+        for index, weight in zip(head.top_any, head.top_any_weights, strict=True)
     ]
-    if not claims:
-        while len(items) > 1 and sum(width_of(item) + 3 for item in items) + 1 > page.width:
-            items.pop()
-        page.flow(items, indent=4, gap=3)
-        return
-    if share:
-        items.append([(f"= {share}", "quiet")])
+    while (
+        not whole and len(items) > 1 and sum(width_of(item) + 3 for item in items) + 1 > page.width
+    ):
+        items.pop()
     page.flow(items, indent=4, gap=3)
-    where = "hidden from this head only" if claims[0].removed_from == "head" else None
-    _add_remarks(page, _became(head), head.note, where, *map(_unusual, claims))
 
 
 def add_strip(page: Page, explanation: Explanation, scale: str, balls: Balls) -> None:
@@ -291,7 +260,7 @@ def add_strip(page: Page, explanation: Explanation, scale: str, balls: Balls) ->
     for key, head in heads.items():
         weights = dict(zip(inner.balls, head.row, strict=True))
         row = [[shade(weights[ball.index], most, cell=cell) for ball in group] for group in groups]
-        add_row(page, (f"  {head_name(key, head)}", ""), NAME, row)
+        add_row(page, (f"  head {key.split('_')[1]}", ""), NAME, row)
     page.blank()
 
 
@@ -346,7 +315,7 @@ def add_other_scales(page: Page, explanation: Explanation, scale: str, balls: Ba
     for claim in explanation.evidence:
         if claim.scale not in (scale, None) and claim.verdict == "supported":
             verdict, style = tests.verdict(claim)
-            told = f"hiding them: {tests.effect(claim)}, q {tests.chance(claim)}"
+            told = f"hidden from that head alone: {tests.effect(claim)}, {share_of(claim)}"
             page.paragraph(f"{verdict}: {claim.claim}; {told}", style, indent=4)
     page.blank()
 

@@ -29,8 +29,9 @@ MEASURES: Final = (
     Column("rank", least=5),
 )
 HEADS: Final = (
-    Words("head", least=14),
+    Words("head", least=7),
     Words("earned the name", least=16),
+    Words("started as", least=13, style="quiet"),
     Column("bias"),
     Column("self"),
     *MEASURES,
@@ -92,8 +93,9 @@ def _scale(page: Page, scale: Scale) -> None:
         style = "quiet" if head.earned == UNSPECIALISED else "supported"
         rows.append(
             [
-                f"{head.number} {start}",
+                f"head {head.number}",
                 (_words(head.earned), style),
+                start,
                 _percent(head.bias_share.value),
                 _percent(head.self_attention.value),
                 *_measures(head.importance),

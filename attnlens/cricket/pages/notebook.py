@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 def explanation_line(explanation: Explanation) -> str:
     """Which ball, what is expected of it, and how its claims fared."""
     top = max(explanation.prediction.outcomes, key=lambda entry: entry.probability)
-    verdicts = [one.verdict for one in explanation.evidence if one.removed_from == "model"]
-    tested = [verdict for verdict in verdicts if verdict is not None]
+    tested = [
+        one.verdict
+        for one in explanation.evidence
+        if one.removed_from == "model" and one.q is not None and not one.reference
+    ]
     fared = f"{tested.count('supported')} of {len(tested)} tested claims supported"
     return clean(
         f"<Explanation of {explanation.match.match_id}: {explanation.ball.echo} | "

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
+from attnlens.cricket.model.heads import head_words
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.canvas import cut
 from attnlens.show.numbers import fine_percent, percent_seen
@@ -21,9 +21,13 @@ VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "supported": ("✓", "supported", "supported"),
     "not better than chance": ("–", "not better than chance", "chance"),
     "contradicted": ("✗", "contradicted", "contradicted"),
+    "cannot be told": ("?", "cannot be told", "untold"),
     None: ("○", "picture only", "picture"),
 }
 """A verdict's sign, its words, and a short name."""
+
+REFERENCE: Final = ("=", "for comparison", "reference")
+"""The same of balls that anybody would guess: they are no finding."""
 
 OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
 """One character for an outcome; others are their own."""
@@ -33,7 +37,8 @@ TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 
 CAVEAT: Final = (
     "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
-    "its attention; the scoreboard stays."
+    "its attention; the scoreboard stays. Chance: other sets of as many balls, allowing for where "
+    "they stand."
 )
 
 
@@ -121,15 +126,21 @@ def before_after(claim: Evidence) -> str:
 
 
 def head_name(key: str, head: Head) -> str:
-    """``same bowler``, or ``head 3`` for one that started without a pattern."""
-    return (
-        f"head {key.split('_')[1]}" if head.pattern == UNNAMED else head.pattern.replace("_", " ")
-    )
+    """``head 2 (same batsman)`` by the name it has earned; ``head 3`` without one."""
+    return head_words(int(key.split("_")[1]), head.earned)
 
 
-def earned(head: Head) -> str:
-    """The name a head has earned, where that is not what it started as; else empty."""
-    return "" if head.earned in (head.pattern, UNSPECIALISED) else head.earned.replace("_", " ")
+def verdict_of(claim: Evidence) -> tuple[str, str, str]:
+    """A claim's sign, words and short name, as `VERDICTS` has them."""
+    return REFERENCE if claim.reference else VERDICTS[claim.verdict]
+
+
+def share_of(claim: Evidence) -> str:
+    """What part of an effect goes through the head that a claim is about; empty for the model."""
+    if claim.share is None:
+        return ""
+    much = "as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
+    return f"{much} hiding them from the whole model does"
 
 
 def sign_of(outcome: str) -> str:
@@ -155,33 +166,36 @@ SCALE_NAMES: Final = ("micro", "short", "medium", "long")
 
 
 def claims_in_order(explanation: Explanation) -> list[Evidence]:
-    """Claims by verdict, of one verdict those of the whole model first, then by their effect."""
+    """Claims by verdict, of one verdict those of the whole model first, then by their effect.
+
+    The last balls, which are for comparison, come after them all.
+    """
     order = list(VERDICTS)
 
-    def rank(claim: Evidence) -> tuple[int, bool, float]:
-        return order.index(claim.verdict), claim.removed_from == "head", -abs(claim.effect_nats)
+    def rank(claim: Evidence) -> tuple[bool, int, bool, float]:
+        alone = claim.removed_from == "head"
+        return claim.reference, order.index(claim.verdict), alone, -abs(claim.effect_nats)
 
     return sorted(explanation.evidence, key=rank)
-
-
-def _listed(claim: Evidence) -> bool:
-    """Whether a page lists a claim: of heads alone the supported ones only."""
-    return claim.removed_from == "model" or claim.verdict == "supported"
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the templates of an explanation are given, its names fit to be shown."""
     outcome = focus(explanation)
-    claims = list(filter(_listed, claims_in_order(explanation)))
+    claims = claims_in_order(explanation)
+    heads = [claim for claim in claims if claim.removed_from == "head"]
+    supported = [claim for claim in heads if claim.verdict == "supported"]
     return {
         "e": explanation,
         "outcome": outcome,
         "focus": of(explanation.prediction.outcomes, outcome),
         "words": OUTCOME_WORDS,
         "moves": moves(explanation, outcome),
-        "claims": claims,
-        "other_heads": len(explanation.evidence) - len(claims),
-        "verdicts": VERDICTS,
+        "claims": [claim for claim in claims if claim.removed_from == "model"],
+        "head_claims": supported,
+        "other_heads": len(heads) - len(supported),
+        "verdict_of": verdict_of,
+        "share_of": share_of,
         "before_after": before_after,
         "most_attention": most_attention(explanation),
         "match_line": match_line(explanation),

@@ -13,7 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.pages.parts import TURNING, claims_in_order, focus, head_name, moves
+from attnlens.cricket.pages.parts import (
+    TURNING,
+    claims_in_order,
+    focus,
+    head_name,
+    moves,
+    verdict_of,
+)
 from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
 from attnlens.show.page import inert
@@ -113,7 +120,7 @@ def tables_of(explanation: Explanation) -> Json:
         ``ball``, ``match``, ``prediction``, ``batting_side_wins``, ``contributions``, ``claims``,
         ``past_balls``, ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
     """
-    ranked = claims_in_order(explanation)
+    ranked = list(filter(_told, claims_in_order(explanation)))
     moved = focus(explanation)
     groups = [[group, points] for group, _, points in moves(explanation, moved)]
     tables = {
@@ -210,6 +217,13 @@ def _prediction(explanation: Explanation) -> Json:
     return {**told, "cols": ["outcome", "probability", "baseline"], "rows": rows}
 
 
+def _told(claim: Evidence) -> bool:
+    """Whether a claim is worth telling: of heads and of what was known, only what was tested."""
+    if claim.removed_from == "head":
+        return claim.verdict == "supported"
+    return bool(claim.removed) or claim.q is not None
+
+
 def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     history = {past.index: past for past in explanation.history}
     rows = []
@@ -223,22 +237,23 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
                 sum(ball.boundary for ball in balls),
                 sum(ball.wicket for ball in balls),
                 claim.removed_from,
+                claim.share,
                 change.outcome,
                 change.before,
                 change.after,
-                claim.q,
-                claim.verdict,
-                claim.reason,
+                None if claim.reference else claim.q,
+                verdict_of(claim)[1],
+                None if claim.reference else claim.reason,
             ]
         )
-    balls_cols = ["looked at", "balls", "boundaries", "wickets", "hidden from"]
+    balls_cols = ["claim", "balls", "boundaries", "wickets", "hidden from", "share"]
     cols = [*balls_cols, "outcome", "before", "after", "q", "verdict", "reason"]
     return {"cols": cols, "rows": rows}
 
 
 def _what(explanation: Explanation, claim: Evidence) -> str:
-    """``medium scale, same bowler``, or the kind of a claim that no head made."""
-    if claim.kind != "head" or claim.scale is None or claim.head is None:
+    """``medium scale, head 1 (same bowler)``, or the kind of a claim that no head made."""
+    if claim.scale is None or claim.head is None:
         return claim.kind
     heads = getattr(explanation.across_balls, claim.scale).attention_by_head
     return f"{claim.scale} scale, {head_name(claim.head, heads[claim.head])}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.pages.heads import Balls, add_heads, add_other_scales, add_strip
+from attnlens.cricket.pages.heads import Balls, add_claims, add_heads, add_other_scales, add_strip
 from attnlens.cricket.pages.outcomes import NAMES, add_prediction
 from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, most_moved, win_line
 from attnlens.errors import InputError
@@ -44,6 +44,7 @@ def render_terminal(
     if shown.win_probability is not None:
         page.paragraph(win_line(shown))
         page.blank()
+    add_claims(page, shown, outcome or "", balls)
     add_heads(page, shown, outcome or "", scale, balls)
     add_strip(page, shown, scale, balls)
     add_other_scales(page, shown, scale, balls)

@@ -55,6 +55,14 @@ def counted(value: Sized) -> str:
     return str(len(value))
 
 
+def spaced(value: str) -> str:
+    return value.replace("_", " ")
+
+
+def head_number(key: str) -> str:
+    return key.split("_")[1]
+
+
 def outcome_words(value: str) -> str:
     return OUTCOME_WORDS[value]
 

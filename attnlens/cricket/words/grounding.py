@@ -26,7 +26,7 @@ FIGURES: Final = re.compile(r"points|effects|attention|ratio|p|q|\w+_(?:rate|bit
 """Keys of fractions that are not shares of 1."""
 
 UNREAD: Final = frozenset(
-    {"row", "nodes", "self_attention", "past_attention", "bias_share"}
+    {"row", "nodes", "self_attention", "past_attention", "bias_share", "single_effects"}
     | {"narrative", "summary", "schema_version", "sha256"}
 )
 """Keys that nothing is looked for under."""
@@ -55,9 +55,11 @@ NAMELESS: Final = frozenset(
 """Words with a capital that name nobody."""
 
 SUPPORTED, CHANCE, CONTRADICTED = "supported", "not better than chance", "contradicted"
+UNTOLD = "cannot be told"
 VERDICTS: Final = (
+    (r"\b(?:cannot|can't|can not) be told\b", "verdict", (UNTOLD,)),
     (r"\b(?:no|not) better than (?:by )?chance\b", "verdict", (CHANCE,)),
-    (r"\b(?:unsupported|not supported|not borne out)\b", "verdict", (CHANCE, CONTRADICTED)),
+    (r"\b(?:unsupported|not supported|not borne out)\b", "verdict", (CHANCE, CONTRADICTED, UNTOLD)),
     (r"\bcontradicted\b", "verdict", (CONTRADICTED,)),
     (r"(?<!not )\b(?:supported|borne out|confirmed|proven?|proves)\b", "verdict", (SUPPORTED,)),
     (r"\b(?:because|due to|thanks to|caused by|the reason)\b", "cause", (SUPPORTED,)),
@@ -120,7 +122,7 @@ class _Known:
         self._numbers: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self._labels: dict[str, str] = {}
         self._quoted: dict[str, str] = {}
-        self._verdicts = {claim.verdict for claim in explanation.evidence}
+        self._verdicts = {one.verdict for one in explanation.evidence if not one.reference}
         for key, pointer, value in _leaves(explanation.to_dict()):
             if isinstance(value, str):
                 self._add_text(key, pointer, value)

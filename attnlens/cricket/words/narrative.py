@@ -2,7 +2,8 @@
 
 A sentence never says more than the evidence: what the model looked at is told with the verdict
 of the test that hid it, and balls are said to inform an outcome only where the claim is supported.
-What was not tested is told as a picture. How a sentence is worded follows from what it tells,
+A head is named only where hiding its balls from that head alone is supported, with its share of
+what hiding them from the whole model does. How a sentence is worded follows from what it tells,
 never from chance.
 """
 
@@ -11,13 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from attnlens.claims.verdict import CHANCE
 from attnlens.cricket.explain.types import Evidence, Explanation, Prediction, Sentence
 from attnlens.cricket.words.facts import (
     Part,
     Source,
     counted,
+    head_number,
     outcome_words,
+    resolve,
     sentence,
+    spaced,
     tenths,
 )
 from attnlens.cricket.words.summary import summarize_temporal_attention
@@ -35,7 +40,11 @@ LISTED: Final = 4
 SURPRISES: Final = ((1.5, "no surprise"), (3.0, "a mild surprise"), (5.0, "a surprise"))
 """What to call a surprise below so many bits; above, it is a great one."""
 
-ORDER: Final = ("supported", "not better than chance", "contradicted", None)
+ORDER: Final = ("supported", "not better than chance", "contradicted", "cannot be told", None)
+"""Verdicts, the most telling first."""
+
+LOOKED: Final = ("attended most", "attended", "head")
+"""Kinds of claims about what was looked at; the others are of balls that it might have used."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "venue and teams": ("the ground and the teams",),
@@ -58,7 +67,20 @@ SINGULAR: Final = frozenset({"striker's record", "bowler's record", "scoreboard"
 def in_words(explanation: Explanation) -> Explanation:
     """The explanation with its summary and its narrative."""
     history = {row.index: row.model_dump() for row in explanation.history}
-    summary = summarize_temporal_attention(explanation.across_balls.medium, history)
+    medium = explanation.across_balls.medium
+    held = {
+        claim.head
+        for claim in explanation.evidence
+        if claim.scale == "medium" and claim.verdict == "supported"
+    }
+    # A part of the summary speaks of what a head started as: it must have earned that name.
+    heads = {
+        key: head
+        for key, head in medium.attention_by_head.items()
+        if key in held and head.earned == head.started_as
+    }
+    told = medium.model_copy(update={"attention_by_head": heads})
+    summary = summarize_temporal_attention(told, history)
     return with_narrative(explanation.model_copy(update={"summary": summary}))
 
 
@@ -160,31 +182,38 @@ def _focus(source: Source[Explanation]) -> list[Sentence]:
 def chosen_claims(explanation: Explanation) -> list[int]:
     """The claims about past balls worth a sentence: the leading one, and one that fared otherwise.
 
-    By verdict, supported first; what was hidden from the whole model before what one head alone
-    lost; then by effect. The second is about other balls and has another verdict.
+    What was hidden from the whole model comes before what one head alone lost; then by verdict,
+    supported first; then by effect. The second is about other balls and has another verdict. The
+    last balls, which anybody would guess, are for comparison and not told; of heads only supported
+    claims are.
     """
     claims = explanation.evidence
-    about_balls = (at for at, claim in enumerate(claims) if claim.removed)
-    order = sorted(about_balls, key=lambda at: _rank(claims[at]))
+    told = (
+        at
+        for at, claim in enumerate(claims)
+        if claim.removed
+        and not claim.reference
+        and (claim.removed_from == "model" or claim.verdict == "supported")
+    )
+    order = sorted(told, key=lambda at: _rank(claims[at]))
     if not order:
         return []
     first = claims[order[0]]
     for at in order:
         claim = claims[at]
-        if (
-            claim.verdict not in (first.verdict, None)
-            and set(claim.removed) != set(first.removed)
-            and claim.removed_from == "model"
-        ):
+        balls = set(claim.removed)
+        nested = balls >= set(first.removed) or balls <= set(first.removed)
+        new = claim.removed_from == "head" or not nested
+        if claim.verdict not in (first.verdict, "cannot be told") and new:
             return [order[0], at]
     return order[:1]
 
 
-def _rank(claim: Evidence) -> tuple[int, bool, bool, float]:
+def _rank(claim: Evidence) -> tuple[bool, int, bool, float]:
     one_head = claim.removed_from == "head"
     # What is not supported is told of what the model looked at, not of what it might have.
-    looked = claim.kind == "head" or claim.verdict == "supported"
-    return ORDER.index(claim.verdict), one_head, not looked, -abs(claim.effect_nats)
+    looked = claim.kind in LOOKED or claim.verdict == "supported"
+    return one_head, ORDER.index(claim.verdict), not looked, -abs(claim.effect_nats)
 
 
 def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True) -> Sentence:
@@ -194,46 +223,72 @@ def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True
         leading: whether it is the first that is told.
     """
     claim = source.document.evidence[at]
+    pointer = f"/evidence/{at}"
     looked = _looked(source, at, leading)
     if claim.verdict is None:
-        few = (claim.reason or "").startswith("too few")
-        why: list[Part] = ["with too few other balls to test that against, "] if few else []
-        return sentence([*looked, "; ", *why, "this is a picture and not a claim."])
-    pointer = f"/evidence/{at}"
+        return sentence([*looked, "; this is a picture and not a claim."])
+    usual = claim.reason in (None, CHANCE)
+    why: list[Part] = [] if usual else [" (", source.quote(f"{pointer}/reason"), ")"]
+    if claim.verdict == "cannot be told":
+        mattered = f"; whether {_them(claim)} mattered "
+        return sentence([*looked, mattered, source.quote(f"{pointer}/verdict"), *why, "."])
     outcome = source.quote(f"{pointer}/top_change/outcome", outcome_words)
     before, after = source.change(f"{pointer}/top_change/before", f"{pointer}/top_change/after")
     verdict = source.quote(f"{pointer}/verdict")
-    them = "it" if len(claim.removed) == 1 else "them"
     where = " from that head alone" if claim.removed_from == "head" else ""
-    hidden = f"; hide {them}{where} and "
+    hidden = f"; hide {_them(claim)}{where} and "
     end: list[Part]
     if claim.verdict == "supported":
         looked += [", informing the chance of ", outcome, hidden]
-        looked += ["that chance" if them == "it" else "it"]
-        end = [", which is ", verdict, "."]
+        looked += ["that chance" if _them(claim) == "it" else "it"]
+        end = [", which is ", verdict, *_share(source, at), "."]
     else:
         looked += [hidden, "the chance of ", outcome]
-        reason: list[Part] = [source.quote(f"{pointer}/reason"), ": "] if claim.reason else []
-        end = [", ", *reason, verdict, "."]
+        end = [", which is ", verdict, *why, "."]
     if before.text == after.text:
         return sentence([*looked, " stays at ", before, *end])
     verb = "falls" if claim.top_change.points < 0 else "rises"
     return sentence([*looked, f" {verb} from ", before, " to ", after, *end])
 
 
+def _them(claim: Evidence) -> str:
+    return "it" if len(claim.removed) == 1 else "them"
+
+
+def _share(source: Source[Explanation], at: int) -> list[Part]:
+    """What part of hiding a head's balls from the whole model its own look is."""
+    claim = source.document.evidence[at]
+    if claim.share is None:
+        return []
+    does = f" of what hiding {_them(claim)} from the whole model does"
+    return [": ", source.quote(f"/evidence/{at}/share", percent), does]
+
+
 def _looked(source: Source[Explanation], at: int, leading: bool) -> list[Part]:
     claim = source.document.evidence[at]
-    also = "" if leading else "also "
     balls = _balls_of(source, at)
-    if claim.kind == "this over":
-        return [f"One test was {also}of this over so far, ", *balls]
-    if claim.kind == "boundaries":
-        which = "boundary" if len(claim.removed) == 1 else "boundaries"
-        return [f"One test was {also}of the last {which}, ", *balls]
-    if claim.removed_from == "head":
-        return [f"One head of the model {also}focused on ", *balls]
-    verb = "looked back at" if claim.scale == "long" else "focused on"
-    return [f"{'The model' if leading else 'It also'} {verb} ", *balls]
+    if claim.kind == "head":
+        return [*_head_of(source, at), " looked most at ", *balls]
+    if claim.kind in LOOKED:
+        return ["The model looked most at ", *balls]
+    which = "boundary" if len(claim.removed) == 1 else "boundaries"
+    whose: Mapping[str, list[Part]] = {
+        "this over": ["this over so far"],
+        "this bowler": [source.quote("/ball/bowler"), "'s earlier balls"],
+        "this batter": [source.quote("/ball/batter"), "'s earlier balls"],
+        "boundaries": [f"the last {which}"],
+    }
+    return [f"One test was {'' if leading else 'also '}of ", *whose[claim.kind], ", ", *balls]
+
+
+def _head_of(source: Source[Explanation], at: int) -> list[Part]:
+    """A head by its number and the name it has earned, if it has."""
+    claim = source.document.evidence[at]
+    pointer = f"/across_balls/{claim.scale}/attention_by_head/{claim.head}/earned"
+    earned = resolve(source.document, pointer) is not None
+    name: list[Part] = [" (", source.quote(pointer, spaced), ")"] if earned else []
+    number = source.quote(f"/evidence/{at}/head", head_number)
+    return ["Head ", number, *name, f" of the {claim.scale} scale"]
 
 
 def _balls_of(source: Source[Explanation], at: int) -> list[Part]:

@@ -112,11 +112,16 @@ def _current_over(heatmap: _HeatMap) -> str:
 def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
     if head is None or not head.bowler or not head.top_balls:
         return ""
+    # The ball it looked at most is listed in any case, another bowler's too.
+    weights = dict(zip(head.top_balls, head.weights or (), strict=False))
+    bowlers = {ball: _value(_ball(history, ball), "bowler") for ball in head.top_balls}
+    own = [ball for ball in head.top_balls if bowlers[ball] in (None, head.bowler)]
+    others = sum(weights.get(ball, 0.0) for ball in head.top_balls if ball not in own)
     # Weights carry six decimals: 0.1 + 0.3 must not pass for more than 0.4.
-    if round(sum(head.weights or ()), 6) <= ATTENDED:
+    if round(sum(head.weights or ()) - others, 6) <= ATTENDED:
         return ""
     listed = dict(zip(head.top_balls, head.outcomes or (), strict=False))
-    boundaries = [_is_boundary(_ball(history, ball), listed.get(ball)) for ball in head.top_balls]
+    boundaries = [_is_boundary(_ball(history, ball), listed.get(ball)) for ball in own]
     if None in boundaries:
         return ""
     return (
