@@ -13,7 +13,7 @@ from command_line import Here
 from small_predictors import simulated, small_predictor, stirred
 
 import attnlens
-from attnlens.claims.verdict import too_few
+from attnlens.claims.verdict import ELSEWHERE, too_few
 from attnlens.cricket.explain.claims import NO_OTHERS
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.match import Match
@@ -45,7 +45,7 @@ def test_the_first_ball_has_nothing_to_look_at() -> None:
     assert [one["kind"] for one in data["evidence"]] == [
         "venue and teams", "striker's record", "bowler's record", "the scoreboard"
     ]  # fmt: skip
-    assert [one["verdict"] for one in data["evidence"]] == [None] * 4
+    assert [one["verdict"] for one in data["evidence"]] == ["cannot be told"] * 4
     assert data["evidence"][-1]["reason"] == NO_OTHERS
     assert "no earlier ball of this innings" in data["narrative"][1]["text"]
     assert all(not group["balls"] for group in data["contributions"])
@@ -56,8 +56,9 @@ def test_of_a_short_past_nothing_can_be_told(ball: int) -> None:
     data = explained(MATCH, 1, ball)
     assert about_balls(data)
     for one in about_balls(data):
-        assert (one["verdict"], one["p"], one["q"]) == ("cannot be told", None, None)
-        assert (one["reason"], one["replaced"], one["controls"]) == (too_few("balls"), None, 0)
+        assert (one["p"], one["q"], one["replaced"], one["controls"]) == (None, None, None, 0)
+        told = {"cannot be told": too_few("balls"), None: ELSEWHERE}
+        assert one["reason"] == told[one["verdict"]]
     assert any("a picture and not a claim" in line["text"] for line in data["narrative"])
 
 
