@@ -7,7 +7,8 @@ Balls with at least 36 before them, as many of each kind of cricket as of any ot
 fixed seed. For every kind of claim: how many were made, and of how many each verdict was given,
 with a 95% interval over matches. A picture is a head that carries too little of what its balls do,
 or looked at all alike: nothing is claimed of it. The last balls, which anybody would guess, are
-there for comparison.
+there for comparison. Then lists of balls that nobody should be able to say anything of
+(`attnlens.cricket.study.placebos`) are put to the same test.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import datetime
 import itertools
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,9 +26,18 @@ from attnlens.cricket.match.competition import KINDS, table_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.heads import SCALES
+from attnlens.cricket.model.window import one_thread, window_for
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
-from attnlens.cricket.study.placebos import share_of
+from attnlens.cricket.study.placebos import (
+    ListTested,
+    Share,
+    evenness,
+    share_of,
+    source_shares,
+    tested_lists,
+    with_shuffled_heads,
+)
 
 VERDICTS = ("supported", "not better than chance", "contradicted", "cannot be told")
 PICTURE = "picture only"
@@ -75,6 +85,40 @@ def gather(session: Session, chosen: list[tuple[Match, BallReference]]) -> dict[
     return claims
 
 
+@one_thread()
+def placebos(
+    session: Session, chosen: list[tuple[Match, BallReference]], seed: int
+) -> list[ListTested]:
+    """Lists that nothing is true of, with the ratings as the checkpoint has them."""
+    predictor = session.predictor
+    shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
+    generator = np.random.default_rng(seed)
+    return [
+        one
+        for match, reference in chosen
+        for one in tested_lists(
+            predictor, window_for(match, reference, predictor), shuffled, generator
+        )
+    ]
+
+
+def in_percent(one: Share) -> str:
+    """A share and its interval."""
+    if one.share is None or one.ci is None:
+        return "-"
+    return f"{100 * one.share:.1f}% [{100 * one.ci[0]:.1f}, {100 * one.ci[1]:.1f}]"
+
+
+def table_of_lists(lists: list[ListTested], seed: int) -> str:
+    """One line per source of lists."""
+    columns = ("supported", "contradicted", "p at most 0.005")
+    lines = [f"| lists | made | {' | '.join(columns)} |", f"|---{'|---:' * (1 + len(columns))}|"]
+    for source, one in source_shares(lists, seed).items():
+        cells = map(in_percent, (one.supported, one.contradicted, one.surely))
+        lines.append(f"| {source} | {one.supported.claims} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def table(claims: list[Told], seed: int) -> str:
     """One line per kind of claim."""
     by_kind: dict[str, list[Told]] = defaultdict(list)
@@ -83,12 +127,7 @@ def table(claims: list[Told], seed: int) -> str:
     columns = (*VERDICTS, PICTURE)
     lines = [f"| claim | made | {' | '.join(columns)} |", f"|---{'|---:' * (1 + len(columns))}|"]
     for kind, some in by_kind.items():
-        shares = [share_of(some, verdict, seed) for verdict in columns]
-        cells = [
-            f"{100 * one.share:.1f}% [{100 * one.ci[0]:.1f}, {100 * one.ci[1]:.1f}]"
-            for one in shares
-            if one.share is not None and one.ci is not None
-        ]
+        cells = [in_percent(share_of(some, verdict, seed)) for verdict in columns]
         lines.append(f"| {kind} | {len(some)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -121,6 +160,10 @@ def main() -> None:
         if some:
             met = len({one.match_id for one in some})
             print(f"\n### {kind}: {met} matches\n\n{table(some, options.seed)}")
+    lists = placebos(session, chosen, options.seed)
+    print(f"\n### Lists that nothing is true of\n\n{table_of_lists(lists, options.seed)}")
+    even = evenness([one.p for one in lists if one.source == "random"])
+    print(f"\np of random lists: {even['distance']:.3f} from even (p {even['p']:.2f})")
     print(f"\n{len(chosen)} balls, checkpoint {session.predictor.sha256[:12]}")
 
 
