@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
-from attnlens.arrays import Floats
+if TYPE_CHECKING:
+    from attnlens.arrays import Floats
 
 Verdict = Literal["supported", "not better than chance", "contradicted", "cannot be told"]
 
@@ -56,6 +55,8 @@ def others_do_more(items: str) -> str:
 
 def about_one(probabilities: Floats, outcome: int) -> Floats:
     """Probabilities ``(..., outcome)`` as those of one outcome and of any other, ``(..., 2)``."""
+    import numpy as np
+
     one = probabilities[..., outcome]
     return np.stack([one, 1 - one], -1)
 
@@ -66,6 +67,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
     """
+    # Here, not above: an explanation that is only shown needs the names of verdicts alone.
+    import numpy as np
+
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)
     ranked = p[order] * len(p) / (np.arange(len(p)) + 1)
@@ -122,7 +126,7 @@ def judge(
         against: whether the change goes against what the claim's sentence says.
         items: what items are called, for the reason.
     """
-    matters = effect >= ENOUGH_NATS or float(np.abs(points).max()) >= ENOUGH_POINTS
+    matters = effect >= ENOUGH_NATS or float(abs(points).max()) >= ENOUGH_POINTS
     if q <= Q_LEVEL:
         if not matters:
             return Judged("not better than chance", TOO_SMALL)
