@@ -57,6 +57,7 @@ def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) ->
     known = {one["verdict"] or "picture only" for one in told["evidence"]}
     assert verdicts
     assert all(any(one in shown for one in known) for shown in verdicts)
+    assert told["summary"]
     expect(page.locator("#narrative-text")).not_to_contain_text("attended balls")
 
 
