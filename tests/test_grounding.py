@@ -77,7 +77,8 @@ def test_a_verdict_is_one_that_a_claim_has() -> None:
         ("supported", "That is supported, because of 7.1.", "It is not better than chance."),
         ("not better than chance", "It is no better than chance, so unsupported.", "It is proven."),
         ("contradicted", "It is contradicted.", "This is because of it."),
-        (None, "It is a picture.", "It is supported."),
+        ("cannot be told", "Whether it mattered cannot be told.", "It is supported."),
+        (None, "It is a picture.", "Whether it mattered cannot be told."),
     ):
         for claim in told["evidence"]:
             claim["verdict"] = verdict

@@ -20,7 +20,7 @@ from attnlens.analysis.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.claims.verdicts import LEAST_LIFT
+from attnlens.claims.verdict import LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, bias_shares, scale_attention
 from attnlens.cricket.model.heads import PastBall
 from attnlens.cricket.model.relation_attention import RelationAttention

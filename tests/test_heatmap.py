@@ -251,7 +251,7 @@ def test_a_prediction_is_told_beside_its_baseline() -> None:
 def test_changes_are_in_points_and_name_the_outcome_that_moves_most() -> None:
     most = top_change(HALF, QUARTER)
     assert (most.outcome, most.points, most.before, most.after) == ("0", -25.0, 0.5, 0.25)
-    asked = top_change(HALF, QUARTER, "4")
+    asked = top_change(HALF, QUARTER, (4, 6))
     assert (asked.outcome, asked.points, asked.before, asked.after) == ("4", 25.0, 0.05, 0.3)
     points = [part.points for part in outcome_points(np.array([1, -1.0000004, -1e-12, *[0] * 8]))]
     assert points[:3] == [1.0, -1.0, 0.0]

@@ -114,6 +114,23 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
         page(scale="wide")
 
 
+def test_claims_about_the_model_and_about_heads_stand_apart() -> None:
+    lines = page()
+    heads = next(at for at, line in enumerate(lines) if line.startswith("  what heads looked at"))
+    model, alone = "\n".join(lines[:heads]), "\n".join(lines[heads:])
+    assert "which balls mattered (hidden from the whole model)" in model
+    assert not re.search(r"\bhead\b", model)
+    assert re.search(
+        r"^  the last 4 balls +P\(4\) 17 → 15% +  = for comparison$", model, re.MULTILINE
+    )
+    # A head that carries too little, or nothing: its picture, and no figure.
+    for name in ("head 0 (recency) where is the momentum now?", "head 4", "head 5"):
+        assert re.search(rf"^  {re.escape(name)} +○ picture only$", alone, re.MULTILINE)
+    assert re.search(r"^  head 2 \(same batsman\) .* 0.03 ✓ supported$", alone, re.MULTILINE)
+    assert "hidden from this head alone: 34% of what hiding them from the whole model" in alone
+    assert "momentum" not in alone.replace("head 0 (recency) where is the momentum now?", "")
+
+
 def test_without_evidence_nothing_claims_a_verdict() -> None:
     text = "\n".join(page(evidence=False))
     assert "what moves" not in text

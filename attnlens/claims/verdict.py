@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
-from attnlens.arrays import Floats
+if TYPE_CHECKING:
+    from attnlens.arrays import Floats
 
 Verdict = Literal["supported", "not better than chance", "contradicted", "cannot be told"]
 
@@ -57,6 +56,8 @@ def others_do_more(items: str) -> str:
 
 def about_one(probabilities: Floats, outcome: int) -> Floats:
     """Probabilities ``(..., outcome)`` as those of one outcome and of any other, ``(..., 2)``."""
+    import numpy as np
+
     one = probabilities[..., outcome]
     return np.stack([one, 1 - one], -1)
 
@@ -67,6 +68,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
     """
+    # Here, not above: an explanation that is only shown needs the names of verdicts alone.
+    import numpy as np
+
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)
     ranked = p[order] * len(p) / (np.arange(len(p)) + 1)
@@ -123,7 +127,7 @@ def judge(
         items: what items are called, for the reason.
     """
     p, q, least = chances
-    matters = effect >= ENOUGH_NATS or float(np.abs(points).max()) >= ENOUGH_POINTS
+    matters = effect >= ENOUGH_NATS or float(abs(points).max()) >= ENOUGH_POINTS
     if q <= Q_LEVEL:
         if not matters:
             return Judged("not better than chance", TOO_SMALL)

@@ -22,6 +22,7 @@ from attnlens.cricket.explain.attention_types import (
     Node,
     WithinBall,
 )
+from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.evidence import (
     Evidence,
     Tested,
@@ -453,7 +454,7 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         single_effects=tuple(rounded(nats, NATS_DIGITS) for nats in one.singles.tolist()),
         share=None if one.share is None else rounded(one.share),
         changes=outcome_points(one.points),
-        top_change=top_change(full, one.probabilities, explained),
+        top_change=top_change(full, one.probabilities, _about(claim, explained)),
         control=control,
         controls=len(one.chance),
         control_median_nats=None if spread is None else spread[MEDIAN],
@@ -466,14 +467,20 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
     )
 
 
-def top_change(before: Floats, after: Floats, explained: Outcome | None = None) -> types.TopChange:
-    """The outcome that is explained, else that which moves most when something is hidden.
+def _about(claim: Claim, explained: Outcome | None) -> Sequence[int]:
+    """The outcomes that a claim is about: the one explained, else those it says are raised."""
+    return claim.raises if explained is None else (OUTCOME_INDEX[explained],)
+
+
+def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:
+    """The outcome that moves most when something is hidden.
 
     Args:
         before, after: probabilities of the outcomes ``(11,)``.
+        about: the outcomes in question; all where there is none.
     """
     moves = after - before
-    place = int(np.abs(moves).argmax()) if explained is None else OUTCOME_INDEX[explained]
+    place = max(about or range(len(moves)), key=lambda at: abs(float(moves[at])))
     return types.TopChange(
         outcome=OUTCOMES[place],
         points=rounded(100 * float(moves[place])),

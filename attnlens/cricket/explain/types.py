@@ -217,7 +217,10 @@ class PastBall(Plain):
 
 
 class TopChange(Plain):
-    """The outcome that is explained, else that which moves most: before, after, points."""
+    """The outcome that is explained, else that which moves most: before, after, points.
+
+    Of boundaries, which are said to raise the chance of another: of four and six.
+    """
 
     outcome: Outcome
     points: Finite

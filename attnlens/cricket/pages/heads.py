@@ -191,7 +191,8 @@ def _add_heading(page: Page, heading: str) -> None:
 
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None, tests: Tests) -> None:
     """A claim's name and words with its test; of a picture the name alone."""
-    side = min(max(NAME, 3 + display_width(name)), page.width - EFFECT - Q - VERDICT - 2)
+    beside = EFFECT + Q + VERDICT if page.width >= WIDE else 0
+    side = min(max(NAME, 3 + display_width(name)), page.width - beside - 2)
     title: Span = (pad(f"  {name}", side), "name")
     tested = claim is not None and claim.verdict is not None
     effect, chance = (tests.effect(claim), tests.chance(claim)) if claim and tested else ("", "")
