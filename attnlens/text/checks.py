@@ -29,6 +29,7 @@ from attnlens.recorder import intervene
 
 Set = tuple[int, ...]
 
+WORDS: Final = "words"
 ENOUGH: Final = 0.5
 MOST: Final = 3
 WAYS: Final = ("cross-attention", "model")
@@ -140,7 +141,9 @@ def check(
     compared: list[Compared[Claim]] = []
     for token, one in enumerate(removed):
         trial: Trial[Claim] = Trial(
-            {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))}, seed=seed
+            {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))},
+            seed=seed,
+            items=WORDS,
         )
         weight = float(attention[token, list(one)].sum())
         claim = Claim(
@@ -153,7 +156,7 @@ def check(
         compared += trial.compare([claim])
     return [
         _told(tested, token, way, words, float(attention[token, list(tested.claim.removed)].sum()))
-        for token, tested in enumerate(verdicts(compared, items="words"))
+        for token, tested in enumerate(verdicts(compared, items=WORDS))
     ]
 
 
