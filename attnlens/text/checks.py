@@ -140,7 +140,9 @@ def check(
     compared: list[Compared[Claim]] = []
     for token, one in enumerate(removed):
         trial: Trial[Claim] = Trial(
-            {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))}, seed=seed
+            {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))},
+            seed=seed,
+            items="words",
         )
         weight = float(attention[token, list(one)].sum())
         claim = Claim(
