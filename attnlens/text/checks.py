@@ -29,7 +29,6 @@ from attnlens.recorder import intervene
 
 Set = tuple[int, ...]
 
-WORDS: Final = "words"
 ENOUGH: Final = 0.5
 MOST: Final = 3
 WAYS: Final = ("cross-attention", "model")
@@ -143,7 +142,7 @@ def check(
         trial: Trial[Claim] = Trial(
             {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))},
             seed=seed,
-            items=WORDS,
+            items="words",
         )
         weight = float(attention[token, list(one)].sum())
         claim = Claim(
@@ -156,7 +155,7 @@ def check(
         compared += trial.compare([claim])
     return [
         _told(tested, token, way, words, float(attention[token, list(tested.claim.removed)].sum()))
-        for token, tested in enumerate(verdicts(compared, items=WORDS))
+        for token, tested in enumerate(verdicts(compared, items="words"))
     ]
 
 

@@ -38,7 +38,7 @@ TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 CAVEAT: Final = (
     "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
     "its attention; the scoreboard stays. Chance: other sets of as many balls, allowing for where "
-    "they stand."
+    "they stand; for the balls attended most, with as many to this batter."
 )
 
 

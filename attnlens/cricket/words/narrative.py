@@ -230,7 +230,7 @@ def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True
     usual = claim.reason in (None, CHANCE)
     why: list[Part] = [] if usual else [" (", source.quote(f"{pointer}/reason"), ")"]
     if claim.verdict == "cannot be told":
-        mattered = f"; whether {_them(claim)} mattered "
+        mattered = f"; whether {'it' if len(claim.removed) == 1 else 'they'} mattered "
         return sentence([*looked, mattered, source.quote(f"{pointer}/verdict"), *why, "."])
     outcome = source.quote(f"{pointer}/top_change/outcome", outcome_words)
     before, after = source.change(f"{pointer}/top_change/before", f"{pointer}/top_change/after")
