@@ -249,8 +249,8 @@ def test_a_head_is_told_by_what_it_does_alone_and_its_share(
             assert one["verdict"] in (None, "cannot be told")
         moved = {row["outcome"]: row["points"] for row in one["changes"]}
         top = one["top_change"]
-        told = ("4", "6") if one["kind"] == "boundaries" else moved
-        assert abs(moved[top["outcome"]]) == max(abs(moved[outcome]) for outcome in told)
+        about = ("4", "6") if one["kind"] == "boundaries" else moved
+        assert abs(moved[top["outcome"]]) == max(abs(moved[outcome]) for outcome in about)
         assert 100 * (top["after"] - top["before"]) == pytest.approx(top["points"], abs=2e-4)
         if one["kind"] == "head":
             told[one["scale"], one["head"]] = one["removed"]
