@@ -234,7 +234,7 @@ def test_a_hidden_ball_gets_nothing(predictor: TrainedPredictor, window: BallWin
     hidden = [3, 30, 57, 60]
     found = attributions(predictor.model, with_hidden(window.batch, hidden))
     assert set(found) == set(METHODS)
-    for method in (*ATTENTION_BASED, "gradient_x_input"):
+    for method in (*ATTENTION_BASED, "gradient_x_input", "kl_jacobian"):
         assert found[method][hidden].tolist() == [0] * len(hidden), method
         assert (found[method] > 0).sum() > 40, method
 

@@ -36,7 +36,7 @@ KINDS = (
 )
 METHODS = (
     *("attention", "content_only", "value_norm", "rollout", "gradient_x_input"),
-    *("recency", "uniform", "random"),
+    *("kl_jacobian", "recency", "uniform", "random"),
 )
 
 

@@ -129,6 +129,35 @@ def auc(scores: Floats, positive: Flags) -> float | None:
     return above / (hits * misses)
 
 
+def matched_auc(
+    scores: Floats, positive: Flags, groups: Integers | None = None, *, nearest: int = 3
+) -> float | None:
+    """`auc` of each positive against decoys in its place: the mean over positives.
+
+    Its decoys are the items nearest to it on either side that are not positive and are of its
+    group, as many before it as after: by its place alone a positive cannot be told from them,
+    and recency gets 0.5.
+
+    Args:
+        scores, positive: ``(n,)``, in the order in which items stand.
+        groups: what decoys must share with a positive, as numbers ``(n,)``.
+        nearest: decoys on each side at most.
+
+    Returns:
+        ``None`` where no positive has decoys on both sides.
+    """
+    areas = []
+    for at in np.flatnonzero(positive):
+        fits = ~positive if groups is None else ~positive & (groups == groups[at])
+        others = np.flatnonzero(fits)
+        middle = int(np.searchsorted(others, at))
+        count = min(middle, len(others) - middle, nearest)
+        rows = [at, *others[middle - count : middle + count]]
+        areas.append(auc(scores[rows], positive[rows]))
+    told = [area for area in areas if area is not None]
+    return float(np.mean(told)) if told else None
+
+
 def log_odds(chances: Floats, outcome: int) -> Floats:
     """``log p / (1 - p)`` of one class, ``(..., class) -> (...)``."""
     p = np.clip(chances[..., outcome], SMALLEST, 1 - SMALLEST)

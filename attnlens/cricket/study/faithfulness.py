@@ -29,6 +29,7 @@ proof: they are compared with what hiding balls does.
   seventh of what it adds.
 - gradient_x_input: the absolute value of the gradient of the log-odds of the likeliest
   outcome with respect to the past ball's vector, times that vector.
+- kl_jacobian: the same of every outcome at once (`attnlens.analysis.gradient.kl_jacobian`).
 - recency: minus the distance.
 - uniform: attention with each path's weights spread evenly over the balls it may see: what
   gates and windows alone would say.
@@ -57,6 +58,7 @@ from attnlens.analysis.faithfulness import (
     removed_alone,
     spearman,
 )
+from attnlens.analysis.gradient import kl_jacobian
 from attnlens.analysis.scores import Bootstrap, divergence, group_numbers
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.ablation import under_masks
@@ -91,6 +93,7 @@ METHODS: Final[tuple[str, ...]] = (
     "value_norm",
     "rollout",
     "gradient_x_input",
+    "kl_jacobian",
     "recency",
     "uniform",
 )
@@ -116,6 +119,7 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
         "value_norm": _value_norm(model, paths, keys_of(heard)),
         "rollout": paths.rollout(),
         "gradient_x_input": _gradient_times_input(prediction, vectors[0]),
+        "kl_jacobian": kl_jacobian(prediction.logits[0, 0], vectors[0]),
         "recency": -np.arange(len(paths.homes), 0, -1, dtype=float),
         "uniform": paths.uniform(),
     }
@@ -130,7 +134,8 @@ def likeliest_log_odds(logits: Tensor) -> Tensor:
 
 def _gradient_times_input(prediction: Prediction, vectors: Tensor) -> Floats:
     """``|Σ gradient · vector|`` of each past ball; the vectors are ``(1, past, width)``."""
-    slope = torch.autograd.grad(likeliest_log_odds(prediction.logits[0, 0]), vectors)[0]
+    odds = likeliest_log_odds(prediction.logits[0, 0])
+    slope = torch.autograd.grad(odds, vectors, retain_graph=True)[0]
     result: Floats = (slope * vectors)[0].detach().double().sum(-1).abs().numpy()
     return result
 

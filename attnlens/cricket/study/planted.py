@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.analysis.faithfulness import auc, removed_alone
+from attnlens.analysis.faithfulness import auc, matched_auc, removed_alone
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
@@ -52,6 +52,7 @@ Report = Callable[[str], None]
 HIDING: Final = "hiding"
 REPLACING: Final = "replacing"
 RANDOM: Final = "random"
+SAME_DISTANCE: Final = "same_distance"
 POINTERS: Final[tuple[str, ...]] = (
     "attention",
     HIDING,
@@ -149,9 +150,9 @@ def point(
 
     Returns:
         by method and column the area under the ROC curve. Columns: ``all`` (every earlier
-        ball), ``last36`` (the last 35), and for each rule the balls it counts against those
-        that no rule counts (its name), and against those of them with the same event, such
-        as other dots (its name and ``_decoys``).
+        ball), ``last36`` (the last 35), ``same_distance`` (`matched_auc`: recency gets 0.5),
+        and for each rule the balls it counts against those that no rule counts (its name), and
+        against those of them with the same event, such as other dots (its name and ``_decoys``).
     """
     model, batch = predictor.model, window_batch(one.arrays, position)
     alone = removed_alone(lambda masks: under_masks(model, batch, masks), position)
@@ -163,7 +164,13 @@ def point(
         RANDOM: generator.random(position),
     }
     kinds = _kinds(one, position)
-    return {method: _areas(scores[method], kinds) for method in POINTERS}
+    _, planted = kinds["all"]
+    areas = {method: _areas(scores[method], kinds) for method in POINTERS}
+    for method, found in areas.items():
+        matched = matched_auc(scores[method], planted)
+        if matched is not None:
+            found[SAME_DISTANCE] = matched
+    return areas
 
 
 def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
@@ -227,7 +234,8 @@ def pointing(
         areas.append(point(predictor, one, position, generator))
         matches.append(one.match_id)
     names = [rule.name for rule in innings[0].ruled[0].rules]
-    columns = ["all", "last36", *(f"{name}{kind}" for name in names for kind in ("", "_decoys"))]
+    rules = [f"{name}{kind}" for name in names for kind in ("", "_decoys")]
+    columns = ["all", "last36", SAME_DISTANCE, *rules]
 
     def mean(method: str, column: str) -> Mean:
         """Of the balls that have the column."""

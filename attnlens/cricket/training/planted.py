@@ -99,7 +99,7 @@ def planted(plan: PlantedPlan, *, report: Report = lambda _: None) -> PlantedDoc
     rules = rules_times(plan.strength)
     count = plan.matches + plan.checks + plan.tests
     made = [simulate(plan.seed + number, rules=rules) for number in range(count)]
-    predictor = _trained(plan, made[: -plan.tests], report)
+    predictor = train_planted(plan, made[: -plan.tests], report)
     innings = ruled_innings(made[-plan.tests :], predictor.base)
     balls = [ball for one in innings for ball in one.ruled]
     report("comparing with the truth")
@@ -125,8 +125,8 @@ def planted(plan: PlantedPlan, *, report: Report = lambda _: None) -> PlantedDoc
     )
 
 
-def _trained(plan: PlantedPlan, made: list[Simulated], report: Report) -> TrainedPredictor:
-    """The predictor of the plan."""
+def train_planted(plan: PlantedPlan, made: list[Simulated], report: Report) -> TrainedPredictor:
+    """The predictor of the plan, from its matches to train on and to choose the epoch by."""
     report("fitting what the scoreboard alone expects")
     base = fit_base([one.match for one in made[: plan.matches]], seed=plan.seed)
     learn = ruled_innings(made[: plan.matches], base)

@@ -1,0 +1,135 @@
+"""The table of PlantedBalls: what methods that are known score.
+
+::
+
+    python benchmarks/planted_balls/methods.py scores/      # some 20 minutes on one slow core
+
+writes one Parquet file per method into the folder, as anybody would, and has them scored. The
+README says what each is. Two are Captum's; without it they are left out, and it is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import score
+import torch
+from ask import Question, questions
+from torch import Tensor
+
+from attnlens.analysis.faithfulness import removed_alone
+from attnlens.analysis.scores import divergence
+from attnlens.arrays import Floats
+from attnlens.claims.claim import MODEL
+from attnlens.cricket.explain.claims import Claim
+from attnlens.cricket.explain.evidence import trial_of
+from attnlens.cricket.explain.reading import paths_of, read_ball
+from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.study.faithfulness import attributions
+from attnlens.cricket.study.planted import replaced_alone
+
+CAPTUM: Final = ("integrated_gradients", "shapley_sampling")
+METHODS: Final = (
+    *("mean_head", "attention", "content_only", "value_norm", "rollout"),
+    *("gradient_x_input", "kl_jacobian", *CAPTUM),
+    *("hiding", "replacing", "claims"),
+    *("recency", "even", "random"),
+)
+"""What is asked, in the order of the table; the last three are controls."""
+
+STEPS: Final = 16
+PERMUTATIONS: Final = 16
+SEED: Final = 5
+
+
+def from_one_pass(question: Question) -> dict[str, Floats]:
+    """The library's own attributions, and the mean head."""
+    model, batch = question.predictor.model, question.batch
+    found = attributions(model, batch)
+    found["even"] = found.pop("uniform")
+    with torch.no_grad():
+        paths = paths_of(model, batch, model.predict(batch))
+    heads = [paths.over_balls(scale, rows).mean(0) for scale, rows in paths.scales.items()]
+    return found | {"mean_head": np.mean(heads, 0)}
+
+
+def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
+    """What the model says without each ball."""
+    one, past, predictor = question.one, question.past, question.predictor
+    window = cut_window(one.match, one.side, one.arrays, past + 1)
+    trial = trial_of(predictor, window, read_ball(predictor, window).scales)
+    every = tuple(range(1, past + 1))
+    moves = trial.moves(MODEL, Claim(text="", kind="attended", removed=(), window=every))
+    return {
+        "hiding": removed_alone(question.predict, past).effects,
+        "replacing": replaced_alone(predictor.model, question.batch, past, seed),
+        "claims": np.array([moves[index] for index in every]),
+    }
+
+
+def by_captum(question: Question, seed: int) -> dict[str, Floats]:
+    """Two of Captum's methods, as it ships them."""
+    from captum.attr import IntegratedGradients, ShapleyValueSampling
+
+    full = question.predict(np.ones((1, question.past), bool))[0]
+
+    def logs(vectors: Tensor) -> Tensor:
+        return question.logits(vectors).log_softmax(-1)
+
+    def nearness(shown: Tensor) -> Tensor:
+        return -torch.from_numpy(divergence(full, question.predict(shown.bool().numpy())))
+
+    vectors, shown = question.vectors[None], torch.ones(1, question.past)
+    likeliest = int(full.argmax())
+    slopes = IntegratedGradients(logs).attribute(vectors, target=likeliest, n_steps=STEPS)
+    torch.manual_seed(seed)
+    shares = ShapleyValueSampling(nearness).attribute(
+        shown, n_samples=PERMUTATIONS, perturbations_per_eval=256
+    )
+    found = slopes[0].sum(-1).abs(), shares[0]
+    return {name: part.detach().double().numpy() for name, part in zip(CAPTUM, found, strict=True)}
+
+
+@one_thread()
+def write(folder: Path, some: Iterable[Question]) -> list[Path]:
+    """One Parquet file per method."""
+    parts: list[pd.DataFrame] = []
+    captum = importlib.util.find_spec("captum") is not None
+    if not captum:
+        print(f"Captum is not installed: without {' and '.join(CAPTUM)}", file=sys.stderr)
+    for number, question in enumerate(some):
+        if number % 25 == 0:
+            print(f"example {number + 1}", file=sys.stderr)
+        generator = np.random.default_rng([SEED, number])
+        seed = int(generator.integers(2**31))
+        found = from_one_pass(question) | by_asking_again(question, seed)
+        if captum:
+            found |= by_captum(question, seed)
+        found["random"] = generator.random(question.past)
+        past = np.arange(1, question.past + 1)
+        parts.append(pd.DataFrame({"example": question.example, "past": past} | found))
+    table, files = pd.concat(parts), []
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in METHODS:
+        if name in table:
+            files.append(folder / f"{name}.parquet")
+            table[["example", "past", name]].rename(columns={name: "score"}).to_parquet(files[-1])
+    return files
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the files go")
+    files = write(parser.parse_args().folder, questions())
+    return score.main([str(path) for path in files])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
