@@ -13,16 +13,18 @@ from numerics import near
 from small_predictors import probabilities, simulated, small_predictor
 
 from attnlens.analysis.scores import divergence
-from attnlens.claims.claims import Place, Trial
+from attnlens.claims.claim import MODEL, Place
+from attnlens.claims.trial import Compared, Trial
 from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
 from attnlens.cricket.explain.claims import (
+    FEWEST,
     MOST,
     NEVER_MET,
     NO_OTHERS,
     ONE_GROUND,
     Claim,
     Known,
-    measure_knowledge,
+    compare_knowledge,
 )
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.competition import table_of
@@ -171,7 +173,7 @@ def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
 
 
 def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
-    found = Known(PREDICTOR, WINDOW).without()
+    found, _ = Known(PREDICTOR, WINDOW).tried({})
     visible = np.ones((1, len(WINDOW.past)), bool)
     for number, group in enumerate(KNOWLEDGE):
         if group not in ("venue and teams", "scoreboard"):
@@ -181,6 +183,11 @@ def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
         np.testing.assert_allclose(found[number], expected, atol=1e-6)
 
 
+def instead(known: Known, group: str, others: list[int]) -> Any:
+    """Probabilities with others' knowledge in a group's place, ``(other, outcome)``."""
+    return known.tried({group: np.array(others)})[1][group]
+
+
 def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
     known = Known(PREDICTOR, WINDOW)
     for group, role in (("striker's record", "batter"), ("bowler's record", "bowler")):
@@ -188,7 +195,7 @@ def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
         table = PREDICTOR.ratings.tables[kind]
         own = table.row(PREDICTOR.ratings.player_key(getattr(WINDOW.delivery, role)))
         assert own >= 0
-        np.testing.assert_allclose(known.instead(group, np.array([own]))[0], FULL, atol=1e-6)
+        np.testing.assert_allclose(instead(known, group, [own])[0], FULL, atol=1e-6)
         others = known.others(group, np.random.default_rng(1))
         assert own not in others
         assert len(set(others.tolist())) == len(others) <= MOST
@@ -212,11 +219,10 @@ def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
         arrays = encode_innings(MATCH, side, PREDICTOR.ratings, PREDICTOR.base)
         node = "batsman_identity" if role == "batter" else "bowler_identity"
         graph: dict[str, Any] = {
-            "nodes": {node: torch.zeros(1, 1, arrays.nodes[node].shape[1])},
-            "ratings": {},
+            "nodes": {node: torch.tensor(WINDOW.arrays.nodes[node][place])[None, None]},
+            "ratings": {kind: torch.zeros(1, 1, len(OUTCOMES))},
         }
-        graph["nodes"][node] = torch.from_numpy(WINDOW.arrays.nodes[node][place])[None, None]
-        known._swap_player(group, np.array([table.row(stranger)]), graph)
+        known._put(graph, slice(0, 1), group, np.array([table.row(stranger)]))
         swapped = graph["nodes"][node][0, 0].numpy().copy()
         expected = arrays.nodes[node][place].copy()
         if role == "batter":  # the place in the order is the striker's, whoever it is
@@ -235,7 +241,7 @@ def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
     late = Known(PREDICTOR, window_of(2, 90)).others("scoreboard", np.random.default_rng(2))
     assert sorted(late.tolist()) == list(range(29, 89))
     own = WINDOW.delivery.index - 1
-    np.testing.assert_allclose(known.instead("scoreboard", np.array([own]))[0], FULL, atol=1e-6)
+    np.testing.assert_allclose(instead(known, "scoreboard", [own])[0], FULL, atol=1e-6)
     batch = window_batch(WINDOW.arrays, own)
     for node in SCOREBOARD_NODES:
         batch["graph_data"]["nodes"][node] = torch.from_numpy(
@@ -243,35 +249,43 @@ def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
         )
     batch["graph_data"]["base"] = torch.from_numpy(WINDOW.arrays.base[20:21][None])
     expected = probabilities(PREDICTOR.model, batch)[0, 0]
-    np.testing.assert_allclose(known.instead("scoreboard", np.array([20]))[0], expected, atol=1e-6)
+    np.testing.assert_allclose(instead(known, "scoreboard", [20])[0], expected, atol=1e-6)
+
+
+def reason_of(one: Compared[Claim]) -> str | None:
+    """Why it cannot be told."""
+    assert one.untold is not None
+    assert one.untold.verdict == "cannot be told"
+    return one.untold.reason
 
 
 def empty_trial() -> Trial[Claim]:
     nowhere = Place(lambda masks: np.zeros((len(masks), len(OUTCOMES))), ())
-    return Trial({"model": nowhere}, seed=SEED)
+    return Trial({MODEL: nowhere}, seed=SEED)
 
 
 def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
-    measured, masks = measure_knowledge(PREDICTOR, WINDOW, FULL, empty_trial())
+    measured, masks = compare_knowledge(PREDICTOR, WINDOW, FULL, empty_trial())
     found = {one.claim.kind: one for one in measured}
     assert list(found) == ["venue and teams", "striker's record", "bowler's record", "the chase"]
-    without = Known(PREDICTOR, WINDOW).without()
+    without, _ = Known(PREDICTOR, WINDOW).tried({})
     for number, one in enumerate(measured):
         near(one.effect, divergence(FULL, without[number]), of=torch.float32)
         near(one.points / 100, without[number] - FULL, of=torch.float32)
     chase = found["the chase"]
-    assert len(chase.controls) == len(WINDOW.past)
+    assert len(chase.chance) == len(WINDOW.past)
     known = Known(PREDICTOR, WINDOW)
-    every = divergence(known.instead("scoreboard", np.arange(len(WINDOW.past))), without[3])
+    every = divergence(instead(known, "scoreboard", [*range(len(WINDOW.past))]), without[3])
     # Asked about in one batch here, in two there.
-    near(np.sort(chase.controls), np.sort(every), of=torch.float32)
+    near(np.sort(chase.chance), np.sort(every), of=torch.float32)
     ground = found["venue and teams"]
-    assert (len(ground.controls), ground.reason) == (0, ONE_GROUND)
-    assert masks >= 4 + len(chase.controls)
+    assert (len(ground.chance), reason_of(ground)) == (0, ONE_GROUND)
+    assert masks >= 4 + len(chase.chance)
     for kind in ("striker's record", "bowler's record"):
-        # The league has fewer players than that: there is nothing to compare with.
-        assert len(found[kind].controls) in (0, *range(40, MOST + 1))
-        assert found[kind].reason == NO_OTHERS
+        # The league has few players: there may be too few to compare with.
+        others = len(found[kind].chance)
+        assert others in (0, *range(FEWEST, MOST + 1))
+        assert others or reason_of(found[kind]) == NO_OTHERS
 
 
 def test_a_player_never_met_has_no_record_to_take_away() -> None:
@@ -282,6 +296,6 @@ def test_a_player_never_met_has_no_record_to_take_away() -> None:
     match = dataclasses.replace(MATCH, innings=(MATCH.innings[0], side))
     window = window_for(match, find_ball(match, place + 1, 2), PREDICTOR)
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
-    measured, _ = measure_knowledge(PREDICTOR, window, full, empty_trial())
+    measured, _ = compare_knowledge(PREDICTOR, window, full, empty_trial())
     striker = next(one for one in measured if one.claim.kind == "striker's record")
-    assert (len(striker.controls), striker.reason) == (0, NEVER_MET)
+    assert (len(striker.chance), reason_of(striker)) == (0, NEVER_MET)

@@ -109,7 +109,9 @@ def _claim(page: Page, claim: TokenClaim) -> None:
     judged: Line = [("○ no claim", "chance")]
     if claim.verdict is not None:
         sign, style = VERDICTS[claim.verdict]
-        judged = [(f"q {claim.q:.2f} ", ""), (f"{sign} {claim.verdict}", style)]
+        judged = [(f"{sign} {claim.verdict}", style)]
+        if claim.q is not None:
+            judged.insert(0, (f"q {claim.q:.2f} ", ""))
     if claim.reason is not None:
         judged.append((f": {claim.reason}", "quiet"))
     page.flow([line, judged], indent=4, gap=0)
