@@ -325,10 +325,10 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
     for name in kinds:
         table = ratings.tables[name]
         table.keys = {key: row for row, key in enumerate(_split(tensors[f"ratings.{name}.keys"]))}
-        table.rating = tensors[f"ratings.{name}.rating"].float().numpy()
-        variance = tensors[f"ratings.{name}.variance"].float().numpy()
-        table.precision = 1 / np.maximum(variance, np.float32(1e-7))
-        table.balls = tensors[f"ratings.{name}.balls"].float().numpy()
+        table.rating = _single(tensors[f"ratings.{name}.rating"])
+        variance = _single(tensors[f"ratings.{name}.variance"])
+        table.precision = np.reciprocal(np.maximum(variance, np.float32(1e-7)))
+        table.balls = _single(tensors[f"ratings.{name}.balls"])
         if not table.rating.shape == table.precision.shape == (len(table.keys), len(OUTCOMES)) or (
             len(table.balls) != len(table.keys)
         ):
@@ -337,6 +337,11 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
     ratings.aliases = dict(zip(names, keys, strict=True))
     ratings.until = None if until is None else datetime.date.fromisoformat(until)
     return ratings
+
+
+def _single(stored: Tensor) -> Floats32:
+    """In single precision; by numpy, since torch would wake its threads for it."""
+    return stored.numpy().astype(np.float32)
 
 
 def _words(words: list[str]) -> Tensor:
