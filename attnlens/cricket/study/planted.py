@@ -36,6 +36,7 @@ from attnlens.cricket.study.faithfulness import METHODS, attributions
 from attnlens.cricket.study.figures import Mean
 from attnlens.cricket.study.held_out import EncodedInnings, sides
 from attnlens.cricket.study.placebos import (
+    PLACEBOS,
     ListTested,
     Share,
     SourceShares,
@@ -271,7 +272,10 @@ def put_to_the_test(
     seed: int,
     report: Report = lambda _: None,
 ) -> tuple[list[ListTested], list[FirstTested]]:
-    """Placebos on a sample of balls, and the claim of each that is tested first."""
+    """Placebos on a sample of balls, and the claim of each that is tested first.
+
+    Lists that hold a planted ball are no placebos, and are left out.
+    """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[ListTested] = []
     firsts: list[FirstTested] = []
@@ -282,8 +286,12 @@ def put_to_the_test(
         one = innings[place]
         window = cut_window(one.match, one.side, one.arrays, position + 1)
         generator = np.random.default_rng([seed, number])
-        lists += tested_lists(predictor, window, shuffled, generator)
         planted = one.ruled[position].planted
+        lists += [
+            told
+            for told in tested_lists(predictor, window, shuffled, generator)
+            if told.source not in PLACEBOS or not planted & set(told.removed)
+        ]
         for tested in gather_evidence(predictor, window, read_ball(predictor, window)).tested:
             if tested.claim.first:
                 hit = bool(planted & set(tested.claim.removed))
