@@ -23,7 +23,7 @@ import numpy as np
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Sets, Tested
-from attnlens.claims.controls import Pool, pool_for
+from attnlens.claims.controls import Pool, Sums, pool_for
 from attnlens.claims.verdict import (
     AMONG,
     CHANCE,
@@ -196,22 +196,23 @@ class Trial(Generic[C]):
             return np.ones(len(items))
         return np.array([self.usual[item] for item in items])
 
-    def _in_place_of(
-        self, removed: Sequence[int], name: str, pool: Pool, seed: Sequence[int]
-    ) -> Floats:
-        """What the sets of chance would have cost in the places of these items, summed, nats."""
-        hidden, usual = self.hidden(name), self._usual(name)
-        items = list(hidden.alone)
+    def _in_place_of(self, claim: Claim, pool: Pool, drawn: Sums, seed: Sequence[int]) -> Floats:
+        """What the sets of chance would have cost in the places of these items, summed, nats.
+
+        Args:
+            claim: in the items of its place.
+            drawn: the sums it is tested against, which are these where it has no direction.
+        """
+        hidden, usual = self.hidden(claim.place), self._usual(claim.place)
         beside = np.array(list(hidden.effects.values())) / usual
-        sums = pool.sums(
-            dict(zip(items, beside.tolist(), strict=True)), np.random.default_rng(seed)
-        )
-        ours = [place for place, item in enumerate(items) if item in removed]
-        values: Floats = sums.values * (usual[ours].mean() if ours else 1.0)
-        if sums.listed:  # the items themselves are no other set
-            values = np.delete(
-                values, np.abs(values - beside[ours].sum() * usual[ours].mean()).argmin()
-            )
+        if claim.raises or self.outcome is not None:
+            effects = dict(zip(hidden.alone, beside.tolist(), strict=True))
+            drawn = pool.sums(effects, np.random.default_rng(seed))
+        ours = [place for place, item in enumerate(hidden.alone) if item in claim.removed]
+        scale = usual[ours].mean() if ours else 1.0
+        values: Floats = drawn.values * scale
+        if drawn.listed:  # the items themselves are no other set
+            values = np.delete(values, np.abs(values - beside[ours].sum() * scale).argmin())
         return values
 
     def pool(self, claim: Claim) -> Pool:
@@ -260,7 +261,7 @@ class Trial(Generic[C]):
             points=100 * (probabilities - hidden.full),
             singles=np.array([hidden.effects[item] for item in inside.removed]),
             share=None if whole is None else _share(effect, whole),
-            chance=self._in_place_of(inside.removed, place, pool, seed),
+            chance=self._in_place_of(inside, pool, sums, seed),
             p=sums.above(own),
             least=sums.below(own),
             best=sums.above(pool.best(moves)),

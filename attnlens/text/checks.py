@@ -137,6 +137,7 @@ def check(
     removed = [claimed(row) for row in attention[: len(answer)]]
     asked = list(dict.fromkeys([(), *((word,) for word in range(count)), *removed]))
     found = dict(zip(asked, ablations.without(way, asked), strict=True))
+    weights = [float(attention[token, list(one)].sum()) for token, one in enumerate(removed)]
     compared: list[Compared[Claim]] = []
     for token, one in enumerate(removed):
         trial: Trial[Claim] = Trial(
@@ -144,17 +145,16 @@ def check(
             seed=seed,
             items="words",
         )
-        weight = float(attention[token, list(one)].sum())
         claim = Claim(
             text=f"{answer[token]!r} came from {', '.join(words[place] for place in one)}",
             removed=one,
             window=tuple(range(count)),
             raises=(0,),
-            lift=weight / len(one) * count,
+            lift=weights[token] / len(one) * count,
         )
         compared += trial.compare([claim])
     return [
-        _told(tested, token, way, words, float(attention[token, list(tested.claim.removed)].sum()))
+        _told(tested, token, way, words, weights[token])
         for token, tested in enumerate(verdicts(compared, items="words"))
     ]
 

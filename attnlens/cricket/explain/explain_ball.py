@@ -64,17 +64,17 @@ CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "the scoreboard": "scoreboards of earlier balls",
     "the chase": "scoreboards of earlier balls",
     "venue and teams": None,
-}
-"""What a claim about what was known is compared with."""
-
-OTHER_SETS: Final[Mapping[str, types.Control]] = {
     "attended": (
         "other sets of as many balls, as many of them to this batter, allowing for where they stand"
     ),
+}
+"""What a claim is compared with whose kind says it; the others with `OTHER_SETS`."""
+
+OTHER_SETS: Final[Mapping[str, types.Control]] = {
     "model": "other sets of as many balls, allowing for where they stand",
     "head": "other sets of as many balls, hidden from the same head",
 }
-"""What a claim about past balls is compared with: by its kind, or what they were hidden from."""
+"""What a claim about past balls is compared with, by what they were hidden from."""
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the controls' effects, as far as they are told."""
@@ -439,8 +439,7 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
     if len(one.chance):
         nats = np.quantile(one.chance, QUANTILES).tolist()
         spread = tuple(rounded(value, NATS_DIGITS) for value in nats)
-    others = OTHER_SETS.get(claim.kind, OTHER_SETS[one.removed_from])
-    control = CONTROLS.get(claim.kind, others)
+    control = CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from])
     return types.Evidence(
         claim=claim.text,
         scale=claim.scale,
