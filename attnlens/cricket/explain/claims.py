@@ -16,7 +16,7 @@ twice as many balls, or the scoreboards of the `BOARDS` balls before. So the que
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -65,17 +65,22 @@ def names_of(balls: Sequence[PastBall]) -> str:
 
 
 def claims_of(
-    window: BallWindow, scales: Mapping[str, ScaleAttention], total: Floats
+    window: BallWindow,
+    scales: Mapping[str, ScaleAttention],
+    total: Floats,
+    *,
+    outcome: str | None = None,
 ) -> list[Claim]:
     """What is said of past balls: first of the balls themselves, then of each head's look.
 
     Args:
         total: attention over all paths to each past ball ``(past,)``.
+        outcome: the outcome that is explained, which every claim is about then.
     """
-    return [*_of_balls(window, total), *_of_heads(scales)]
+    return [*_of_balls(window, total, outcome), *_of_heads(scales)]
 
 
-def _of_balls(window: BallWindow, total: Floats) -> Iterator[Claim]:
+def _of_balls(window: BallWindow, total: Floats, outcome: str | None) -> Iterator[Claim]:
     recent = window.past[-RECENT:]
     inside = tuple(ball.index for ball in recent)
 
@@ -108,19 +113,15 @@ def _of_balls(window: BallWindow, total: Floats) -> Iterator[Claim]:
     boundaries = [ball for ball in recent if ball.boundary][-LISTED:]
     if boundaries:
         one = len(boundaries) == 1
-        yield Claim(
-            text=f"the last {'boundary' if one else 'boundaries'} ({names_of(boundaries)}) "
-            f"{'raises' if one else 'raise'} the chance of another",
-            kind="boundaries",
-            removed=tuple(ball.index for ball in boundaries),
-            window=inside,
-            raises=BOUNDARY,
-        )
-    last = recent[-LISTED:]
-    if last:
-        yield claim(
-            "last balls", f"the last {len(last)} balls" if last[1:] else "the ball before", last
-        )
+        last = claim("boundaries", f"the last {'boundary' if one else 'boundaries'}", boundaries)
+        if outcome is None:
+            text = f"{last.text} {'raises' if one else 'raise'} the chance of another"
+            last = replace(last, text=text, raises=BOUNDARY)
+        yield last
+    before = recent[-LISTED:]
+    if before:
+        what = f"the last {len(before)} balls" if before[1:] else "the ball before"
+        yield claim("last balls", what, before)
 
 
 def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[Claim]:

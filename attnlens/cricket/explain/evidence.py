@@ -102,7 +102,7 @@ def gather_evidence(
     """
     shared_out = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading.scales, outcome=outcome)
-    compared = trial.compare(claims_of(window, reading.scales, reading.total))
+    compared = trial.compare(claims_of(window, reading.scales, reading.total, outcome=outcome))
     hidden = trial.hidden(MODEL)
     known, masks = compare_knowledge(predictor, window, hidden.full, trial)
     return evidence.Evidence(

@@ -22,7 +22,6 @@ from attnlens.cricket.explain.attention_types import (
     Node,
     WithinBall,
 )
-from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.evidence import (
     Evidence,
     Tested,
@@ -440,6 +439,7 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         nats = np.quantile(one.chance, QUANTILES).tolist()
         spread = tuple(rounded(value, NATS_DIGITS) for value in nats)
     control = CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from])
+    about = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
     return types.Evidence(
         claim=claim.text,
         scale=claim.scale,
@@ -453,7 +453,7 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         single_effects=tuple(rounded(nats, NATS_DIGITS) for nats in one.singles.tolist()),
         share=None if one.share is None else rounded(one.share),
         changes=outcome_points(one.points),
-        top_change=top_change(full, one.probabilities, _about(claim, explained)),
+        top_change=top_change(full, one.probabilities, about),
         control=control,
         controls=len(one.chance),
         control_median_nats=None if spread is None else spread[MEDIAN],
@@ -464,11 +464,6 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         verdict=one.judged.verdict,
         reason=one.judged.reason,
     )
-
-
-def _about(claim: Claim, explained: Outcome | None) -> Sequence[int]:
-    """The outcomes that a claim is about: the one explained, else those it says are raised."""
-    return claim.raises if explained is None else (OUTCOME_INDEX[explained],)
 
 
 def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:

@@ -219,7 +219,8 @@ class PastBall(Plain):
 class TopChange(Plain):
     """The outcome that is explained, else that which moves most: before, after, points.
 
-    Of boundaries, which are said to raise the chance of another: of four and six.
+    Of boundaries, where no outcome is explained (they are said to raise the chance of another): of
+    four and six.
     """
 
     outcome: Outcome
