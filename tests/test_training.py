@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
-from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.explain.ablation import under_masks
+from attnlens.cricket.model.batch import training_batch, window_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
 from attnlens.cricket.training.course import Average, Course
 from attnlens.cricket.training.fit import (
@@ -175,6 +176,27 @@ def test_each_way_of_hiding() -> None:
         assert 1 <= len(gone) < 40
         assert gone[-1] - gone[0] == len(gone) - 1
     assert 20 < sum(not row.any() for row in hidden_by(hide_all=0.5)) < 44
+
+
+@pytest.mark.parametrize("player", ["batter", "bowler"])
+def test_each_ball_loses_its_own_players_balls(player: Literal["batter", "bowler"]) -> None:
+    model = PREDICTOR.model
+    one = INNINGS[0]
+    who = getattr(one, player)
+    batch, _ = training_batch([one, INNINGS[1]])
+    nothing = {"hide_some": 0.0, "hide_all": 0.0, "hide_player": 0.0, "hide_block": 0.0}
+    never = {f"hide_{player}": 1.0, "forget": 0.0, "forget_past": 0.0}
+    hide_and_forget(batch, Recipe(**nothing, **never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
+    with torch.no_grad():
+        together = model(batch)[0].softmax(-1).double().numpy()
+    for position in (1, 20, len(one) - 1):
+        kept = who[:position] != who[position]
+        alone = under_masks(model, window_batch(one, position), kept[None])
+        np.testing.assert_allclose(together[position], alone[0], atol=2e-6)
+    recipe = Recipe(hide_batter=0.2, hide_bowler=0.2)
+    batch, _ = training_batch(INNINGS[:6] * 4)
+    hide_and_forget(batch, recipe, np.random.default_rng(1))
+    assert model(batch).isfinite().all()
 
 
 def test_the_moving_average_by_hand() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import torch
@@ -41,6 +41,8 @@ class Recipe(Pace):
         innings: innings per step.
         hide_some, hide_all, hide_player, hide_block: share of innings in which a random
             share of past balls, all of them, one player's, or a run of them is hidden.
+        hide_batter, hide_bowler: share of innings in which each ball loses those to its own
+            batter, or by its own bowler; 1 for a model that never sees them.
         forget: share of balls whose query loses a random half of its knowledge groups.
         forget_past: share of past balls that lose a player's record.
         teacher: weight of a teacher's probabilities in the loss, where there is a teacher;
@@ -53,6 +55,8 @@ class Recipe(Pace):
     hide_all: float = 0.04
     hide_player: float = 0.05
     hide_block: float = 0.05
+    hide_batter: float = 0.0
+    hide_bowler: float = 0.0
     forget: float = 0.1
     forget_past: float = 0.04
     teacher: float = 0.7
@@ -64,7 +68,10 @@ def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator
     who = sequence["balls"]
     rows, length = who.index.shape
     kept = np.ones((rows, length), bool)
-    bounds = np.cumsum([recipe.hide_some, recipe.hide_all, recipe.hide_player, recipe.hide_block])
+    shares = [recipe.hide_some, recipe.hide_all, recipe.hide_player, recipe.hide_block]
+    bounds = np.cumsum([*shares, recipe.hide_batter, recipe.hide_bowler])
+    own: dict[Literal["batter", "bowler"], NDArray[np.bool_]]
+    own = {"batter": np.zeros(rows, bool), "bowler": np.zeros(rows, bool)}
     for row in range(rows):
         lot = generator.random()
         if lot < bounds[0]:
@@ -77,9 +84,14 @@ def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator
         elif lot < bounds[3]:
             first = generator.integers(length)
             kept[row, first : first + int(generator.integers(4, 40))] = False
+        elif lot < bounds[5]:
+            own["batter" if lot < bounds[4] else "bowler"][row] = True
     hidden = torch.from_numpy(kept)
     sequence["visible"] = sequence["visible"] & hidden[:, None, :]
     sequence["shared"] = sequence["shared"] & hidden
+    for player, some in own.items():
+        if some.any():
+            hide_own(batch, player, torch.from_numpy(some))
 
     loses = generator.random((rows, length)) < recipe.forget
     batch["graph_data"]["known"] = {
@@ -90,6 +102,22 @@ def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator
         sequence["past"][name] = torch.from_numpy(
             generator.random((rows, length)) >= recipe.forget_past
         )
+
+
+def hide_own(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None) -> None:
+    """Hide from each ball those before it that its own batter faced, or its own bowler bowled.
+
+    Args:
+        rows: of which innings ``(innings,)``; of all without.
+    """
+    sequence = batch["sequence"]
+    who: Tensor = getattr(sequence["balls"], player)
+    same = who[:, :, None] == who[:, None, :]
+    if rows is not None:
+        same = same & rows[:, None, None]
+    sequence["visible"] = sequence["visible"] & ~same
+    # What an over says differs from ball to ball now.
+    sequence.pop("shared", None)
 
 
 def loss_of(

@@ -63,8 +63,8 @@ FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
 WIDEST: Final = 4096
 LARGEST: Final = 1e9
 SHARES: Final = (
-    *("hide_some", "hide_all", "hide_player", "hide_block", "forget", "forget_past", "final"),
-    *("teacher", "smoothing"),
+    *("hide_some", "hide_all", "hide_player", "hide_block", "hide_batter", "hide_bowler"),
+    *("forget", "forget_past", "final", "teacher", "smoothing"),
 )
 BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(SHARES, (0, 1)),
