@@ -48,12 +48,18 @@ def frozen(name: str) -> TrainedPredictor:
 
 
 @cache
-def examples(name: str) -> tuple[Example, ...]:
-    """The balls that a model is asked about."""
+def innings_of(name: str) -> list[RuledInnings]:
+    """The innings that a model is asked about, which no model has seen."""
     plan = PLANS[name]
     first = plan.seed + plan.matches + plan.checks
     made = [simulate(first + number, rules=RULES) for number in range(plan.tests)]
-    innings = ruled_innings(made, frozen(name).base)
+    return ruled_innings(made, frozen(name).base)
+
+
+@cache
+def examples(name: str) -> tuple[Example, ...]:
+    """The balls that a model is asked about."""
+    plan, innings = PLANS[name], innings_of(name)
     chosen = [(innings[at], past) for at, past in ruled_sample(innings, plan.balls, plan.seed)]
     return tuple(
         (f"{name}/{one.match_id}/{one.innings}/{past + 1}", one, past) for one, past in chosen

@@ -64,6 +64,7 @@ class ListTested:
         removed: the balls, by index.
         p: by itself, against chance.
         verdict: as one of its kind's claims about the ball.
+        planted: whether it holds a ball that is known to matter, and so is no placebo.
     """
 
     match_id: str
@@ -71,6 +72,7 @@ class ListTested:
     removed: tuple[int, ...]
     p: float
     verdict: str | None
+    planted: bool = False
 
 
 def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:

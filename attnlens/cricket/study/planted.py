@@ -272,10 +272,7 @@ def put_to_the_test(
     seed: int,
     report: Report = lambda _: None,
 ) -> tuple[list[ListTested], list[FirstTested]]:
-    """Placebos on a sample of balls, and the claim of each that is tested first.
-
-    Lists that hold a planted ball are no placebos, and are left out.
-    """
+    """Placebos on a sample of balls, and the claim of each that is tested first."""
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[ListTested] = []
     firsts: list[FirstTested] = []
@@ -288,9 +285,8 @@ def put_to_the_test(
         generator = np.random.default_rng([seed, number])
         planted = one.ruled[position].planted
         lists += [
-            told
+            replace(told, planted=bool(planted & set(told.removed)))
             for told in tested_lists(predictor, window, shuffled, generator)
-            if told.source not in PLACEBOS or not planted & set(told.removed)
         ]
         for tested in gather_evidence(predictor, window, read_ball(predictor, window)).tested:
             if tested.claim.first:
@@ -324,12 +320,17 @@ LARGE: Final = 0.005
 def verdict_shares(
     lists: Sequence[ListTested], firsts: Sequence[FirstTested], seed: int
 ) -> Verdicts:
-    """Of all lists of each source, and of the claims tested first."""
+    """Of all lists of each source, and of the claims tested first.
+
+    Lists that hold a planted ball are no placebos, and are left out; but for p of random lists,
+    which is even over all of them.
+    """
+    judged = [one for one in lists if one.source not in PLACEBOS or not one.planted]
     large = [one for one in firsts if one.planted and one.effect >= LARGE]
     none = [one for one in firsts if not one.planted]
     return Verdicts(
         MOST,
-        source_shares(lists, seed),
+        source_shares(judged, seed),
         evenness([one.p for one in lists if one.source == RANDOM]),
         {
             f"planted, at least {LARGE} nats": share_of(large, SUPPORTED, seed),

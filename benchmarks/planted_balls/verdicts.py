@@ -1,0 +1,53 @@
+"""How the verdicts of attnlens fare on the examples of PlantedBalls: false alarms, and power.
+
+::
+
+    python benchmarks/planted_balls/verdicts.py [--balls 150]
+
+Printed are two tables in Markdown, with 95% intervals over matches: lists of balls of which no rule
+counts one (`attnlens.cricket.study.placebos`), and the claim about the ball attended to most, which
+is tested first.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from make import PLANS, frozen, innings_of
+
+from attnlens.cricket.study.placebos import Share
+from attnlens.cricket.study.planted import put_to_the_test, verdict_shares
+
+
+def told(share: Share) -> str:
+    """Such as ``5.0% [1.2, 8.8] of 84``."""
+    if share.share is None or share.ci is None:
+        return "none"
+    low, high = share.ci
+    return f"{share.share:.1%} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def main() -> None:
+    """Ask both frozen models, and print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--balls", type=int, default=150, help="of each model; default 150, all")
+    balls = parser.parse_args().balls
+    lists, firsts = [], []
+    for name, plan in PLANS.items():
+        asked = put_to_the_test(frozen(name), innings_of(name), balls=balls, seed=plan.seed)
+        lists += asked[0]
+        firsts += asked[1]
+    found = verdict_shares(lists, firsts, seed=5)
+    print("| lists | made | supported | contradicted | surely |\n|---|---|---|---|---|")
+    for source, one in found.sources.items():
+        cells = " | ".join(told(share) for share in (one.supported, one.contradicted, one.surely))
+        print(f"| {source} | {one.supported.claims} | {cells} |")
+    even = found.uniform
+    print(f"\np of random lists: {even['distance']:.3f} from even, p {even['p']:.2f}\n")
+    print("| the ball attended most | claims | supported |\n|---|---|---|")
+    for what, share in found.first.items():
+        print(f"| {what} | {share.claims} | {told(share)} |")
+
+
+if __name__ == "__main__":
+    main()
