@@ -110,6 +110,23 @@ class AttentionCall:
         return replace(self, **changes)
 
 
+@dataclass(slots=True)
+class Missed:
+    """What may be attention, and came through no way that is known.
+
+    Attributes:
+        told: what it is, and of which shape.
+        sure: whether it is quite likely attention.
+        adapts: whether a `SoftmaxAdapter` makes it known.
+        calls: how often.
+    """
+
+    told: str
+    sure: bool
+    adapts: bool
+    calls: int = 1
+
+
 class Listener:
     """Hears of a model's attention calls, and may take their place.
 
@@ -125,8 +142,8 @@ class Listener:
         passed_over: sites that something else takes care of.
         softmaxes: sites where a softmax is attention, told by the module.
         spoken_for: how many modules are running whose softmaxes an adapter calls attention.
-        missed: the shape of a softmax at each site that has one which is likely to be attention,
-            and which nothing told to be weights ``(batch, head, query, key)``.
+        missed: what may be attention at each site, and nothing told to be weights ``(batch,
+            head, query, key)``.
     """
 
     changes = False
@@ -139,7 +156,7 @@ class Listener:
         self.softmaxes: dict[str, nn.Module] = {}
         self.passed_over: set[str] = set()
         self.spoken_for = 0
-        self.missed: dict[str, tuple[int, ...]] = {}
+        self.missed: dict[str, Missed] = {}
         self._wanted = wanted
         self._numbers: dict[str, int] = {}
 
@@ -166,6 +183,15 @@ class Listener:
         if counted:
             self.seen[site] = self.seen.get(site, 0) + 1
         return site not in self.passed_over and self.is_wanted(site)
+
+    def miss(self, site: str, missed: Missed) -> None:
+        """Take down what may be attention; of several at a site, what is surest is told."""
+        before = self.missed.get(site)
+        if before is not None:
+            missed.calls += before.calls
+            if before.sure:
+                missed.told, missed.sure, missed.adapts = before.told, True, before.adapts
+        self.missed[site] = missed
 
     def is_wanted(self, site: str) -> bool:
         """Whether a site is among those asked for."""

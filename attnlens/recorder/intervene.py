@@ -184,7 +184,7 @@ class _Run(Block):
         Raises:
             InterventionError: one did not, or some attention that ran was out of reach.
         """
-        if unseen := self.unseen(self.seen):
+        if unseen := self.unseen(self.seen) | self.missing(sure=False):
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
         for edit in self._edits:
             self._judge(edit)

@@ -31,7 +31,7 @@ from attnlens.recorder.interception import (
     note_elsewhere,
 )
 from attnlens.recorder.torch_calls import flex, scaled_dot_product
-from attnlens.recorder.written import softmax
+from attnlens.recorder.written import exponential, softmax
 
 
 class StandIn:
@@ -55,7 +55,7 @@ class StandIn:
         if here.listeners:
             if not here.busy:
                 return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, named))
-        elif everywhere and self.meant not in (softmax, fused_path_asked):
+        elif everywhere and self.meant not in (softmax, exponential, fused_path_asked):
             note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **named)
 
@@ -99,27 +99,29 @@ def _places() -> list[tuple[Any, str, StandIn]]:
 _PLACES: Final = _places()
 _BY_HAND: Final[list[tuple[Any, str, StandIn]]] = [
     (torch, "softmax", StandIn(torch.softmax, softmax)),
+    (torch.special, "softmax", StandIn(torch.special.softmax, softmax)),
     (Tensor, "softmax", StandIn(Tensor.softmax, softmax)),
+    (torch, "exp", StandIn(torch.exp, exponential)),
+    (Tensor, "exp", StandIn(Tensor.exp, exponential)),
 ]
 """Where attention written by hand forms weights. A change of the class Tensor makes Python forget
 what it knows of tensors' methods, so these stand only where a module may be such attention."""
 SDPA: Final = _PLACES[0][2]
-_SOFTMAXES: Final = (_PLACES[2][2], _BY_HAND[0][2])
+_NAMED: Final = {id(one.__wrapped__): one for _, _, one in (_PLACES[2], *_BY_HAND)}
 _FLEX: Final = "torch.nn.attention.flex_attention"
 
 _holders: Final = Holders(SDPA.__wrapped__)
 
 
 def _held(kinds: set[type[nn.Module]]) -> Iterator[tuple[Any, str, StandIn]]:
-    """Where the files that define modules hold torch's softmax by a name of their own."""
+    """Where the files that define modules hold these functions by a name of their own."""
     for name in {kind.__module__ for kind in kinds}:
         file = sys.modules.get(name)
         if file is None or name.partition(".")[0] == "torch":
             continue
         for own, value in list(vars(file).items()):
-            for stand_in in _SOFTMAXES:
-                if value is stand_in.__wrapped__:
-                    yield file, own, stand_in
+            if (stand_in := _NAMED.get(id(value))) is not None:
+                yield file, own, stand_in
 
 
 class _Patches:

@@ -110,6 +110,7 @@ class _Run(Block):
     """
 
     leave_out = "include"
+    by_hand = "give an Adapter that reads them"
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class _Run(Block):
         """
         recorded, unseen = self.recorded, self.unseen(self.recorded)
         if not recorded:
-            raise NothingRecordedError(self._nothing(unseen))
+            raise NothingRecordedError(self._nothing(unseen | self.missing(sure=False)))
         if unseen:
             raise IncompleteRecordingError(
                 f"{count(len(unseen), 'site')} ran and "
@@ -190,6 +191,8 @@ class _Run(Block):
         if idle := self._idle():
             told = "did not run in the block, so nothing was recorded"
             notes.insert(0, f"{told}: {some_of(idle)}")
+        if doubtful := self.missing(sure=False):
+            notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
         if self.stream is not None:
             self.stream.finish(tuple(notes))
             for record in read_folder(self.stream.path):
