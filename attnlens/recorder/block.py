@@ -7,12 +7,13 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.interception import Listener
+from attnlens.recorder.edges import AXES
+from attnlens.recorder.interception import AttentionCall, Listener
 from attnlens.recorder.written import watch_softmaxes
 from attnlens.recording.probe import AttentionProbe
 
@@ -101,6 +102,12 @@ class Block(Listener):
         """Set a hook on a probe."""
         raise NotImplementedError
 
+    def await_values(self, site: str, probe: AttentionProbe, weights: Tensor) -> None:
+        """Follow what weights that passed a probe are multiplied with."""
+        if self.follows and tuple(probe.axes) == AXES and self.is_wanted(site):
+            number = self._numbers.get(site, 0)
+            self.awaits(AttentionCall("softmax", weights=weights, site=site, number=number))
+
     def here(self, site: str) -> bool:
         """Whether a module runs in the block's thread; takes down those that do not."""
         if threading.get_ident() == self._thread:
@@ -142,11 +149,11 @@ class Block(Listener):
             if one.sure == sure and self.is_wanted(site) and not self._spoken_for(site)
         }
         adapter = _adapter_of(site for site, one in missed.items() if one.adapts)
+        by_adapter = f"give adapters={adapter} to have it as it is, or "
         return {
-            site: f"{one.told}, which nothing says is attention laid out (batch, head, query, "
-            f"key); if it is attention, {f'give adapters={adapter} to have it as it is, or ' * one.adapts}"
-            f"pass the weights through an AttentionProbe; if not, leave it out with "
-            f"{self.leave_out}="
+            site: f"{one.told}, which nothing says is attention laid out (batch, head, query, key)"
+            f"; if it is attention, {by_adapter * one.adapts}pass the weights through an "
+            f"AttentionProbe; if not, leave it out with {self.leave_out}="
             for site, one in missed.items()
         }
 

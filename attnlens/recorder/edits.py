@@ -17,11 +17,17 @@ from attnlens.recorder.edges import TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.sites import Which, sites_meant
 from attnlens.recording.axes import Positions, positions
+from attnlens.recording.record import AttentionRecord
 
 Array = Tensor | np.ndarray[Any, Any]
 Hidden = Positions | Array | Edges | Sequence[Edges]
 Change = Callable[[Tensor], Tensor]
+Mixed = Array | Change | AttentionRecord
 
+FOLLOWED: Final = ("values", "outputs")
+"""Options that leave the weights as they are."""
+
+MIXED: Final = "recorded under an intervention: what heads give is what it made"
 CHANGED: Final = "recorded under an intervention: weights are those it made"
 
 
@@ -45,12 +51,12 @@ class Edit:
     """Puts new weights into chosen cells.
 
     Attributes:
-        name: of the option it came from: ``hide``, ``scale`` or ``replace``.
+        name: of the option it came from: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
         patterns: over site names; None: every site.
         edges: cells, each a choice of its own; a cell of any of them is chosen.
         values: one value per cell, laid out as `grid` says: which are hidden, what they are
             multiplied by, or what they become.
-        change: of ``replace``, what makes new weights of those that are there.
+        change: of ``replace`` and the last two, what makes new ones of those that are there.
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards.
         touched: how many calls each site had that were edited.
         passed: sites left alone because they have another number of keys than ``values``, and
@@ -96,6 +102,33 @@ class Edit:
             edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
         return edited.to(weights.dtype)
 
+    def mixed(self, before: Tensor, site: str) -> Tensor | None:
+        """Values or outputs with those of chosen positions changed; None: leave the call.
+
+        Args:
+            before: ``(batch, head, position, width)``.
+
+        Raises:
+            InterventionError: positions or sizes that are not those of the call.
+        """
+        if not self.wanted(site):
+            return None
+        batch, heads, places, _ = before.shape
+        shape = (batch, heads, 1, places) if self.name == "values" else (batch, heads, places, 1)
+        chosen = self.edges[0].cells(shape, site, before.device)
+        chosen = chosen.transpose(2, 3) if self.name == "values" else chosen
+        made = self.values if self.change is None else self.change(before)
+        try:
+            new = made.to(before).expand(before.shape)  # type: ignore[union-attr]
+        except (AttributeError, RuntimeError):
+            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
+            raise InterventionError(
+                f"{site}: {self.name}= has {told}, for (batch, head, position, width) = "
+                f"{tuple(before.shape)}"
+            ) from None
+        self.touched[site] = self.touched.get(site, 0) + 1
+        return torch.where(chosen, new, before)
+
     def _new(self, weights: Tensor, place: Place) -> Tensor:
         """What chosen cells get, broadcastable to the weights."""
         if self.name == "hide":
@@ -124,7 +157,7 @@ def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) 
     """The edits that the options of `intervene` ask for.
 
     Args:
-        given: ``hide``, ``scale`` and ``replace``; all but one None.
+        given: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``; all but one None.
         sites: which sites, as `intervene` takes them.
         scope: the cells that its other options leave.
 
@@ -135,7 +168,8 @@ def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) 
     if len(named) != 1:
         problem = f"{' and '.join(named)} are given" if named else "nothing is given to do"
         raise InterventionError(
-            f"{problem}; give one of hide=, scale= and replace=, and nest blocks for more"
+            f"{problem}; give one of hide=, scale=, replace=, values= and outputs=, and nest "
+            "blocks for more"
         )
     name, what = named[0], given[named[0]]
     if not isinstance(what, Mapping):
@@ -152,6 +186,8 @@ def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
     if sites is not None:
         patterns, wanted = sites_meant("sites", sites, InterventionError)
     edit = Edit(name, patterns, wanted, [scope], renormalise=name == "hide")
+    if name in FOLLOWED:
+        return _of_mixed(edit, what, scope)
     if name == "hide":
         if scope.key is not None:
             raise InterventionError("hide= says which keys; leave keys= out")
@@ -173,6 +209,27 @@ def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
         raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {TENSORS}")
     if name == "hide" and edit.values.dtype != torch.bool:
         raise InterventionError(f"hide= has {edit.values.dtype}; give booleans, true where hidden")
+    return edit
+
+
+def _of_mixed(edit: Edit, what: Any, scope: Edges) -> Edit:
+    """An edit of values or of outputs."""
+    name, other = edit.name, "queries" if edit.name == "values" else "keys"
+    if (scope.query if name == "values" else scope.key) is not None:
+        raise InterventionError(f"{name}= have no {other}; leave {other}= out")
+    if isinstance(what, AttentionRecord):
+        site, what = what.site, getattr(what, name)
+        if what is None:
+            raise InterventionError(f"{site} has no {name}; record it with {name}=True")
+    if isinstance(what, Tensor | np.ndarray):
+        edit.values = torch.as_tensor(what)
+    elif callable(what):
+        edit.change = what
+    else:
+        raise InterventionError(
+            f"{name}={type(what).__name__}; give a tensor (batch, head, position, width), a record "
+            "or recording that has them, or a function of them that returns others"
+        )
     return edit
 
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +56,8 @@ class TorchCall:
 
 Meant = Callable[[TorchCall], Any]
 """Does a call of a function of torch, and tells listeners of it."""
+
+_AWAITED: Final = 4
 
 Told = list[tuple["Listener", str]]
 """Who is to be told of a call, and its site in their model."""
@@ -110,6 +112,16 @@ class AttentionCall:
         return replace(self, **changes)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What heads give instead, ``(batch, head, query, width)``, what must be known of it, and the
+    values it was made of, if they are others."""
+
+    output: Tensor
+    notes: tuple[str, ...]
+    v: Tensor | None = None
+
+
 @dataclass(slots=True)
 class Missed:
     """What may be attention, and came through no way that is known.
@@ -137,6 +149,10 @@ class Listener:
         changes: whether `attention` may return another call. Those who change come before those
             who only watch, so a recording shows what the model used.
         wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
+        follows: whether it is told of values and of what heads give, by `outcome`.
+        awaited: calls whose weights the model formed itself, by site; ``v`` is None until their
+            product with values was seen. Only the last few: they hold whole weights.
+        unfollowed: sites of which that product was not seen.
         seen: how many calls each site made, wanted or not.
         elsewhere: sites that ran in another thread.
         passed_over: sites that something else takes care of.
@@ -148,10 +164,13 @@ class Listener:
 
     changes = False
     wants_lse = False
+    follows = False
 
     def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
         self.sites = Sites(model)
         self.seen: dict[str, int] = {}
+        self.awaited: dict[str, AttentionCall] = {}
+        self.unfollowed: set[str] = set()
         self.elsewhere: set[str] = set()
         self.softmaxes: dict[str, nn.Module] = {}
         self.passed_over: set[str] = set()
@@ -175,6 +194,31 @@ class Listener:
         Returns:
             None to leave the call as it is, or another call (see `AttentionCall.with_changes`) to
             have that computed instead.
+        """
+        raise NotImplementedError
+
+    def awaits(self, call: AttentionCall) -> None:
+        """Follow what weights are multiplied with."""
+        before = [self.awaited.pop(call.site, call)]
+        self.awaited[call.site] = call
+        if len(self.awaited) > _AWAITED:
+            before.append(self.awaited.pop(next(iter(self.awaited))))
+        self.unfollowed |= {one.site for one in before if one is not call and one.v is None}
+
+    def lost(self) -> list[str]:
+        """Sites whose product of weights and values was not seen."""
+        left = (site for site, call in self.awaited.items() if call.v is None)
+        return sorted({*self.unfollowed, *left})
+
+    def outcome(self, call: AttentionCall, output: Tensor) -> Outcome | None:
+        """Called with what weights and values gave, once for every product of them.
+
+        Args:
+            call: with ``v``, and with ``weights`` where the model formed them.
+            output: of each head, ``(batch, head, query, width)``.
+
+        Returns:
+            None to leave it, or what the model goes on with.
         """
         raise NotImplementedError
 
@@ -298,6 +342,7 @@ def attend(
         if len(told) > 1:
             ordered = sorted(told, key=lambda one: not one[0].changes)
         output: Any = None
+        numbers: list[int] = []
         for listener, site in ordered:
             if with_lse and changed is None and listener.wants_lse:
                 both = with_lse()
@@ -305,12 +350,30 @@ def attend(
                     output, lse = both
                     call = replace(call, lse=lse)
                 with_lse = None
-            answer = listener.attention(replace(call, site=site, number=listener.number(site)))
+            numbers.append(listener.number(site))
+            answer = listener.attention(replace(call, site=site, number=numbers[-1]))
             if answer is not None:
                 call = changed = answer
-        return compute(changed) if output is None else output
+        output = compute(changed) if output is None else output
+        for (listener, site), number in zip(ordered, numbers, strict=True):
+            if not listener.follows:
+                continue
+            call = replace(call, site=site, number=number)
+            if call.kind == "softmax":
+                listener.awaits(call)
+            elif (new := listener.outcome(call, _of_heads(output, call))) is not None:
+                output = new.output.to(output.dtype).reshape(output.shape)
+                call = replace(call, notes=new.notes)
+        return output
     finally:
         here.busy = False
+
+
+def _of_heads(output: Tensor, call: AttentionCall) -> Tensor:
+    """A call's output, ``(batch, head, query, width)``, as the model has it."""
+    known = call.weights if call.q is None else call.q
+    assert known is not None
+    return output.reshape(*known.shape[:3], output.shape[-1])
 
 
 class WatchingMode(TorchFunctionMode):

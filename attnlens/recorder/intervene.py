@@ -17,15 +17,18 @@ from attnlens.recorder.adapters import SoftmaxAdapter, adapters_of
 from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.edges import AXES, Edges
 from attnlens.recorder.edits import (
+    FOLLOWED,
+    MIXED,
     Array,
     Change,
     Edit,
     Hidden,
+    Mixed,
     Place,
     edited,
     edits_asked,
 )
-from attnlens.recorder.interception import AttentionCall
+from attnlens.recorder.interception import AttentionCall, Outcome
 from attnlens.recorder.patches import intercepting
 from attnlens.recorder.sites import Which, matches
 from attnlens.recording.axes import Positions
@@ -44,6 +47,8 @@ def intervene(
     hide: Hidden | Mapping[str, Hidden] = None,
     scale: float | Array | Mapping[str, float | Array] | None = None,
     replace: Array | Change | Mapping[str, Array | Change] | None = None,
+    values: Mixed | Mapping[str, Mixed] | None = None,
+    outputs: Mixed | Mapping[str, Mixed] | None = None,
     renormalise: bool | None = None,
     sites: Which | None = None,
     heads: Positions = None,
@@ -52,7 +57,7 @@ def intervene(
     rows: Positions = None,
     adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
 ) -> Iterator[dict[str, int]]:
-    """Change the attention weights of a model while the block runs: attention knock-out.
+    """Change a model's attention while the block runs: knock-out, ablation, activation patching.
 
     ::
 
@@ -62,13 +67,15 @@ def intervene(
             model(x)
         with attnlens.intervene(model, hide={"layers.0.self_attn": Edges(head=1, key=[3, 4])}):
             model(x)
+        with attnlens.intervene(model, outputs=another_run, heads=2):
+            model(x)
 
     Any module of torch will do, by the same ways as for `attnlens.record`; a recording in the
     block, around it or within it, shows the changed weights. Weights are those of softmax, before
     dropout, ``(batch, head, query, key)``. Gradients flow. Blocks nest: those entered first
     change first. Nothing of the model is changed, and other threads run it as it is.
 
-    Exactly one of these three says what is done to the chosen cells:
+    Exactly one of these five says what is done to the chosen cells:
 
     Args:
         hide: keys that are not looked at; the row's other keys are scaled up to sum to 1, and a
@@ -78,6 +85,11 @@ def intervene(
         scale: what the cells are multiplied by: a number, or a tensor laid out likewise.
         replace: new weights, laid out likewise, or a function of the weights
             ``(batch, head, query, key)`` that returns new ones.
+        values: new values, what the weights are multiplied with, ``(batch, head, key, width)``:
+            a tensor that broadcasts to that, a function of them, or a record that has them;
+            a recording names its sites.
+        outputs: likewise, what heads give, ``(batch, head, query, width)``, before they are
+            joined and projected. The weights stay what they are.
     Each may also be a mapping from names of sites, or patterns, to that. Of a
     tensor for no named site, sites with another number of keys are left as they are.
 
@@ -102,7 +114,8 @@ def intervene(
     """
     if not isinstance(model, nn.Module):
         raise InterventionError(f"intervene needs a torch.nn.Module, not {type(model).__name__}")
-    given = {"hide": hide, "scale": scale, "replace": replace}
+    given: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
+    given |= {"values": values, "outputs": outputs}
     scope = Edges(key=keys, query=queries, head=heads, row=rows)
     edits = edits_asked(given, sites, scope)
     if renormalise is not None:
@@ -130,15 +143,62 @@ class _Run(Block):
 
     def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
         super().__init__(model, lambda site: any(one.wanted(site) for one in edits))
+        self.follows = edits[0].name in FOLLOWED
         self.changed: dict[str, int] = {}
         self._edits = edits
 
     def attention(self, call: AttentionCall) -> AttentionCall | None:
         """Change one call; see `interception.Listener`."""
+        if self.follows:
+            return self._valued(call)
         answer = edited(call, self._edits)
         if answer is not None:
             self._note(call.site)
         return answer
+
+    def outcome(self, call: AttentionCall, output: Tensor) -> Outcome | None:
+        """Change what heads give; see `interception.Listener`."""
+        awaited = self.awaited.get(call.site)
+        if call.kind == "softmax" and awaited is not None and awaited.v is not None:
+            raise InterventionError(
+                f"{call.site}: its weights are multiplied with several things; what heads give "
+                "cannot be changed there"
+            )
+        before, v = output, None
+        if self._edits[0].name == "values":
+            valued = self._valued(call)
+            if valued is None or call.kind != "softmax":
+                return None
+            assert valued.v is not None
+            assert valued.weights is not None
+            v = valued.v
+            output = torch.matmul(valued.weights, v.to(valued.weights.dtype))
+        else:
+            for edit in self._edits:
+                new = edit.mixed(output, call.site)
+                output = output if new is None else new
+        if output is before:
+            return None
+        self._note(call.site)
+        return Outcome(output, (*call.notes, MIXED), v)
+
+    def _valued(self, call: AttentionCall) -> AttentionCall | None:
+        """A call with other values, one for each head; None: leave it."""
+        if self._edits[0].name != "values" or call.v is None:
+            return None
+        known = call.weights if call.q is None else call.q
+        assert known is not None
+        v = before = call.v.repeat_interleave(known.shape[1] // call.v.shape[1], 1)
+        for edit in self._edits:
+            new = edit.mixed(v, call.site)
+            v = v if new is None else new
+        if v is before:
+            return None
+        if call.kind != "softmax":
+            self._note(call.site)
+        k = call.k
+        k = k if k is None else k.repeat_interleave(v.shape[1] // k.shape[1], 1)
+        return call.with_changes(v=v, k=k, notes=(*call.notes, MIXED))
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
         """What a probe returns instead of the weights it was given; None: those."""
@@ -151,6 +211,9 @@ class _Run(Block):
                     f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}; such "
                     "weights cannot be changed"
                 )
+            return None
+        if self.follows:
+            self.await_values(site, probe, weights)
             return None
         place, whole = Place(site, tuple(weights.shape), weights.device), weights
         for edit in self._edits:
@@ -186,6 +249,12 @@ class _Run(Block):
         """
         if unseen := self.unseen(self.seen) | self.missing(sure=False):
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
+        if lost := self.lost():
+            raise InterventionError(
+                f"{some_of(lost)}: no product of these weights and values was seen, so what heads "
+                "give cannot be changed; multiply by torch.matmul, bmm, @ or einsum, or leave it "
+                "out with sites="
+            )
         for edit in self._edits:
             self._judge(edit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,10 @@ from attnlens.recording.recording import Recording
 from attnlens.recording.save import Stream, read_folder
 from attnlens.words import count
 
+UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
+
+AGAIN: Final = "values and outputs are of the first of several products with the same weights"
+
 
 @contextmanager
 def record(
@@ -38,6 +42,8 @@ def record(
     to: str | os.PathLike[str] | None = None,
     adapters: Given | Sequence[Given] | None = None,
     expected: int | None = None,
+    values: bool = False,
+    outputs: bool = False,
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
@@ -64,6 +70,12 @@ def record(
             the block, from the folder.
         adapters: for modules with attention of their own: see `Adapter`, `SoftmaxAdapter`.
         expected: how many records there must be in the end.
+        values: whether ``record.values`` holds what the weights are multiplied with, ``(batch,
+            head, key, width)``, in the model's precision; heads that share some have copies.
+        outputs: whether ``record.outputs`` holds what each head gives, ``(batch, head, query,
+            width)``, before heads are joined and projected. Where torch's fused encoder layers
+            or the model's dropout leave no trace of it, it is worked out beside the model. A note
+            names the sites where neither was seen.
 
     With none of rows, top_k and lazy, whole weights are kept of calls up to a size
     (`capture.WHOLE_CALL_BYTES`), of larger ones the `capture.DEFAULT_TOP` largest of each row;
@@ -90,6 +102,7 @@ def record(
         told = "give an object with matches(module) and records(module, args, kwargs, output), or"
         listed = adapters_of(adapters, Given, RecordingError, f"{told} SoftmaxAdapter(sites)")
         run = _Run(model, wanted, capture, listed)
+        run.values, run.outputs, run.follows = values, outputs, values or outputs
         stack.callback(run.end)
         if to is not None:
             run.stream = Stream(to)
@@ -107,6 +120,7 @@ class _Run(Block):
     Attributes:
         recorded: how many records each site has.
         stream: where records are written as they come, if anywhere.
+        values, outputs: whether these are kept.
     """
 
     leave_out = "include"
@@ -125,6 +139,9 @@ class _Run(Block):
         self.recording = Recording()
         self.recorded: dict[str, int] = {}
         self.stream: Stream | None = None
+        self.values = self.outputs = False
+        self._late: dict[tuple[str, int], AttentionRecord] = {}
+        self._again: set[str] = set()
         self._capture = capture
         self._adapters = adapters
 
@@ -150,6 +167,24 @@ class _Run(Block):
     def attention(self, call: AttentionCall) -> None:
         """Keep one call; see `interception.Listener`."""
         self._add(self._capture.of_call(call))
+
+    def outcome(self, call: AttentionCall, output: Tensor) -> None:
+        """Keep values and outputs of one call; see `interception.Listener`."""
+        record = self._late.get((call.site, call.number))
+        if record is None or _is_whole(record):
+            self._again.add(call.site)
+            return
+        assert call.v is not None
+        v, heads = call.v.detach(), record.sizes[1]
+        parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
+        if self.values:
+            parts["values"] = v.repeat_interleave(heads // v.shape[1], 1)
+        if self.outputs:
+            kept = output.detach() if record.rows is None else output[:, :, record.rows].detach()
+            parts["outputs"] = kept.clone()
+        self._late[call.site, call.number] = record.replaced(**parts)
+        while self._late and _is_whole(next(iter(self._late.values()))):
+            self._sink.add(self._late.pop(next(iter(self._late))))
 
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
         """Whether everything that should have been recorded was.
@@ -187,10 +222,15 @@ class _Run(Block):
 
     def close(self) -> None:
         """Finish a block that went well."""
+        for record in self._late.values():
+            missing = () if _is_whole(record) else (UNFOLLOWED,)
+            self._sink.add(record.replaced(notes=(*record.notes, *missing)))
         notes = [UNCOMPILED] if self.sites.compiled else []
         if idle := self._idle():
             told = "did not run in the block, so nothing was recorded"
             notes.insert(0, f"{told}: {some_of(idle)}")
+        if self._again:
+            notes.insert(0, f"{AGAIN}: {some_of(sorted(self._again))}")
         if doubtful := self.missing(sure=False):
             notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
         if self.stream is not None:
@@ -211,6 +251,7 @@ class _Run(Block):
             if not self.here(site):
                 return
             told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
+            self.await_values(site, probe, weights)
             self._keep(site, weights, axes, told.get("content"), told.get("bias"))
 
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
@@ -266,4 +307,16 @@ class _Run(Block):
 
     def _add(self, record: AttentionRecord) -> None:
         self.recorded[record.site] = self.recorded.get(record.site, 0) + 1
-        (self.recording if self.stream is None else self.stream).add(record)
+        if self.follows:
+            self._late[record.site, record.call] = record
+        else:
+            self._sink.add(record)
+
+    @property
+    def _sink(self) -> Recording | Stream:
+        return self.recording if self.stream is None else self.stream
+
+
+def _is_whole(record: AttentionRecord) -> bool:
+    """Whether values or outputs are there."""
+    return record.values is not None or record.outputs is not None

@@ -87,7 +87,7 @@ def softmax(call: TorchCall) -> Any:
         heads = shape[-3] if len(shape) > 3 else 1
     laid = weights.movedim(axis, -1)
 
-    def given(changed: AttentionCall | None) -> Tensor:
+    def given(changed: AttentionCall | None) -> Any:
         if changed is None or changed.weights is None:
             return weights
         new = changed.weights.view(laid.shape).movedim(-1, axis)
@@ -113,7 +113,8 @@ def exponential(call: TorchCall) -> Any:
         def accepts(listener: Listener, site: str, module: nn.Module) -> bool:
             if sum(_products_around(frame, module)) > 1:
                 logits = call.args[0] if call.args else call.named.get("input")
-                told = f"exponentials of shape {tuple(logits.shape)}, made to sum to 1"
+                shape = tuple(getattr(logits, "shape", ()))
+                told = f"exponentials of shape {shape}, made to sum to 1"
                 listener.miss(site, Missed(told, sure=False, adapts=False))
             return False
 

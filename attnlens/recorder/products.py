@@ -1,0 +1,135 @@
+"""The product of weights and values, where a model forms its weights itself.
+
+After a softmax that is attention, or a probe, the model multiplies its weights with values. Where
+someone follows that, products of matrices lead here, and the one whose first factor is those
+weights tells the values and what heads give: ``matmul``, ``bmm``, ``@``, or ``einsum``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from attnlens.recorder.interception import AttentionCall, Listener, TorchCall, here, untold
+
+_CLOSE: Final = 1e-2
+"""Weights cast to half precision differ by less."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product whose first factor may be weights.
+
+    Attributes:
+        left: ``(..., query, key)``.
+        right: ``(..., key, width)``, leading dimensions as those of ``left``.
+        laid: of the product as the model has it, ``(..., query, width)``.
+        back: undoes that.
+    """
+
+    left: Tensor
+    right: Tensor
+    laid: Callable[[Tensor], Tensor]
+    back: Callable[[Tensor], Tensor]
+
+
+def product(made: TorchCall) -> Any:
+    """A product of matrices; of weights and values it is told to those who follow them."""
+    following = [one for one in here.listeners if one.follows and one.awaited]
+    if not following:
+        return made.run()
+    with untold():
+        output = made.run()
+        if "out" in made.named or torch._C._current_graph_task_id() != -1:
+            return output
+        for one in _products(made):
+            following.sort(key=lambda listener: not listener.changes)
+            told = [(listener, _awaited(listener, one.left)) for listener in following]
+            if any(call for _, call in told):
+                return _told([(listener, call) for listener, call in told if call], one, output)
+    return output
+
+
+def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Tensor) -> Tensor:
+    """Tell of a product; what the model goes on with."""
+    laid = one.laid(output)
+    notes: tuple[str, ...] = ()
+    values: Tensor | None = None
+    for listener, awaited in told:
+        assert awaited.weights is not None
+        four = (*awaited.weights.shape[:2], -1)
+        weights, v = (part.reshape(*four, part.shape[-1]) for part in (one.left, one.right))
+        v = v if values is None else values
+        call = awaited.with_changes(weights=weights, v=v, notes=notes)
+        changed = listener.outcome(call, laid.reshape(*four, laid.shape[-1]))
+        listener.awaited[call.site] = awaited.with_changes(v=v)
+        if changed is not None:
+            notes, values = changed.notes, changed.v
+            laid = changed.output.to(laid.dtype).reshape(laid.shape)
+            output = one.back(laid)
+    return output
+
+
+def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
+    """The call whose weights a factor is; the last one of several."""
+    for call in reversed(listener.awaited.values()):
+        assert call.weights is not None
+        weights = call.weights
+        lead, (queries, keys) = weights.shape[:2].numel(), weights.shape[2:]
+        # A sink, the last key, has no value.
+        fits = left.dim() > 1 and left.shape[-2] == queries and keys - left.shape[-1] in (0, 1)
+        if not fits or left.shape[:-2].numel() != lead:
+            continue
+        whole = weights[..., : left.shape[-1]]
+        near = left.detach().reshape(whole.shape).to(whole.dtype)
+        if call.dropout or torch.allclose(near, whole, atol=_CLOSE, equal_nan=True):
+            return call
+    return None
+
+
+def _products(made: TorchCall) -> list[_Product]:
+    """What a call multiplies, each way it can be read; none where that cannot be told."""
+    first, *others = made.args
+    if isinstance(first, str):
+        listed = len(others) == 1 and isinstance(others[0], list | tuple)
+        factors = list(others[0] if listed else others)
+        written, _, result = first.replace(" ", "").partition("->")
+        letters = written.split(",")
+        if len(letters) != 2 or len(factors) != 2 or "." in first or not result:
+            return []
+        both = list(zip(letters, factors, strict=True))
+        read = [_einsum(*one, *other, result) for one, other in (both, both[::-1])]
+        return [one for one in read if one is not None]
+    right = others[0] if others else made.named.get("other", made.named.get("mat2"))
+    if not isinstance(first, Tensor) or not isinstance(right, Tensor) or right.dim() < 2:
+        return []
+    if right.dim() > first.dim():
+        return []
+    right = right.expand(*first.shape[:-2], *right.shape[-2:])
+    return [_Product(first, right, lambda output: output, lambda laid: laid)]
+
+
+def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) -> _Product | None:
+    """Two factors of an ``einsum``, if the first can be weights: ``ij,jd->id``, and heads."""
+    lead, (query, key) = of[:-2], list(of[-2:].rjust(2))
+    new = [letter for letter in result if letter not in of]
+    width = new[0] if len(new) == 1 else ""
+    summed = key not in result and {*lead, query} <= {*result}
+    if not width or not summed or not {key, width} <= {*of_right} <= {*lead, key, width}:
+        return None
+    right = right.permute([of_right.index(one) for one in (*lead, key, width) if one in of_right])
+    for place, letter in enumerate(lead):
+        if letter not in of_right:
+            right = right.unsqueeze(place)
+    order = [result.index(letter) for letter in (*lead, query, width)]
+    undo = [order.index(place) for place in range(len(order))]
+    return _Product(
+        left,
+        right.expand(*left.shape[:-2], *right.shape[-2:]),
+        lambda output: output.permute(order),
+        lambda laid: laid.permute(undo),
+    )
