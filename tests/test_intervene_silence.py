@@ -41,7 +41,7 @@ Q = tensors(2, 3, 5, 4, many=3)
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({}, "nothing is given to do; give one of hide=, scale= and replace="),
+        ({}, "nothing is given to do; give one of hide=, scale=, replace=, "),
         ({"hide": 1, "scale": 2}, "hide and scale are given; give one of"),
         ({"hide": 1, "keys": 2}, "hide= says which keys; leave keys= out"),
         ({"hide": []}, "hide=[]; give a position (0, 1, ... or -1 for the last), a list"),

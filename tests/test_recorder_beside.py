@@ -141,9 +141,10 @@ def test_probes_speak_for_as_many_softmaxes_as_there_were() -> None:
             x = torch.softmax(x @ x.transpose(-1, -2), -1) @ x
             return self.probe(torch.softmax(x @ x.transpose(-1, -2), -1)) @ x
 
-    with pytest.raises(IncompleteRecordingError, match="Both: a softmax of shape"):
-        with record(model := Both()):
-            model(X)
+    model = Both()
+    told_of = pytest.raises(IncompleteRecordingError, match="Both: a softmax of shape")
+    with told_of, record(model):
+        model(X)
 
 
 class CausalSelfAttention(nn.Module):
@@ -172,9 +173,9 @@ def test_four_dimensions_in_a_module_named_like_attention() -> None:
     assert "note: a softmax of four dimensions in a module named like attention" in repr(recording)
     assert torch.equal(record_of_it.outputs.transpose(1, 2).flatten(2), output)
     # The second dimension is not what the module calls its heads.
-    with told("CausalSelfAttention: a softmax of shape (2, 2, 5, 5)"):
-        with intervene(model := CausalSelfAttention(heads=3), hide=0):
-            model(X)
+    wrong = CausalSelfAttention(heads=3)
+    with told("CausalSelfAttention: a softmax of shape (2, 2, 5, 5)"), intervene(wrong, hide=0):
+        wrong(X)
 
 
 def test_mixtures_that_are_no_attention_can_be_left_out() -> None:
