@@ -82,8 +82,8 @@ def test_a_model_is_needed() -> None:
             "(batch, head, query, key) = (2, 3, 5, 5)",
         ),
         ({"scale": torch.ones(2, 3, 5)}, "scale= has shape (2, 3, 5), read as (batch, query, key)"),
-        ({"replace": lambda weights: weights[..., :2]}, "replace= returned shape (2, 3, 5, 2)"),
-        ({"replace": lambda weights: None}, "replace= returned NoneType for weights"),  # noqa: ARG005
+        ({"replace": lambda weights: weights[..., :2]}, "replace= gave shape (2, 3, 5, 2)"),
+        ({"replace": lambda weights: None}, "replace= gave NoneType for (batch, head, query, key)"),  # noqa: ARG005
     ],
 )
 def test_what_does_not_fit_a_call_is_raised_by_it(options: dict[str, Any], text: str) -> None:

@@ -255,8 +255,8 @@ def test_what_cannot_be() -> None:
     for options, text in (
         ({"outputs": 3}, "outputs=int; give a tensor (batch, head, position, width), a record"),
         ({"outputs": bare}, "0 has no outputs; record it with outputs=True"),
-        ({"outputs": torch.zeros(7)}, "0: outputs= has shape (7,), for (batch, head, position, wi"),
-        ({"outputs": lambda _: None}, "0: outputs= has NoneType, for (batch, head, position"),
+        ({"outputs": torch.zeros(7)}, "0: outputs= gave shape (7,) for (batch, head, position, wi"),
+        ({"outputs": lambda _: None}, "0: outputs= gave NoneType for (batch, head, position"),
         ({"outputs": torch.zeros(1), "keys": 1}, "outputs= have no keys; leave keys= out"),
         ({"values": torch.zeros(1), "queries": 1}, "values= have no queries; leave queries= out"),
         ({"values": torch.zeros(1), "keys": 9}, "0: key 9 is out of range; there are 5"),

@@ -105,7 +105,7 @@ class Block(Listener):
     def await_values(self, site: str, probe: AttentionProbe, weights: Tensor) -> None:
         """Follow what weights that passed a probe are multiplied with."""
         if self.follows and tuple(probe.axes) == AXES and self.is_wanted(site):
-            number = self._numbers.get(site, 0)
+            number = self.seen.get(site, 0)
             self.awaits(AttentionCall("softmax", weights=weights, site=site, number=number))
 
     def here(self, site: str) -> bool:

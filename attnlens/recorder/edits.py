@@ -16,6 +16,7 @@ from attnlens.errors import InterventionError
 from attnlens.recorder.edges import TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.sites import Which, sites_meant
+from attnlens.recorder.torch_calls import weighted
 from attnlens.recording.axes import Positions, positions
 from attnlens.recording.record import AttentionRecord
 
@@ -102,8 +103,8 @@ class Edit:
             edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
         return edited.to(weights.dtype)
 
-    def mixed(self, before: Tensor, site: str) -> Tensor | None:
-        """Values or outputs with those of chosen positions changed; None: leave the call.
+    def mixed(self, before: Tensor, site: str) -> Tensor:
+        """Values or outputs with those of chosen positions changed.
 
         Args:
             before: ``(batch, head, position, width)``.
@@ -111,23 +112,27 @@ class Edit:
         Raises:
             InterventionError: positions or sizes that are not those of the call.
         """
-        if not self.wanted(site):
-            return None
+        self.touched[site] = self.touched.get(site, 0) + 1
         batch, heads, places, _ = before.shape
-        shape = (batch, heads, 1, places) if self.name == "values" else (batch, heads, places, 1)
-        chosen = self.edges[0].cells(shape, site, before.device)
-        chosen = chosen.transpose(2, 3) if self.name == "values" else chosen
+        if self.name == "values":
+            cells = self.edges[0].cells((batch, heads, 1, places), site, before.device)
+            chosen = cells.transpose(2, 3)
+        else:
+            chosen = self.edges[0].cells((batch, heads, places, 1), site, before.device)
         made = self.values if self.change is None else self.change(before)
+        return torch.where(chosen, self._fitted(made, before, site, "position, width"), before)
+
+    def _fitted(self, made: Any, before: Tensor, site: str, axes: str) -> Tensor:
+        """What was given, as large as what it replaces."""
         try:
-            new = made.to(before).expand(before.shape)  # type: ignore[union-attr]
+            fitted: Tensor = made.to(before).expand(before.shape)
         except (AttributeError, RuntimeError):
             told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
             raise InterventionError(
-                f"{site}: {self.name}= has {told}, for (batch, head, position, width) = "
+                f"{site}: {self.name}= gave {told} for (batch, head, {axes}) = "
                 f"{tuple(before.shape)}"
             ) from None
-        self.touched[site] = self.touched.get(site, 0) + 1
-        return torch.where(chosen, new, before)
+        return fitted
 
     def _new(self, weights: Tensor, place: Place) -> Tensor:
         """What chosen cells get, broadcastable to the weights."""
@@ -137,15 +142,7 @@ class Edit:
             return weights * self._laid(place)
         if self.change is None:
             return self._laid(place).to(weights.dtype)
-        made = self.change(weights)
-        try:
-            return made.to(weights).expand(weights.shape)
-        except (AttributeError, RuntimeError):
-            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
-            raise InterventionError(
-                f"{place.site}: replace= returned {told} for weights of "
-                f"(batch, head, query, key) = {place.shape}"
-            ) from None
+        return self._fitted(self.change(weights), weights, place.site, "query, key")
 
     def _laid(self, place: Place) -> Tensor:
         """``values`` over the weights of a call."""
@@ -293,6 +290,27 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     if call is before:
         return None
     return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, CHANGED))))
+
+
+def mixed(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
+    """A call whose values, or what heads give, edits change; None: none of them is for it.
+
+    Raises:
+        InterventionError: an edit does not fit the call.
+    """
+    v, output = call.v, call.output
+    assert v is not None
+    assert output is not None
+    wanted = [edit for edit in edits if edit.wanted(call.site)]
+    for edit in wanted:
+        if edit.name == "outputs":
+            output = edit.mixed(output, call.site)
+            continue
+        v = edit.mixed(v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site)
+        weights = weights_of(call) if call.weights is None else call.weights
+        output = weighted(call.with_changes(weights=weights, v=v))
+    changes = {"v": v, "output": output, "notes": (*call.notes, MIXED)}
+    return call.with_changes(**changes) if wanted else None
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,8 +58,6 @@ class TorchCall:
 Meant = Callable[[TorchCall], Any]
 """Does a call of a function of torch, and tells listeners of it."""
 
-_AWAITED: Final = 4
-
 Told = list[tuple["Listener", str]]
 """Who is to be told of a call, and its site in their model."""
 
@@ -85,6 +84,8 @@ class AttentionCall:
             of kind ``"encoder"`` what the kernel formed, where it was asked for it; else None, or
             what a listener puts in the place of softmax.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
+        output: what each head gave, ``(batch, head, query, width)``, where `Listener.outcome` is
+            told.
         own: whether ``q``, ``k`` or ``weights`` were made for the listener, which may keep them.
         notes: what must be known of how the call was seen.
         site: the module that made the call, as in ``named_modules()``.
@@ -102,6 +103,7 @@ class AttentionCall:
     gqa: bool = False
     weights: Tensor | None = None
     lse: Tensor | None = None
+    output: Tensor | None = None
     own: bool = False
     notes: tuple[str, ...] = ()
     site: str = ""
@@ -110,16 +112,6 @@ class AttentionCall:
     def with_changes(self, **changes: Any) -> AttentionCall:
         """The same call with other fields."""
         return replace(self, **changes)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What heads give instead, ``(batch, head, query, width)``, what must be known of it, and the
-    values it was made of, if they are others."""
-
-    output: Tensor
-    notes: tuple[str, ...]
-    v: Tensor | None = None
 
 
 @dataclass(slots=True)
@@ -150,9 +142,9 @@ class Listener:
             who only watch, so a recording shows what the model used.
         wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
         follows: whether it is told of values and of what heads give, by `outcome`.
-        awaited: calls whose weights the model formed itself, by site; ``v`` is None until their
-            product with values was seen. Only the last few: they hold whole weights.
-        unfollowed: sites of which that product was not seen.
+        awaited: the last few calls whose weights the model formed itself.
+        followed: site and number of those whose product with values was seen.
+        unfollowed: sites of which none was seen.
         seen: how many calls each site made, wanted or not.
         elsewhere: sites that ran in another thread.
         passed_over: sites that something else takes care of.
@@ -169,7 +161,8 @@ class Listener:
     def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
         self.sites = Sites(model)
         self.seen: dict[str, int] = {}
-        self.awaited: dict[str, AttentionCall] = {}
+        self.awaited: deque[AttentionCall] = deque(maxlen=4)
+        self.followed: set[tuple[str, int]] = set()
         self.unfollowed: set[str] = set()
         self.elsewhere: set[str] = set()
         self.softmaxes: dict[str, nn.Module] = {}
@@ -199,26 +192,14 @@ class Listener:
 
     def awaits(self, call: AttentionCall) -> None:
         """Follow what weights are multiplied with."""
-        before = [self.awaited.pop(call.site, call)]
-        self.awaited[call.site] = call
-        if len(self.awaited) > _AWAITED:
-            before.append(self.awaited.pop(next(iter(self.awaited))))
-        self.unfollowed |= {one.site for one in before if one is not call and one.v is None}
+        self.awaited.append(call)
+        self.unfollowed.add(call.site)
 
-    def lost(self) -> list[str]:
-        """Sites whose product of weights and values was not seen."""
-        left = (site for site, call in self.awaited.items() if call.v is None)
-        return sorted({*self.unfollowed, *left})
-
-    def outcome(self, call: AttentionCall, output: Tensor) -> Outcome | None:
-        """Called with what weights and values gave, once for every product of them.
-
-        Args:
-            call: with ``v``, and with ``weights`` where the model formed them.
-            output: of each head, ``(batch, head, query, width)``.
+    def outcome(self, call: AttentionCall) -> AttentionCall | None:
+        """Called with ``v`` and ``output``, once for every product of weights and values.
 
         Returns:
-            None to leave it, or what the model goes on with.
+            None to leave it, or a call whose ``output`` the model goes on with.
         """
         raise NotImplementedError
 
@@ -361,19 +342,17 @@ def attend(
             call = replace(call, site=site, number=number)
             if call.kind == "softmax":
                 listener.awaits(call)
-            elif (new := listener.outcome(call, _of_heads(output, call))) is not None:
-                output = new.output.to(output.dtype).reshape(output.shape)
-                call = replace(call, notes=new.notes)
+                continue
+            known = call.weights if call.q is None else call.q
+            assert known is not None
+            call = replace(call, output=output.reshape(*known.shape[:3], output.shape[-1]))
+            if (answer := listener.outcome(call)) is not None:
+                call = answer
+                assert call.output is not None
+                output = call.output.to(output.dtype).reshape(output.shape)
         return output
     finally:
         here.busy = False
-
-
-def _of_heads(output: Tensor, call: AttentionCall) -> Tensor:
-    """A call's output, ``(batch, head, query, width)``, as the model has it."""
-    known = call.weights if call.q is None else call.q
-    assert known is not None
-    return output.reshape(*known.shape[:3], output.shape[-1])
 
 
 class WatchingMode(TorchFunctionMode):

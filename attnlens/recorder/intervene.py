@@ -18,7 +18,6 @@ from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.edges import AXES, Edges
 from attnlens.recorder.edits import (
     FOLLOWED,
-    MIXED,
     Array,
     Change,
     Edit,
@@ -27,8 +26,9 @@ from attnlens.recorder.edits import (
     Place,
     edited,
     edits_asked,
+    mixed,
 )
-from attnlens.recorder.interception import AttentionCall, Outcome
+from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
 from attnlens.recorder.sites import Which, matches
 from attnlens.recording.axes import Positions
@@ -150,55 +150,23 @@ class _Run(Block):
     def attention(self, call: AttentionCall) -> AttentionCall | None:
         """Change one call; see `interception.Listener`."""
         if self.follows:
-            return self._valued(call)
+            return None
         answer = edited(call, self._edits)
         if answer is not None:
             self._note(call.site)
         return answer
 
-    def outcome(self, call: AttentionCall, output: Tensor) -> Outcome | None:
+    def outcome(self, call: AttentionCall) -> AttentionCall | None:
         """Change what heads give; see `interception.Listener`."""
-        awaited = self.awaited.get(call.site)
-        if call.kind == "softmax" and awaited is not None and awaited.v is not None:
+        if (call.site, call.number) in self.followed:
             raise InterventionError(
                 f"{call.site}: its weights are multiplied with several things; what heads give "
                 "cannot be changed there"
             )
-        before, v = output, None
-        if self._edits[0].name == "values":
-            valued = self._valued(call)
-            if valued is None or call.kind != "softmax":
-                return None
-            assert valued.v is not None
-            assert valued.weights is not None
-            v = valued.v
-            output = torch.matmul(valued.weights, v.to(valued.weights.dtype))
-        else:
-            for edit in self._edits:
-                new = edit.mixed(output, call.site)
-                output = output if new is None else new
-        if output is before:
-            return None
-        self._note(call.site)
-        return Outcome(output, (*call.notes, MIXED), v)
-
-    def _valued(self, call: AttentionCall) -> AttentionCall | None:
-        """A call with other values, one for each head; None: leave it."""
-        if self._edits[0].name != "values" or call.v is None:
-            return None
-        known = call.weights if call.q is None else call.q
-        assert known is not None
-        v = before = call.v.repeat_interleave(known.shape[1] // call.v.shape[1], 1)
-        for edit in self._edits:
-            new = edit.mixed(v, call.site)
-            v = v if new is None else new
-        if v is before:
-            return None
-        if call.kind != "softmax":
+        answer = mixed(call, self._edits)
+        if answer is not None:
             self._note(call.site)
-        k = call.k
-        k = k if k is None else k.repeat_interleave(v.shape[1] // k.shape[1], 1)
-        return call.with_changes(v=v, k=k, notes=(*call.notes, MIXED))
+        return answer
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
         """What a probe returns instead of the weights it was given; None: those."""
@@ -247,13 +215,15 @@ class _Run(Block):
         Raises:
             InterventionError: one did not, or some attention that ran was out of reach.
         """
-        if unseen := self.unseen(self.seen) | self.missing(sure=False):
+        # What may be no attention at all does not look at hidden keys; it takes no patch.
+        doubtful = {} if self.follows else self.missing(sure=False)
+        if unseen := self.unseen(self.seen) | doubtful:
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
-        if lost := self.lost():
+        if self.unfollowed:
             raise InterventionError(
-                f"{some_of(lost)}: no product of these weights and values was seen, so what heads "
-                "give cannot be changed; multiply by torch.matmul, bmm, @ or einsum, or leave it "
-                "out with sites="
+                f"{some_of(sorted(self.unfollowed))}: no product of these weights and values was "
+                "seen, so what heads give cannot be changed; multiply by torch.matmul, bmm, @ or "
+                "einsum, or leave it out with sites="
             )
         for edit in self._edits:
             self._judge(edit)

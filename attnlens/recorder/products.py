@@ -46,37 +46,41 @@ def product(made: TorchCall) -> Any:
         output = made.run()
         if "out" in made.named or torch._C._current_graph_task_id() != -1:
             return output
+        following.sort(key=lambda listener: not listener.changes)
         for one in _products(made):
-            following.sort(key=lambda listener: not listener.changes)
-            told = [(listener, _awaited(listener, one.left)) for listener in following]
-            if any(call for _, call in told):
-                return _told([(listener, call) for listener, call in told if call], one, output)
+            found = [(listener, _awaited(listener, one.left)) for listener in following]
+            told = [(listener, call) for listener, call in found if call is not None]
+            if told:
+                return _told(told, one, output)
     return output
 
 
 def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Tensor) -> Tensor:
     """Tell of a product; what the model goes on with."""
     laid = one.laid(output)
-    notes: tuple[str, ...] = ()
-    values: Tensor | None = None
-    for listener, awaited in told:
-        assert awaited.weights is not None
-        four = (*awaited.weights.shape[:2], -1)
-        weights, v = (part.reshape(*four, part.shape[-1]) for part in (one.left, one.right))
-        v = v if values is None else values
-        call = awaited.with_changes(weights=weights, v=v, notes=notes)
-        changed = listener.outcome(call, laid.reshape(*four, laid.shape[-1]))
-        listener.awaited[call.site] = awaited.with_changes(v=v)
+    changed: AttentionCall | None = None
+    for listener, call in told:
+        assert call.weights is not None
+        four = (*call.weights.shape[:2], -1)
+        weights, v, heads = (
+            part.reshape(*four, part.shape[-1]) for part in (one.left, one.right, laid)
+        )
+        # What the model drops of its weights is dropped.
+        call = call.with_changes(weights=weights, v=v, output=heads, dropout=0.0)
         if changed is not None:
-            notes, values = changed.notes, changed.v
-            laid = changed.output.to(laid.dtype).reshape(laid.shape)
-            output = one.back(laid)
-    return output
+            call = call.with_changes(v=changed.v, output=changed.output, notes=changed.notes)
+        answer = listener.outcome(call)
+        listener.unfollowed.discard(call.site)
+        listener.followed.add((call.site, call.number))
+        changed = changed if answer is None else answer
+    if changed is None or changed.output is None:
+        return output
+    return one.back(changed.output.to(output.dtype).reshape(laid.shape))
 
 
 def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
     """The call whose weights a factor is; the last one of several."""
-    for call in reversed(listener.awaited.values()):
+    for call in reversed(listener.awaited):
         assert call.weights is not None
         weights = call.weights
         lead, (queries, keys) = weights.shape[:2].numel(), weights.shape[2:]

@@ -168,21 +168,23 @@ class _Run(Block):
         """Keep one call; see `interception.Listener`."""
         self._add(self._capture.of_call(call))
 
-    def outcome(self, call: AttentionCall, output: Tensor) -> None:
+    def outcome(self, call: AttentionCall) -> None:
         """Keep values and outputs of one call; see `interception.Listener`."""
-        record = self._late.get((call.site, call.number))
-        if record is None or _is_whole(record):
+        place = call.site, call.number
+        if place in self.followed:
             self._again.add(call.site)
             return
+        record = self._late[place]
         assert call.v is not None
-        v, heads = call.v.detach(), record.sizes[1]
+        assert call.output is not None
         parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
         if self.values:
-            parts["values"] = v.repeat_interleave(heads // v.shape[1], 1)
+            heads = call.output.shape[1] // call.v.shape[1]
+            parts["values"] = call.v.detach().repeat_interleave(heads, 1)
         if self.outputs:
-            kept = output.detach() if record.rows is None else output[:, :, record.rows].detach()
-            parts["outputs"] = kept.clone()
-        self._late[call.site, call.number] = record.replaced(**parts)
+            kept = call.output.detach()
+            parts["outputs"] = kept.clone() if record.rows is None else kept[:, :, record.rows]
+        self._late[place] = record.replaced(**parts)
         while self._late and _is_whole(next(iter(self._late.values()))):
             self._sink.add(self._late.pop(next(iter(self._late))))
 
