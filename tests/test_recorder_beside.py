@@ -220,3 +220,27 @@ def test_x_transformers() -> None:
         assert entry.outputs is not None
     with intervene(model, outputs=recording):
         torch.testing.assert_close(model(ids), plain)
+
+
+def test_attention_that_tells_of_itself_is_told_of_once() -> None:
+    class Attention(CausalSelfAttention):
+        """Named like attention, with a probe, and a gate beside it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.probe, self.gate = AttentionProbe(), nn.Parameter(torch.ones(8, 2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            gates = torch.softmax((x @ self.gate).flatten(0, 1), -1).view(*x.shape[:2], 2)
+            q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in self.parts(x))
+            weights = self.probe(torch.softmax(q @ k.transpose(-1, -2), -1))
+            return (weights @ v).transpose(1, 2).flatten(2) * gates.repeat_interleave(4, -1)
+
+        def parts(self, x: Tensor) -> tuple[Tensor, ...]:
+            return self.c_attn(x).split(8, -1)
+
+    model = nn.Sequential(Attention())
+    with record(model, expected=1) as recording, intervene(model, hide=1) as changed:
+        model(X)
+    assert list(recording) == list(changed) == ["0"]
+    assert not any("named like attention" in note for note in recording.notes)

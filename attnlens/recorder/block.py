@@ -35,7 +35,6 @@ class Block(Listener):
         opaque: sites of modules that may compute attention where no one sees it: TorchScript,
             and code that calls torch's operators, as that of exported modules does.
         known: all sites but opaque ones, of which nothing is known before they run.
-        adapted: sites of which an adapter gave the weights.
     """
 
     leave_out = ""
@@ -49,7 +48,6 @@ class Block(Listener):
         self.probes: dict[str, AttentionProbe] = {}
         self.eager: dict[str, nn.Module] = {}
         self.opaque: dict[str, nn.Module] = {}
-        self.adapted: set[str] = set()
         self.handles: list[RemovableHandle] = []
         self._paths: dict[str, str] = {}
         self._ran: set[str] = set()
@@ -102,11 +100,15 @@ class Block(Listener):
         """Set a hook on a probe."""
         raise NotImplementedError
 
-    def await_values(self, site: str, probe: AttentionProbe, weights: Tensor) -> None:
+    def await_values(self, site: str, probe: AttentionProbe, weights: Tensor, number: int) -> None:
         """Follow what weights that passed a probe are multiplied with."""
         if self.follows and tuple(probe.axes) == AXES and self.is_wanted(site):
-            number = self.seen.get(site, 0)
             self.awaits(AttentionCall("softmax", weights=weights, site=site, number=number))
+
+    def is_told_otherwise(self, site: str) -> bool:
+        """Whether something in a module, or around it, may tell of its softmaxes."""
+        around = self._probes_of(site.rpartition(".")[0] or self.sites.root)
+        return bool(around or self._probes_in(site)) or super().is_told_otherwise(site)
 
     def here(self, site: str) -> bool:
         """Whether a module runs in the block's thread; takes down those that do not."""
@@ -172,11 +174,9 @@ class Block(Listener):
         These are an adapter of the module or of one around it, and probes that the module holds,
         or the one around it, that were called as often.
         """
-        adapted = self.adapted | self.passed_over
-        if any(site == one or site.startswith(f"{one}.") for one in adapted):
+        if super().is_told_otherwise(site):
             return True
-        inside = [p for p, path in self._paths.items() if path.startswith(f"{site}.")]
-        if self._are_probed([site], {*inside, *self._probes_of(site)}):
+        if self._are_probed([site], self._probes_in(site)):
             return True
         around = site.rpartition(".")[0] or self.sites.root
         family = [one for one in self.missed if (one.rpartition(".")[0] or around) == around]
@@ -187,8 +187,12 @@ class Block(Listener):
         calls = sum(self.seen.get(probe, 0) for probe in probes)
         return calls >= sum(self.missed[site].calls for site in sites)
 
-    def _probes_of(self, site: str) -> list[str]:
-        return [probe for probe, path in self._paths.items() if self._holder(path) == site]
+    def _probes_in(self, site: str) -> set[str]:
+        inside = {probe for probe, path in self._paths.items() if path.startswith(f"{site}.")}
+        return inside | self._probes_of(site)
+
+    def _probes_of(self, site: str) -> set[str]:
+        return {probe for probe, path in self._paths.items() if self._holder(path) == site}
 
     def _holder(self, path: str) -> str:
         """The module that a probe belongs to; lists and dictionaries of modules are passed over."""

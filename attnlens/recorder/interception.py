@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -57,6 +56,9 @@ class TorchCall:
 
 Meant = Callable[[TorchCall], Any]
 """Does a call of a function of torch, and tells listeners of it."""
+
+_AWAITED = 8
+"""So many calls are remembered whose weights were not multiplied: they may be large."""
 
 Told = list[tuple["Listener", str]]
 """Who is to be told of a call, and its site in their model."""
@@ -142,7 +144,8 @@ class Listener:
             who only watch, so a recording shows what the model used.
         wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
         follows: whether it is told of values and of what heads give, by `outcome`.
-        awaited: the last few calls whose weights the model formed itself.
+        awaited: calls whose weights the model formed itself and has not multiplied yet, and the
+            last one that it has.
         followed: site and number of those whose product with values was seen.
         unfollowed: sites of which none was seen.
         seen: how many calls each site made, wanted or not.
@@ -161,7 +164,7 @@ class Listener:
     def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
         self.sites = Sites(model)
         self.seen: dict[str, int] = {}
-        self.awaited: deque[AttentionCall] = deque(maxlen=4)
+        self.awaited: list[AttentionCall] = []
         self.followed: set[tuple[str, int]] = set()
         self.unfollowed: set[str] = set()
         self.elsewhere: set[str] = set()
@@ -192,8 +195,18 @@ class Listener:
 
     def awaits(self, call: AttentionCall) -> None:
         """Follow what weights are multiplied with."""
-        self.awaited.append(call)
+        self.awaited = [*self.awaited[-_AWAITED:], call]
         self.unfollowed.add(call.site)
+
+    def follow(self, call: AttentionCall) -> None:
+        """Take down that the weights of a call were multiplied."""
+        self.unfollowed.discard(call.site)
+        self.followed.add((call.site, call.number))
+        self.awaited = [
+            one
+            for one in self.awaited
+            if one is call or (one.site, one.number) not in self.followed
+        ]
 
     def outcome(self, call: AttentionCall) -> AttentionCall | None:
         """Called with ``v`` and ``output``, once for every product of weights and values.
@@ -217,6 +230,10 @@ class Listener:
             if before.sure:
                 missed.told, missed.sure, missed.adapts = before.told, True, before.adapts
         self.missed[site] = missed
+
+    def is_told_otherwise(self, site: str) -> bool:
+        """Whether something in a module, or around it, may tell of its softmaxes."""
+        return any(site == one or site.startswith(f"{one}.") for one in self.passed_over)
 
     def is_wanted(self, site: str) -> bool:
         """Whether a site is among those asked for."""

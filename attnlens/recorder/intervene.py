@@ -181,7 +181,7 @@ class _Run(Block):
                 )
             return None
         if self.follows:
-            self.await_values(site, probe, weights)
+            self.await_values(site, probe, weights, self.number(site))
             return None
         place, whole = Place(site, tuple(weights.shape), weights.device), weights
         for edit in self._edits:

@@ -59,7 +59,8 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
     """Tell of a product; what the model goes on with."""
     laid = one.laid(output)
     changed: AttentionCall | None = None
-    for listener, call in told:
+    for listener, awaited in told:
+        call = awaited
         assert call.weights is not None
         four = (*call.weights.shape[:2], -1)
         weights, v, heads = (
@@ -70,8 +71,7 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
         if changed is not None:
             call = call.with_changes(v=changed.v, output=changed.output, notes=changed.notes)
         answer = listener.outcome(call)
-        listener.unfollowed.discard(call.site)
-        listener.followed.add((call.site, call.number))
+        listener.follow(awaited)
         changed = changed if answer is None else answer
     if changed is None or changed.output is None:
         return output
@@ -80,6 +80,8 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
 
 def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
     """The call whose weights a factor is; the last one of several."""
+    # Under training some are dropped, which the model need not tell.
+    loose = listener.sites.modules[listener.sites.root].training
     for call in reversed(listener.awaited):
         assert call.weights is not None
         weights = call.weights
@@ -90,7 +92,7 @@ def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
             continue
         whole = weights[..., : left.shape[-1]]
         near = left.detach().reshape(whole.shape).to(whole.dtype)
-        if call.dropout or torch.allclose(near, whole, atol=_CLOSE, equal_nan=True):
+        if loose or call.dropout or torch.allclose(near, whole, atol=_CLOSE, equal_nan=True):
             return call
     return None
 

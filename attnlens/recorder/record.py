@@ -253,8 +253,8 @@ class _Run(Block):
             if not self.here(site):
                 return
             told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
-            self.await_values(site, probe, weights)
             self._keep(site, weights, axes, told.get("content"), told.get("bias"))
+            self.await_values(site, probe, weights, self._numbers.get(site, 0) - 1)
 
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
 
@@ -282,7 +282,6 @@ class _Run(Block):
             weights = adapter.records(module, arguments, named, output) if self.here(site) else None
             if weights is None:
                 return
-            self.adapted.add(site)
             if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
                 told = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
                 raise RecordingError(

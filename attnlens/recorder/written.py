@@ -145,17 +145,19 @@ def _is_attention(
     if listener.spoken_for and adapts:
         return True
     known = site in listener.softmaxes
-    if (known or _is_called_attention(site, module)) and size == 4 and last:
-        if _counts_heads(module, shape[1]):
-            return True
-        known = True
+    called = not known and _is_called_attention(site, module)
+    told = known or (called and not listener.is_told_otherwise(site))
+    if told and size == 4 and last and _counts_heads(module, shape[1]):
+        return True
+    if size == 2 and (known or called):
+        return False  # a gate beside its attention
     before, after = _products_around(frame, module)
     multiplied = after > 0 or before > 1
     full = last and size > 2
-    if multiplied or (full and (known or size > 3)):
-        told = f"a softmax of shape {shape}" + ("" if last else f" over axis {axis}")
-        sure = full and (known or multiplied or before > 0)
-        listener.miss(site, Missed(told, sure, adapts))
+    if multiplied or (full and (known or called or size > 3)):
+        what = f"a softmax of shape {shape}" + ("" if last else f" over axis {axis}")
+        sure = full and (known or called or multiplied or before > 0)
+        listener.miss(site, Missed(what, sure, adapts))
     return False
 
 
