@@ -47,7 +47,8 @@ class Layer(nn.Module):
     def weights(self, x: Tensor) -> Tensor:
         q, k, _ = self.parts(x)
         logits = q @ k.repeat_interleave(self.shared, 1).transpose(-1, -2) / math.sqrt(WIDTH)
-        return torch.softmax(logits + torch.full(logits.shape[-2:], -math.inf).triu(1), -1)
+        logits = logits + torch.full(logits.shape[-2:], -math.inf).triu(1)
+        return torch.softmax(logits, -1).to(x.dtype)
 
     def joined(self, x: Tensor, heads: Tensor) -> Tensor:
         result: Tensor = x + self.out(heads.transpose(1, 2).flatten(2))

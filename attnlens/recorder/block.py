@@ -18,7 +18,7 @@ from attnlens.recorder.written import watch_softmaxes
 from attnlens.recording.probe import AttentionProbe
 
 LOOKED_FOR: Final = (
-    "attnlens.recording.probe.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
+    "attnlens.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
     "F.scaled_dot_product_attention, attention of Hugging Face models"
 )
 
