@@ -192,9 +192,12 @@ def test_a_sink_is_told() -> None:
     experts = {"num_local_experts": 2, "num_experts_per_tok": 1}
     model = made("GptOss", "eager", **sizes, **experts)
     (told,) = asked(model, {"input_ids": IDS})
-    with torch.no_grad(), record(model, expected=1) as recording:
+    with torch.no_grad(), record(model, expected=1, values=True, outputs=True) as recording:
         model(IDS)
     (entry,) = recording.records()
+    assert entry.values is not None
+    assert not entry.values[:, :, -1].any()
+    torch.testing.assert_close(entry.weights @ entry.values, entry.outputs, atol=2e-5, rtol=0)
     # The library drops the sink from what it returns.
     torch.testing.assert_close(entry.weights[..., :-1], told, atol=2e-5, rtol=0)
     assert any("the last key is no token but the model's sink" in note for note in entry.notes)

@@ -260,6 +260,7 @@ def test_what_cannot_be() -> None:
         ({"outputs": lambda _: None}, "0: outputs= gave NoneType for (batch, head, position"),
         ({"outputs": torch.zeros(1), "keys": 1}, "outputs= have no keys; leave keys= out"),
         ({"values": torch.zeros(1), "queries": 1}, "values= have no queries; leave queries= out"),
+        ({"values": torch.zeros(1), "renormalise": True}, "weights stay what they are; leave ren"),
         ({"values": torch.zeros(1), "keys": 9}, "0: key 9 is out of range; there are 5"),
         ({"values": torch.zeros(1), "hide": 1}, "hide and values are given; give one of hide=,"),
         ({"values": torch.zeros(1), "sites": "x"}, "values= touched nothing: no such site ran"),

@@ -307,7 +307,8 @@ def mixed(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
             output = edit.mixed(output, call.site)
             continue
         v = edit.mixed(v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site)
-        weights = weights_of(call) if call.weights is None else call.weights
+        with torch.autocast(v.device.type, enabled=False):
+            weights = weights_of(call) if call.weights is None else call.weights
         output = weighted(call.with_changes(weights=weights, v=v))
     changes = {"v": v, "output": output, "notes": (*call.notes, MIXED)}
     return call.with_changes(**changes) if wanted else None

@@ -90,8 +90,8 @@ def intervene(
             a recording names its sites.
         outputs: likewise, what heads give, ``(batch, head, query, width)``, before they are
             joined and projected. The weights stay what they are.
-    Each may also be a mapping from names of sites, or patterns, to that. Of a
-    tensor for no named site, sites with another number of keys are left as they are.
+    Each may also be a mapping from names of sites, or patterns, to that. Of a tensor of the first
+    three for no named site, sites with another number of keys are left as they are.
 
     Args:
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
@@ -119,6 +119,8 @@ def intervene(
     scope = Edges(key=keys, query=queries, head=heads, row=rows)
     edits = edits_asked(given, sites, scope)
     if renormalise is not None:
+        if edits[0].name in FOLLOWED:
+            raise InterventionError("weights stay what they are; leave renormalise= out")
         for edit in edits:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:

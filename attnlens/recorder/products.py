@@ -7,7 +7,6 @@ weights tells the values and what heads give: ``matmul``, ``bmm``, ``@``, or ``e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,14 +26,12 @@ class _Product:
     Attributes:
         left: ``(..., query, key)``.
         right: ``(..., key, width)``, leading dimensions as those of ``left``.
-        laid: of the product as the model has it, ``(..., query, width)``.
-        back: undoes that.
+        order: in which dimensions of the result are ``(..., query, width)``.
     """
 
     left: Tensor
     right: Tensor
-    laid: Callable[[Tensor], Tensor]
-    back: Callable[[Tensor], Tensor]
+    order: list[int]
 
 
 def product(made: TorchCall) -> Any:
@@ -57,7 +54,7 @@ def product(made: TorchCall) -> Any:
 
 def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Tensor) -> Tensor:
     """Tell of a product; what the model goes on with."""
-    laid = one.laid(output)
+    laid = output.permute(one.order)
     changed: AttentionCall | None = None
     for listener, awaited in told:
         call = awaited
@@ -66,7 +63,7 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
         weights, v, heads = (
             part.reshape(*four, part.shape[-1]) for part in (one.left, one.right, laid)
         )
-        # What the model drops of its weights is dropped.
+        # These weights are what dropout left.
         call = call.with_changes(weights=weights, v=v, output=heads, dropout=0.0)
         if changed is not None:
             call = call.with_changes(v=changed.v, output=changed.output, notes=changed.notes)
@@ -75,7 +72,8 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
         changed = changed if answer is None else answer
     if changed is None or changed.output is None:
         return output
-    return one.back(changed.output.to(output.dtype).reshape(laid.shape))
+    undo = [one.order.index(place) for place in range(len(one.order))]
+    return changed.output.to(output.dtype).reshape(laid.shape).permute(undo)
 
 
 def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
@@ -116,7 +114,7 @@ def _products(made: TorchCall) -> list[_Product]:
     if right.dim() > first.dim():
         return []
     right = right.expand(*first.shape[:-2], *right.shape[-2:])
-    return [_Product(first, right, lambda output: output, lambda laid: laid)]
+    return [_Product(first, right, list(range(first.dim())))]
 
 
 def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) -> _Product | None:
@@ -132,10 +130,4 @@ def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) ->
         if letter not in of_right:
             right = right.unsqueeze(place)
     order = [result.index(letter) for letter in (*lead, query, width)]
-    undo = [order.index(place) for place in range(len(order))]
-    return _Product(
-        left,
-        right.expand(*left.shape[:-2], *right.shape[-2:]),
-        lambda output: output.permute(order),
-        lambda laid: laid.permute(undo),
-    )
+    return _Product(left, right.expand(*left.shape[:-2], *right.shape[-2:]), order)

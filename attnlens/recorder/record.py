@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
@@ -73,9 +74,8 @@ def record(
         values: whether ``record.values`` holds what the weights are multiplied with, ``(batch,
             head, key, width)``, in the model's precision; heads that share some have copies.
         outputs: whether ``record.outputs`` holds what each head gives, ``(batch, head, query,
-            width)``, before heads are joined and projected. Where torch's fused encoder layers
-            or the model's dropout leave no trace of it, it is worked out beside the model. A note
-            names the sites where neither was seen.
+            width)``, before heads are joined and projected; of torch's fused encoder layers it is
+            worked out beside the model. A note says where neither was to be seen.
 
     With none of rows, top_k and lazy, whole weights are kept of calls up to a size
     (`capture.WHOLE_CALL_BYTES`), of larger ones the `capture.DEFAULT_TOP` largest of each row;
@@ -180,7 +180,9 @@ class _Run(Block):
         parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
         if self.values:
             heads = call.output.shape[1] // call.v.shape[1]
-            parts["values"] = call.v.detach().repeat_interleave(heads, 1)
+            whole = call.v.detach().repeat_interleave(heads, 1)
+            # A sink, the last key, has no value.
+            parts["values"] = F.pad(whole, (0, 0, 0, record.sizes[-1] - whole.shape[2]))
         if self.outputs:
             kept = call.output.detach()
             parts["outputs"] = kept.clone() if record.rows is None else kept[:, :, record.rows]
