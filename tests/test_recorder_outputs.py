@@ -249,6 +249,32 @@ def test_what_was_not_seen_is_said() -> None:
             model(X)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_other_products_are_let_be() -> None:
+    class Other(nn.Module):
+        """After attention, products in a transform, of a sparse tensor, and of nested ones."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention, self.w = Layer("@"), nn.Parameter(torch.randn(12, 12))
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = torch.vmap(lambda one: one @ self.w)(self.attention(x))
+            x = torch.stack([torch.eye(5).to_sparse() @ one for one in x])
+            parts = [torch.nested.nested_tensor(list(one)) for one in (x, self.w.expand(2, -1, -1))]
+            product = torch.matmul(*parts)
+            exact: Tensor = product.to_padded_tensor(0.0)
+            return exact
+
+    torch.manual_seed(0)
+    plain = (model := Other().eval())(X)
+    with record(
+        model, outputs=True, values=True, adapters=SoftmaxAdapter("attention")
+    ) as recording:
+        assert torch.equal(model(X), plain)
+    assert recording["attention"].outputs is not None
+
+
 def test_what_cannot_be() -> None:
     model, _ = two("sdpa")
     with record(model) as bare:

@@ -8,7 +8,7 @@ weights tells the values and what heads give: ``matmul``, ``bmm``, ``@``, or ``e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import torch
 from torch import Tensor
@@ -37,12 +37,12 @@ class _Product:
 def product(made: TorchCall) -> Any:
     """A product of matrices; of weights and values it is told to those who follow them."""
     following = [one for one in here.listeners if one.follows and one.awaited]
-    if not following:
+    again = torch._C._current_graph_task_id() != -1  # for gradients
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    if not following or again or transformed or "out" in made.named:
         return made.run()
     with untold():
         output = made.run()
-        if "out" in made.named or torch._C._current_graph_task_id() != -1:
-            return output
         following.sort(key=lambda listener: not listener.changes)
         for one in _products(made):
             found = [(listener, _awaited(listener, one.left)) for listener in following]
@@ -85,11 +85,11 @@ def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
         weights = call.weights
         lead, (queries, keys) = weights.shape[:2].numel(), weights.shape[2:]
         # A sink, the last key, has no value.
-        fits = left.dim() > 1 and left.shape[-2] == queries and keys - left.shape[-1] in (0, 1)
+        fits = left.shape[-2] == queries and keys - left.shape[-1] in (0, 1)
         if not fits or left.shape[:-2].numel() != lead:
             continue
         whole = weights[..., : left.shape[-1]]
-        near = left.detach().reshape(whole.shape).to(whole.dtype)
+        near = left.detach().reshape(whole.shape).to(whole)
         if loose or call.dropout or torch.allclose(near, whole, atol=_CLOSE, equal_nan=True):
             return call
     return None
@@ -103,18 +103,23 @@ def _products(made: TorchCall) -> list[_Product]:
         factors = list(others[0] if listed else others)
         written, _, result = first.replace(" ", "").partition("->")
         letters = written.split(",")
-        if len(letters) != 2 or len(factors) != 2 or "." in first or not result:
+        plain = len(factors) == 2 and all(_is_plain(factor) for factor in factors)
+        if len(letters) != 2 or not plain or "." in first or not result:
             return []
         both = list(zip(letters, factors, strict=True))
         read = [_einsum(*one, *other, result) for one, other in (both, both[::-1])]
         return [one for one in read if one is not None]
     right = others[0] if others else made.named.get("other", made.named.get("mat2"))
-    if not isinstance(first, Tensor) or not isinstance(right, Tensor) or right.dim() < 2:
-        return []
-    if right.dim() > first.dim():
+    if not _is_plain(first) or not _is_plain(right) or right.dim() > first.dim():
         return []
     right = right.expand(*first.shape[:-2], *right.shape[-2:])
     return [_Product(first, right, list(range(first.dim())))]
+
+
+def _is_plain(factor: Any) -> TypeGuard[Tensor]:
+    """Whether a factor is a tensor of two dimensions or more, neither sparse nor nested."""
+    whole = isinstance(factor, Tensor) and factor.layout == torch.strided and not factor.is_nested
+    return whole and factor.dim() > 1
 
 
 def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) -> _Product | None:

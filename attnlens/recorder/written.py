@@ -107,26 +107,25 @@ def softmax(call: TorchCall) -> Any:
 
 def exponential(call: TorchCall) -> Any:
     """``exp``; taken down as missed where its results are shares that are multiplied with."""
-    frame = call.frame
-    if frame is not None and _shares_out(frame.f_code):
+    frame, result = call.frame, call.run()
+    if frame is not None and not result.is_nested and _shares_out(frame.f_code):
 
         def accepts(listener: Listener, site: str, module: nn.Module) -> bool:
             if sum(_products_around(frame, module)) > 1:
-                logits = call.args[0] if call.args else call.named.get("input")
-                shape = tuple(getattr(logits, "shape", ()))
+                shape = tuple(result.shape)
                 told = f"exponentials of shape {shape}, made to sum to 1"
                 listener.miss(site, Missed(told, sure=False, adapts=False))
             return False
 
         listening(frame, accepts)
-    return call.run()
+    return result
 
 
 def _laid_out(call: TorchCall) -> tuple[tuple[int, ...], int]:
     """The shape of what a softmax is over, and its axis; an empty shape: not to be told."""
     logits = call.args[0] if call.args else call.named.get("input")
     axis = call.args[1] if len(call.args) > 1 else call.named.get("dim")
-    if not isinstance(logits, Tensor) or not isinstance(axis, int):
+    if not isinstance(logits, Tensor) or logits.is_nested or not isinstance(axis, int):
         return (), 0
     return tuple(logits.shape), axis % max(1, logits.dim())
 
