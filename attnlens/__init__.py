@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from attnlens.cricket.words.grounding import check_grounding
     from attnlens.cricket.words.summary import summarize_temporal_attention
     from attnlens.errors import AttnlensError
-    from attnlens.recorder import Edges, intervene, record
+    from attnlens.recorder import Adapter, Edges, SoftmaxAdapter, intervene, record
+    from attnlens.recording.probe import AttentionProbe
     from attnlens.recording.record import AttentionRecord
     from attnlens.recording.recording import Recording, load_recording
     from attnlens.symbolic import describe, trace
 
 __all__ = [
+    "Adapter",
+    "AttentionProbe",
     "AttentionRecord",
     "AttnlensError",
     "Edges",
@@ -48,6 +51,7 @@ __all__ = [
     "Recording",
     "Session",
     "Sizes",
+    "SoftmaxAdapter",
     "SpecializedTemporalAttention",
     "TemporalEncoder",
     "WhatIf",
@@ -79,7 +83,8 @@ _HOMES = {
         "cricket.words.grounding": "check_grounding",
         "cricket.words.summary": "summarize_temporal_attention",
         "errors": "AttnlensError",
-        "recorder": "Edges intervene record",
+        "recorder": "Adapter Edges SoftmaxAdapter intervene record",
+        "recording.probe": "AttentionProbe",
         "recording.record": "AttentionRecord",
         "recording.recording": "Recording load_recording",
         "symbolic": "describe trace",

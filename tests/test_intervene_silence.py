@@ -41,7 +41,7 @@ Q = tensors(2, 3, 5, 4, many=3)
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({}, "nothing is given to do; give one of hide=, scale= and replace="),
+        ({}, "nothing is given to do; give one of hide=, scale=, replace=, "),
         ({"hide": 1, "scale": 2}, "hide and scale are given; give one of"),
         ({"hide": 1, "keys": 2}, "hide= says which keys; leave keys= out"),
         ({"hide": []}, "hide=[]; give a position (0, 1, ... or -1 for the last), a list"),
@@ -82,8 +82,8 @@ def test_a_model_is_needed() -> None:
             "(batch, head, query, key) = (2, 3, 5, 5)",
         ),
         ({"scale": torch.ones(2, 3, 5)}, "scale= has shape (2, 3, 5), read as (batch, query, key)"),
-        ({"replace": lambda weights: weights[..., :2]}, "replace= returned shape (2, 3, 5, 2)"),
-        ({"replace": lambda weights: None}, "replace= returned NoneType for weights"),  # noqa: ARG005
+        ({"replace": lambda weights: weights[..., :2]}, "replace= gave shape (2, 3, 5, 2)"),
+        ({"replace": lambda weights: None}, "replace= gave NoneType for (batch, head, query, key)"),  # noqa: ARG005
     ],
 )
 def test_what_does_not_fit_a_call_is_raised_by_it(options: dict[str, Any], text: str) -> None:

@@ -192,9 +192,12 @@ def test_a_sink_is_told() -> None:
     experts = {"num_local_experts": 2, "num_experts_per_tok": 1}
     model = made("GptOss", "eager", **sizes, **experts)
     (told,) = asked(model, {"input_ids": IDS})
-    with torch.no_grad(), record(model, expected=1) as recording:
+    with torch.no_grad(), record(model, expected=1, values=True, outputs=True) as recording:
         model(IDS)
     (entry,) = recording.records()
+    assert entry.values is not None
+    assert not entry.values[:, :, -1].any()
+    torch.testing.assert_close(entry.weights @ entry.values, entry.outputs, atol=2e-5, rtol=0)
     # The library drops the sink from what it returns.
     torch.testing.assert_close(entry.weights[..., :-1], told, atol=2e-5, rtol=0)
     assert any("the last key is no token but the model's sink" in note for note in entry.notes)
@@ -256,3 +259,49 @@ def test_routers_of_experts_are_no_attention() -> None:
     with torch.no_grad(), record(model, expected=2), intervene(model, hide=1) as changed:
         model(IDS)
     assert list(changed.values()) == [1, 1]
+
+
+@pytest.mark.parametrize("how", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", ["GPT2", "Llama", "T5", "Whisper"])
+def test_what_heads_give_is_what_is_projected(name: str, how: str) -> None:
+    sizes, inputs = MODELS[name]
+    model = made(name, how, **sizes)
+    projected: list[Tensor] = []
+    handles = [
+        module.register_forward_pre_hook(lambda _, given: projected.append(given[0].clone()))
+        for module in model.modules()
+        if isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+    ]
+    with torch.no_grad():
+        with record(model, values=True, outputs=True) as recording:
+            plain = model(**inputs)[0]
+        for handle in handles:
+            handle.remove()
+        for entry in recording.records():
+            assert entry.outputs is not None
+            joined = entry.outputs.transpose(1, 2).flatten(2)
+            alike = [one for one in projected if one.shape == joined.shape]
+            assert any(torch.equal(one, joined) for one in alike)
+            torch.testing.assert_close(
+                entry.weights @ entry.values, entry.outputs, atol=2e-5, rtol=0
+            )
+        with intervene(model, outputs=recording) as changed:
+            torch.testing.assert_close(model(**inputs)[0], plain)
+        assert list(changed.values()) == [1] * len(recording)
+
+
+def test_what_mixes_beside_attention_is_told() -> None:
+    convolved = made("ConvBert", "eager", num_hidden_layers=1, embedding_size=32, **SMALL, **PLACES)
+    site = "encoder.layer.0.attention.self"
+    told = f"{site}: a softmax of shape (24, 9, 1) over axis 1"
+    with torch.no_grad(), record(convolved) as recording:
+        convolved(IDS)
+    assert f"not recorded: {told}" in repr(recording)
+    error = pytest.raises(InterventionError, match=re.escape(told))
+    with torch.no_grad(), error, intervene(convolved, hide=1):
+        convolved(IDS)
+    with torch.no_grad(), record(convolved, adapters=SoftmaxAdapter(site)) as recording:
+        convolved(IDS)
+    shapes = [entry.shape for entry in recording.calls(site)]
+    assert (24, 1, 1, 9) in shapes
+    assert not any("not recorded" in note for note in recording.notes)

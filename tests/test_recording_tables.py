@@ -133,7 +133,7 @@ def test_a_recording_is_told_on_one_screen() -> None:
     lines = repr(many).splitlines()
     assert len(lines) == 23
     assert lines[21] == "  … 280 more"
-    assert all(line.isprintable() and len(line) < 220 for line in lines)
+    assert all(line.isprintable() and len(line) < 420 for line in lines)
 
 
 def test_axes_that_do_not_fit_are_refused() -> None:

@@ -7,17 +7,18 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError
 from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.interception import Listener
+from attnlens.recorder.edges import AXES
+from attnlens.recorder.interception import AttentionCall, Listener
 from attnlens.recorder.written import watch_softmaxes
 from attnlens.recording.probe import AttentionProbe
 
 LOOKED_FOR: Final = (
-    "attnlens.recording.probe.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
+    "attnlens.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
     "F.scaled_dot_product_attention, attention of Hugging Face models"
 )
 
@@ -34,11 +35,12 @@ class Block(Listener):
         opaque: sites of modules that may compute attention where no one sees it: TorchScript,
             and code that calls torch's operators, as that of exported modules does.
         known: all sites but opaque ones, of which nothing is known before they run.
-        adapted: sites of which an adapter gave the weights.
     """
 
     leave_out = ""
     """The option by which a site is left aside."""
+    by_hand = "pass them through an AttentionProbe"
+    """What helps where no softmax and no function of torch forms the weights."""
 
     def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
         super().__init__(model, wanted)
@@ -46,7 +48,6 @@ class Block(Listener):
         self.probes: dict[str, AttentionProbe] = {}
         self.eager: dict[str, nn.Module] = {}
         self.opaque: dict[str, nn.Module] = {}
-        self.adapted: set[str] = set()
         self.handles: list[RemovableHandle] = []
         self._paths: dict[str, str] = {}
         self._ran: set[str] = set()
@@ -99,6 +100,16 @@ class Block(Listener):
         """Set a hook on a probe."""
         raise NotImplementedError
 
+    def await_values(self, site: str, probe: AttentionProbe, weights: Tensor, number: int) -> None:
+        """Follow what weights that passed a probe are multiplied with."""
+        if self.follows and tuple(probe.axes) == AXES and self.is_wanted(site):
+            self.awaits(AttentionCall("softmax", weights=weights, site=site, number=number))
+
+    def is_told_otherwise(self, site: str) -> bool:
+        """Whether something in a module, or around it, may tell of its softmaxes."""
+        around = self._probes_of(site.rpartition(".")[0] or self.sites.root)
+        return bool(around or self._probes_in(site)) or super().is_told_otherwise(site)
+
     def here(self, site: str) -> bool:
         """Whether a module runs in the block's thread; takes down those that do not."""
         if threading.get_ident() == self._thread:
@@ -123,21 +134,30 @@ class Block(Listener):
             and self.is_wanted(site)
             and _has_attention(self.opaque.get(site))
         }
-        missed = {
-            site: shape
-            for site, shape in self.missed.items()
-            if self.is_wanted(site) and not self._spoken_for(site)
-        }
-        unseen |= {
-            site: f"a softmax of shape {shape}, which nothing says is attention laid out (batch, "
-            f"head, query, key); if it is attention, give adapters={_adapter_of(missed)} to have "
-            "it as it is, or pass the weights through an AttentionProbe; if not, leave it out "
-            f"with {self.leave_out}="
-            for site, shape in missed.items()
-        }
+        unseen |= self.missing(sure=True)
         told = "ran in another thread; a block is for the thread it is in: open it where the model"
         elsewhere = filter(self.is_wanted, sorted(self.elsewhere))
         return unseen | {site: f"{told} is called" for site in elsewhere if site not in seen}
+
+    def missing(self, sure: bool) -> dict[str, str]:
+        """Sites where something that may be attention came through no way that is known, and why.
+
+        Args:
+            sure: those where it quite likely is, or the others.
+        """
+        missed = {
+            site: one
+            for site, one in self.missed.items()
+            if one.sure == sure and self.is_wanted(site) and not self._spoken_for(site)
+        }
+        adapter = _adapter_of(site for site, one in missed.items() if one.adapts)
+        by_adapter = f"give adapters={adapter} to have it as it is, or "
+        return {
+            site: f"{one.told}, which nothing says is attention laid out (batch, head, query, key)"
+            f"; if it is attention, {by_adapter * one.adapts}pass the weights through an "
+            f"AttentionProbe; if not, leave it out with {self.leave_out}="
+            for site, one in missed.items()
+        }
 
     def none_ran(self) -> str:
         """What to say where no attention of the model ran."""
@@ -149,20 +169,30 @@ class Block(Listener):
         )
 
     def _spoken_for(self, site: str) -> bool:
-        """Whether a softmax that ran in a module is told of by other means.
+        """Whether what ran in a module and may be attention is told of by other means.
 
-        These are an adapter of the module or of one around it, and probes that the module, or the
-        one around it, holds.
+        These are an adapter of the module or of one around it, and probes that the module holds,
+        or the one around it, that were called as often.
         """
-        adapted = self.adapted | self.passed_over
-        if any(site == one or site.startswith(f"{one}.") for one in adapted):
+        if super().is_told_otherwise(site):
             return True
-        around = {site, site.rpartition(".")[0] or self.sites.root}
-        return any(
-            self._holder(path) in around or path.startswith(f"{site}.")
-            for probe, path in self._paths.items()
-            if probe in self.seen
-        )
+        if self._are_probed([site], self._probes_in(site)):
+            return True
+        around = site.rpartition(".")[0] or self.sites.root
+        family = [one for one in self.missed if (one.rpartition(".")[0] or around) == around]
+        return self._are_probed({around, *family} & self.missed.keys(), self._probes_of(around))
+
+    def _are_probed(self, sites: Iterable[str], probes: Iterable[str]) -> bool:
+        """Whether probes were called as often as something was missed."""
+        calls = sum(self.seen.get(probe, 0) for probe in probes)
+        return calls >= sum(self.missed[site].calls for site in sites)
+
+    def _probes_in(self, site: str) -> set[str]:
+        inside = {probe for probe, path in self._paths.items() if path.startswith(f"{site}.")}
+        return inside | self._probes_of(site)
+
+    def _probes_of(self, site: str) -> set[str]:
+        return {probe for probe, path in self._paths.items() if self._holder(path) == site}
 
     def _holder(self, path: str) -> str:
         """The module that a probe belongs to; lists and dictionaries of modules are passed over."""
@@ -178,10 +208,14 @@ class Block(Listener):
                 "record the module it was made from, or call F.scaled_dot_product_attention"
             )
         used = getattr(getattr(self.eager[site], "config", None), "_attn_implementation", None)
-        told = f" ({used!r})" if used else ""
+        if used in (None, "eager"):
+            return (
+                f"attention of {type(self.model).__name__} that forms no weights by a softmax; if "
+                f"it forms any, {self.by_hand}; if not, leave it out with {self.leave_out}="
+            )
         return (
             f"attention of {type(self.model).__name__} computed by a kernel that cannot be seen"
-            f"{told}; load it with attn_implementation='sdpa' or 'eager', or give an adapter"
+            f" ({used!r}); load it with attn_implementation='sdpa' or 'eager', or {self.by_hand}"
         )
 
 
@@ -201,7 +235,7 @@ def _calls_operators(kind: type[nn.Module]) -> bool:
     """Whether the code of a type calls attention as an operator, ``torch.ops.aten...``."""
     code = getattr(getattr(kind, "forward", None), "__code__", None)
     names = getattr(code, "co_names", ())
-    return "aten" in names and any("scaled_dot_product" in name for name in names)
+    return "aten" in names and any("scaled_dot" in name or "softmax" in name for name in names)
 
 
 def _is_shell(module: nn.Module) -> bool:

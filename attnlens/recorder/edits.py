@@ -16,12 +16,19 @@ from attnlens.errors import InterventionError
 from attnlens.recorder.edges import TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.sites import Which, sites_meant
+from attnlens.recorder.torch_calls import weighted
 from attnlens.recording.axes import Positions, positions
+from attnlens.recording.record import AttentionRecord
 
 Array = Tensor | np.ndarray[Any, Any]
 Hidden = Positions | Array | Edges | Sequence[Edges]
 Change = Callable[[Tensor], Tensor]
+Mixed = Array | Change | AttentionRecord
 
+FOLLOWED: Final = ("values", "outputs")
+"""Options that leave the weights as they are."""
+
+MIXED: Final = "recorded under an intervention: what heads give is what it made"
 CHANGED: Final = "recorded under an intervention: weights are those it made"
 
 
@@ -45,12 +52,12 @@ class Edit:
     """Puts new weights into chosen cells.
 
     Attributes:
-        name: of the option it came from: ``hide``, ``scale`` or ``replace``.
+        name: of the option it came from: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
         patterns: over site names; None: every site.
         edges: cells, each a choice of its own; a cell of any of them is chosen.
         values: one value per cell, laid out as `grid` says: which are hidden, what they are
             multiplied by, or what they become.
-        change: of ``replace``, what makes new weights of those that are there.
+        change: of ``replace`` and the last two, what makes new ones of those that are there.
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards.
         touched: how many calls each site had that were edited.
         passed: sites left alone because they have another number of keys than ``values``, and
@@ -96,6 +103,37 @@ class Edit:
             edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
         return edited.to(weights.dtype)
 
+    def mixed(self, before: Tensor, site: str) -> Tensor:
+        """Values or outputs with those of chosen positions changed.
+
+        Args:
+            before: ``(batch, head, position, width)``.
+
+        Raises:
+            InterventionError: positions or sizes that are not those of the call.
+        """
+        self.touched[site] = self.touched.get(site, 0) + 1
+        batch, heads, places, _ = before.shape
+        if self.name == "values":
+            cells = self.edges[0].cells((batch, heads, 1, places), site, before.device)
+            chosen = cells.transpose(2, 3)
+        else:
+            chosen = self.edges[0].cells((batch, heads, places, 1), site, before.device)
+        made = self.values if self.change is None else self.change(before)
+        return torch.where(chosen, self._fitted(made, before, site, "position, width"), before)
+
+    def _fitted(self, made: Any, before: Tensor, site: str, axes: str) -> Tensor:
+        """What was given, as large as what it replaces."""
+        try:
+            fitted: Tensor = made.to(before).expand(before.shape)
+        except (AttributeError, RuntimeError):
+            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
+            raise InterventionError(
+                f"{site}: {self.name}= gave {told} for (batch, head, {axes}) = "
+                f"{tuple(before.shape)}"
+            ) from None
+        return fitted
+
     def _new(self, weights: Tensor, place: Place) -> Tensor:
         """What chosen cells get, broadcastable to the weights."""
         if self.name == "hide":
@@ -104,15 +142,7 @@ class Edit:
             return weights * self._laid(place)
         if self.change is None:
             return self._laid(place).to(weights.dtype)
-        made = self.change(weights)
-        try:
-            return made.to(weights).expand(weights.shape)
-        except (AttributeError, RuntimeError):
-            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
-            raise InterventionError(
-                f"{place.site}: replace= returned {told} for weights of "
-                f"(batch, head, query, key) = {place.shape}"
-            ) from None
+        return self._fitted(self.change(weights), weights, place.site, "query, key")
 
     def _laid(self, place: Place) -> Tensor:
         """``values`` over the weights of a call."""
@@ -124,7 +154,7 @@ def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) 
     """The edits that the options of `intervene` ask for.
 
     Args:
-        given: ``hide``, ``scale`` and ``replace``; all but one None.
+        given: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``; all but one None.
         sites: which sites, as `intervene` takes them.
         scope: the cells that its other options leave.
 
@@ -135,7 +165,8 @@ def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) 
     if len(named) != 1:
         problem = f"{' and '.join(named)} are given" if named else "nothing is given to do"
         raise InterventionError(
-            f"{problem}; give one of hide=, scale= and replace=, and nest blocks for more"
+            f"{problem}; give one of hide=, scale=, replace=, values= and outputs=, and nest "
+            "blocks for more"
         )
     name, what = named[0], given[named[0]]
     if not isinstance(what, Mapping):
@@ -152,6 +183,8 @@ def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
     if sites is not None:
         patterns, wanted = sites_meant("sites", sites, InterventionError)
     edit = Edit(name, patterns, wanted, [scope], renormalise=name == "hide")
+    if name in FOLLOWED:
+        return _of_mixed(edit, what, scope)
     if name == "hide":
         if scope.key is not None:
             raise InterventionError("hide= says which keys; leave keys= out")
@@ -173,6 +206,27 @@ def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
         raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {TENSORS}")
     if name == "hide" and edit.values.dtype != torch.bool:
         raise InterventionError(f"hide= has {edit.values.dtype}; give booleans, true where hidden")
+    return edit
+
+
+def _of_mixed(edit: Edit, what: Any, scope: Edges) -> Edit:
+    """An edit of values or of outputs."""
+    name, other = edit.name, "queries" if edit.name == "values" else "keys"
+    if (scope.query if name == "values" else scope.key) is not None:
+        raise InterventionError(f"{name}= have no {other}; leave {other}= out")
+    if isinstance(what, AttentionRecord):
+        site, what = what.site, getattr(what, name)
+        if what is None:
+            raise InterventionError(f"{site} has no {name}; record it with {name}=True")
+    if isinstance(what, Tensor | np.ndarray):
+        edit.values = torch.as_tensor(what)
+    elif callable(what):
+        edit.change = what
+    else:
+        raise InterventionError(
+            f"{name}={type(what).__name__}; give a tensor (batch, head, position, width), a record "
+            "or recording that has them, or a function of them that returns others"
+        )
     return edit
 
 
@@ -236,6 +290,28 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     if call is before:
         return None
     return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, CHANGED))))
+
+
+def mixed(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
+    """A call whose values, or what heads give, edits change; None: none of them is for it.
+
+    Raises:
+        InterventionError: an edit does not fit the call.
+    """
+    v, output = call.v, call.output
+    assert v is not None
+    assert output is not None
+    wanted = [edit for edit in edits if edit.wanted(call.site)]
+    for edit in wanted:
+        if edit.name == "outputs":
+            output = edit.mixed(output, call.site)
+            continue
+        v = edit.mixed(v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site)
+        with torch.autocast(v.device.type, enabled=False):
+            weights = weights_of(call) if call.weights is None else call.weights
+        output = weighted(call.with_changes(weights=weights, v=v))
+    changes = {"v": v, "output": output, "notes": (*call.notes, MIXED)}
+    return call.with_changes(**changes) if wanted else None
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:

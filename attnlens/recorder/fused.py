@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from attnlens.errors import InterventionError
 from attnlens.recorder.interception import AttentionCall, Told, TorchCall, attend, here, listening
 from attnlens.recorder.sites import local_of
+from attnlens.recorder.torch_calls import computed
 
 _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
 
@@ -104,7 +105,7 @@ class _Projected:
         )
         alone = own and len(told) == 1
         call = AttentionCall(kind="encoder", weights=weights, mask=self._seen(), own=alone)
-        attend(told, call, lambda _: None)
+        self._tell(told, call, x)
         return attended, weights
 
     def tell_queries(self, told: Told, x: Tensor, real: Tensor | None) -> None:
@@ -124,7 +125,18 @@ class _Projected:
         call = AttentionCall(
             kind="encoder", q=q, k=k, mask=seen, scale=1 / math.sqrt(width), own=len(told) == 1
         )
-        attend(told, call, lambda _: None)
+        self._tell(told, call, x)
+
+    def _tell(self, told: Told, call: AttentionCall, x: Tensor) -> None:
+        """Tell a call; where someone follows values, these are projected, and mixed, once more."""
+        if not any(listener.follows for listener, _ in told):
+            attend(told, call, lambda _: None)
+            return
+        both = 2 * self.embed_dim
+        joined = torch._C._nn.linear(x, self.qkv_weight[both:], self.qkv_bias[both:])
+        v = joined.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)
+        call = call.with_changes(v=v)
+        attend(told, call, lambda _: computed(F.scaled_dot_product_attention, call))
 
     def _into(self) -> tuple[int, int, Tensor, Tensor]:
         """Sizes, and what makes queries, keys and values, in the order torch takes them."""

@@ -57,6 +57,9 @@ class TorchCall:
 Meant = Callable[[TorchCall], Any]
 """Does a call of a function of torch, and tells listeners of it."""
 
+_AWAITED = 8
+"""So many calls are remembered whose weights were not multiplied: they may be large."""
+
 Told = list[tuple["Listener", str]]
 """Who is to be told of a call, and its site in their model."""
 
@@ -83,6 +86,8 @@ class AttentionCall:
             of kind ``"encoder"`` what the kernel formed, where it was asked for it; else None, or
             what a listener puts in the place of softmax.
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
+        output: what each head gave, ``(batch, head, query, width)``, where `Listener.outcome` is
+            told.
         own: whether ``q``, ``k`` or ``weights`` were made for the listener, which may keep them.
         notes: what must be known of how the call was seen.
         site: the module that made the call, as in ``named_modules()``.
@@ -100,6 +105,7 @@ class AttentionCall:
     gqa: bool = False
     weights: Tensor | None = None
     lse: Tensor | None = None
+    output: Tensor | None = None
     own: bool = False
     notes: tuple[str, ...] = ()
     site: str = ""
@@ -108,6 +114,23 @@ class AttentionCall:
     def with_changes(self, **changes: Any) -> AttentionCall:
         """The same call with other fields."""
         return replace(self, **changes)
+
+
+@dataclass(slots=True)
+class Missed:
+    """What may be attention, and came through no way that is known.
+
+    Attributes:
+        told: what it is, and of which shape.
+        sure: whether it is quite likely attention.
+        adapts: whether a `SoftmaxAdapter` makes it known.
+        calls: how often.
+    """
+
+    told: str
+    sure: bool
+    adapts: bool
+    calls: int = 1
 
 
 class Listener:
@@ -120,26 +143,35 @@ class Listener:
         changes: whether `attention` may return another call. Those who change come before those
             who only watch, so a recording shows what the model used.
         wants_lse: whether log-sum-exps are of use, where the kernel gives them for nothing.
+        follows: whether it is told of values and of what heads give, by `outcome`.
+        awaited: calls whose weights the model formed itself and has not multiplied yet, and the
+            last one that it has.
+        followed: site and number of those whose product with values was seen.
+        unfollowed: sites of which none was seen.
         seen: how many calls each site made, wanted or not.
         elsewhere: sites that ran in another thread.
         passed_over: sites that something else takes care of.
         softmaxes: sites where a softmax is attention, told by the module.
         spoken_for: how many modules are running whose softmaxes an adapter calls attention.
-        missed: the shape of a softmax at each site that has one which is likely to be attention,
-            and which nothing told to be weights ``(batch, head, query, key)``.
+        missed: what may be attention at each site, and nothing told to be weights ``(batch,
+            head, query, key)``.
     """
 
     changes = False
     wants_lse = False
+    follows = False
 
     def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
         self.sites = Sites(model)
         self.seen: dict[str, int] = {}
+        self.awaited: list[AttentionCall] = []
+        self.followed: set[tuple[str, int]] = set()
+        self.unfollowed: set[str] = set()
         self.elsewhere: set[str] = set()
         self.softmaxes: dict[str, nn.Module] = {}
         self.passed_over: set[str] = set()
         self.spoken_for = 0
-        self.missed: dict[str, tuple[int, ...]] = {}
+        self.missed: dict[str, Missed] = {}
         self._wanted = wanted
         self._numbers: dict[str, int] = {}
 
@@ -161,11 +193,47 @@ class Listener:
         """
         raise NotImplementedError
 
+    def awaits(self, call: AttentionCall) -> None:
+        """Follow what weights are multiplied with."""
+        self.awaited = [*self.awaited[-_AWAITED:], call]
+        self.unfollowed.add(call.site)
+
+    def follow(self, call: AttentionCall) -> None:
+        """Take down that the weights of a call were multiplied."""
+        self.unfollowed.discard(call.site)
+        self.followed.add((call.site, call.number))
+        self.awaited = [
+            one
+            for one in self.awaited
+            if one is call or (one.site, one.number) not in self.followed
+        ]
+
+    def outcome(self, call: AttentionCall) -> AttentionCall | None:
+        """Called with ``v`` and ``output``, once for every product of weights and values.
+
+        Returns:
+            None to leave it, or a call whose ``output`` the model goes on with.
+        """
+        raise NotImplementedError
+
     def wants(self, site: str, counted: bool = True) -> bool:
         """Whether it is told of a site's calls; counts the call."""
         if counted:
             self.seen[site] = self.seen.get(site, 0) + 1
         return site not in self.passed_over and self.is_wanted(site)
+
+    def miss(self, site: str, missed: Missed) -> None:
+        """Take down what may be attention; of several at a site, what is surest is told."""
+        before = self.missed.get(site)
+        if before is not None:
+            missed.calls += before.calls
+            if before.sure:
+                missed.told, missed.sure, missed.adapts = before.told, True, before.adapts
+        self.missed[site] = missed
+
+    def is_told_otherwise(self, site: str) -> bool:
+        """Whether something in a module, or around it, may tell of its softmaxes."""
+        return any(site == one or site.startswith(f"{one}.") for one in self.passed_over)
 
     def is_wanted(self, site: str) -> bool:
         """Whether a site is among those asked for."""
@@ -272,6 +340,7 @@ def attend(
         if len(told) > 1:
             ordered = sorted(told, key=lambda one: not one[0].changes)
         output: Any = None
+        numbers: list[int] = []
         for listener, site in ordered:
             if with_lse and changed is None and listener.wants_lse:
                 both = with_lse()
@@ -279,10 +348,26 @@ def attend(
                     output, lse = both
                     call = replace(call, lse=lse)
                 with_lse = None
-            answer = listener.attention(replace(call, site=site, number=listener.number(site)))
+            numbers.append(listener.number(site))
+            answer = listener.attention(replace(call, site=site, number=numbers[-1]))
             if answer is not None:
                 call = changed = answer
-        return compute(changed) if output is None else output
+        output = compute(changed) if output is None else output
+        for (listener, site), number in zip(ordered, numbers, strict=True):
+            if not listener.follows:
+                continue
+            call = replace(call, site=site, number=number)
+            if call.kind == "softmax":
+                listener.awaits(call)
+                continue
+            known = call.weights if call.q is None else call.q
+            assert known is not None
+            call = replace(call, output=output.reshape(*known.shape[:3], output.shape[-1]))
+            if (answer := listener.outcome(call)) is not None:
+                call = answer
+                assert call.output is not None
+                output = call.output.to(output.dtype).reshape(output.shape)
+        return output
     finally:
         here.busy = False
 

@@ -17,13 +17,16 @@ from attnlens.recorder.adapters import SoftmaxAdapter, adapters_of
 from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.edges import AXES, Edges
 from attnlens.recorder.edits import (
+    FOLLOWED,
     Array,
     Change,
     Edit,
     Hidden,
+    Mixed,
     Place,
     edited,
     edits_asked,
+    mixed,
 )
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
@@ -44,6 +47,8 @@ def intervene(
     hide: Hidden | Mapping[str, Hidden] = None,
     scale: float | Array | Mapping[str, float | Array] | None = None,
     replace: Array | Change | Mapping[str, Array | Change] | None = None,
+    values: Mixed | Mapping[str, Mixed] | None = None,
+    outputs: Mixed | Mapping[str, Mixed] | None = None,
     renormalise: bool | None = None,
     sites: Which | None = None,
     heads: Positions = None,
@@ -52,7 +57,7 @@ def intervene(
     rows: Positions = None,
     adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
 ) -> Iterator[dict[str, int]]:
-    """Change the attention weights of a model while the block runs: attention knock-out.
+    """Change a model's attention while the block runs: knock-out, ablation, activation patching.
 
     ::
 
@@ -62,13 +67,15 @@ def intervene(
             model(x)
         with attnlens.intervene(model, hide={"layers.0.self_attn": Edges(head=1, key=[3, 4])}):
             model(x)
+        with attnlens.intervene(model, outputs=another_run, heads=2):
+            model(x)
 
     Any module of torch will do, by the same ways as for `attnlens.record`; a recording in the
     block, around it or within it, shows the changed weights. Weights are those of softmax, before
     dropout, ``(batch, head, query, key)``. Gradients flow. Blocks nest: those entered first
     change first. Nothing of the model is changed, and other threads run it as it is.
 
-    Exactly one of these three says what is done to the chosen cells:
+    Exactly one of these five says what is done to the chosen cells:
 
     Args:
         hide: keys that are not looked at; the row's other keys are scaled up to sum to 1, and a
@@ -78,8 +85,13 @@ def intervene(
         scale: what the cells are multiplied by: a number, or a tensor laid out likewise.
         replace: new weights, laid out likewise, or a function of the weights
             ``(batch, head, query, key)`` that returns new ones.
-    Each may also be a mapping from names of sites, or patterns, to that. Of a
-    tensor for no named site, sites with another number of keys are left as they are.
+        values: new values, what the weights are multiplied with, ``(batch, head, key, width)``:
+            a tensor that broadcasts to that, a function of them, or a record that has them;
+            a recording names its sites.
+        outputs: likewise, what heads give, ``(batch, head, query, width)``, before they are
+            joined and projected. The weights stay what they are.
+    Each may also be a mapping from names of sites, or patterns, to that. Of a tensor of the first
+    three for no named site, sites with another number of keys are left as they are.
 
     Args:
         renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
@@ -102,10 +114,13 @@ def intervene(
     """
     if not isinstance(model, nn.Module):
         raise InterventionError(f"intervene needs a torch.nn.Module, not {type(model).__name__}")
-    given = {"hide": hide, "scale": scale, "replace": replace}
+    given: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
+    given |= {"values": values, "outputs": outputs}
     scope = Edges(key=keys, query=queries, head=heads, row=rows)
     edits = edits_asked(given, sites, scope)
     if renormalise is not None:
+        if edits[0].name in FOLLOWED:
+            raise InterventionError("weights stay what they are; leave renormalise= out")
         for edit in edits:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:
@@ -130,12 +145,27 @@ class _Run(Block):
 
     def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
         super().__init__(model, lambda site: any(one.wanted(site) for one in edits))
+        self.follows = edits[0].name in FOLLOWED
         self.changed: dict[str, int] = {}
         self._edits = edits
 
     def attention(self, call: AttentionCall) -> AttentionCall | None:
         """Change one call; see `interception.Listener`."""
+        if self.follows:
+            return None
         answer = edited(call, self._edits)
+        if answer is not None:
+            self._note(call.site)
+        return answer
+
+    def outcome(self, call: AttentionCall) -> AttentionCall | None:
+        """Change what heads give; see `interception.Listener`."""
+        if (call.site, call.number) in self.followed:
+            raise InterventionError(
+                f"{call.site}: its weights are multiplied with several things; what heads give "
+                "cannot be changed there"
+            )
+        answer = mixed(call, self._edits)
         if answer is not None:
             self._note(call.site)
         return answer
@@ -151,6 +181,9 @@ class _Run(Block):
                     f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}; such "
                     "weights cannot be changed"
                 )
+            return None
+        if self.follows:
+            self.await_values(site, probe, weights, self.number(site))
             return None
         place, whole = Place(site, tuple(weights.shape), weights.device), weights
         for edit in self._edits:
@@ -184,8 +217,16 @@ class _Run(Block):
         Raises:
             InterventionError: one did not, or some attention that ran was out of reach.
         """
-        if unseen := self.unseen(self.seen):
+        # What may be no attention at all does not look at hidden keys; it takes no patch.
+        doubtful = {} if self.follows else self.missing(sure=False)
+        if unseen := self.unseen(self.seen) | doubtful:
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
+        if self.unfollowed:
+            raise InterventionError(
+                f"{some_of(sorted(self.unfollowed))}: no product of these weights and values was "
+                "seen, so what heads give cannot be changed; multiply by torch.matmul, bmm, @ or "
+                "einsum, or leave it out with sites="
+            )
         for edit in self._edits:
             self._judge(edit)
 

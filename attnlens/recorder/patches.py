@@ -30,8 +30,9 @@ from attnlens.recorder.interception import (
     here,
     note_elsewhere,
 )
+from attnlens.recorder.products import product
 from attnlens.recorder.torch_calls import flex, scaled_dot_product
-from attnlens.recorder.written import softmax
+from attnlens.recorder.written import exponential, softmax
 
 
 class StandIn:
@@ -55,7 +56,7 @@ class StandIn:
         if here.listeners:
             if not here.busy:
                 return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, named))
-        elif everywhere and self.meant not in (softmax, fused_path_asked):
+        elif everywhere and self.meant in (scaled_dot_product, encoder_layer, multi_head, flex):
             note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **named)
 
@@ -99,27 +100,36 @@ def _places() -> list[tuple[Any, str, StandIn]]:
 _PLACES: Final = _places()
 _BY_HAND: Final[list[tuple[Any, str, StandIn]]] = [
     (torch, "softmax", StandIn(torch.softmax, softmax)),
+    (torch.special, "softmax", StandIn(torch.special.softmax, softmax)),
     (Tensor, "softmax", StandIn(Tensor.softmax, softmax)),
+    (torch, "exp", StandIn(torch.exp, exponential)),
+    (Tensor, "exp", StandIn(Tensor.exp, exponential)),
 ]
 """Where attention written by hand forms weights. A change of the class Tensor makes Python forget
 what it knows of tensors' methods, so these stand only where a module may be such attention."""
+_PRODUCTS: Final[list[tuple[Any, str, StandIn]]] = [
+    (owner, name, StandIn(getattr(owner, name), product))
+    for owner, names in ((torch, "matmul bmm einsum"), (Tensor, "matmul bmm __matmul__"))
+    for name in names.split()
+]
+"""Where weights and values are multiplied; these stand only where someone follows that."""
 SDPA: Final = _PLACES[0][2]
-_SOFTMAXES: Final = (_PLACES[2][2], _BY_HAND[0][2])
+_NAMED: Final = {id(one.__wrapped__): one for _, _, one in (_PLACES[2], *_BY_HAND, *_PRODUCTS)}
 _FLEX: Final = "torch.nn.attention.flex_attention"
 
 _holders: Final = Holders(SDPA.__wrapped__)
 
 
-def _held(kinds: set[type[nn.Module]]) -> Iterator[tuple[Any, str, StandIn]]:
-    """Where the files that define modules hold torch's softmax by a name of their own."""
+def _held(kinds: set[type[nn.Module]], products: bool) -> Iterator[tuple[Any, str, StandIn]]:
+    """Where the files that define modules hold these functions by a name of their own."""
     for name in {kind.__module__ for kind in kinds}:
         file = sys.modules.get(name)
         if file is None or name.partition(".")[0] == "torch":
             continue
         for own, value in list(vars(file).items()):
-            for stand_in in _SOFTMAXES:
-                if value is stand_in.__wrapped__:
-                    yield file, own, stand_in
+            stand_in = _NAMED.get(id(value))
+            if stand_in is not None and (products or stand_in.meant is not product):
+                yield file, own, stand_in
 
 
 class _Patches:
@@ -131,7 +141,8 @@ class _Patches:
         self._undo: list[Callable[[], None]] = []
         self._done: set[tuple[int, str]] = set()
 
-    def come(self, kinds: set[type[nn.Module]]) -> None:
+    def come(self, listener: Listener) -> None:
+        kinds = listener.sites.kinds
         by_hand = any(not kind.__module__.startswith("torch.nn.") for kind in kinds)
         with self._lock:
             if not self._count:
@@ -141,7 +152,8 @@ class _Patches:
                 if "torch._dynamo" in sys.modules or _FLEX in sys.modules:
                     stance = torch.compiler.set_stance("force_eager")
                     self._undo.append(lambda: stance.__exit__(None, None, None))
-            for owner, name, stand_in in (*_BY_HAND, *_held(kinds)) if by_hand else ():
+            wanted = [*_BY_HAND, *_held(kinds, listener.follows)] if by_hand else []
+            for owner, name, stand_in in wanted + _PRODUCTS * listener.follows:
                 if (id(owner), name) not in self._done:
                     self._put(owner, name, stand_in)
             library = sys.modules.get(_FLEX)
@@ -195,7 +207,7 @@ def intercepting(listener: Listener) -> Iterator[None]:
 
     Everything of torch that computes attention leads to the listeners then.
     """
-    _patches.come(listener.sites.kinds)
+    _patches.come(listener)
     try:
         with ExitStack() as stack:
             # A mode costs a Python call per torch function: only where names do not do.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
@@ -25,6 +26,10 @@ from attnlens.recording.recording import Recording
 from attnlens.recording.save import Stream, read_folder
 from attnlens.words import count
 
+UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
+
+AGAIN: Final = "values and outputs are of the first of several products with the same weights"
+
 
 @contextmanager
 def record(
@@ -38,6 +43,8 @@ def record(
     to: str | os.PathLike[str] | None = None,
     adapters: Given | Sequence[Given] | None = None,
     expected: int | None = None,
+    values: bool = False,
+    outputs: bool = False,
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
@@ -64,6 +71,11 @@ def record(
             the block, from the folder.
         adapters: for modules with attention of their own: see `Adapter`, `SoftmaxAdapter`.
         expected: how many records there must be in the end.
+        values: whether ``record.values`` holds what the weights are multiplied with, ``(batch,
+            head, key, width)``, in the model's precision; heads that share some have copies.
+        outputs: whether ``record.outputs`` holds what each head gives, ``(batch, head, query,
+            width)``, before heads are joined and projected; of torch's fused encoder layers it is
+            worked out beside the model. A note says where neither was to be seen.
 
     With none of rows, top_k and lazy, whole weights are kept of calls up to a size
     (`capture.WHOLE_CALL_BYTES`), of larger ones the `capture.DEFAULT_TOP` largest of each row;
@@ -90,6 +102,7 @@ def record(
         told = "give an object with matches(module) and records(module, args, kwargs, output), or"
         listed = adapters_of(adapters, Given, RecordingError, f"{told} SoftmaxAdapter(sites)")
         run = _Run(model, wanted, capture, listed)
+        run.values, run.outputs, run.follows = values, outputs, values or outputs
         stack.callback(run.end)
         if to is not None:
             run.stream = Stream(to)
@@ -107,9 +120,11 @@ class _Run(Block):
     Attributes:
         recorded: how many records each site has.
         stream: where records are written as they come, if anywhere.
+        values, outputs: whether these are kept.
     """
 
     leave_out = "include"
+    by_hand = "give an Adapter that reads them"
 
     def __init__(
         self,
@@ -124,6 +139,9 @@ class _Run(Block):
         self.recording = Recording()
         self.recorded: dict[str, int] = {}
         self.stream: Stream | None = None
+        self.values = self.outputs = False
+        self._late: dict[tuple[str, int], AttentionRecord] = {}
+        self._again: set[str] = set()
         self._capture = capture
         self._adapters = adapters
 
@@ -150,6 +168,28 @@ class _Run(Block):
         """Keep one call; see `interception.Listener`."""
         self._add(self._capture.of_call(call))
 
+    def outcome(self, call: AttentionCall) -> None:
+        """Keep values and outputs of one call; see `interception.Listener`."""
+        place = call.site, call.number
+        if place in self.followed:
+            self._again.add(call.site)
+            return
+        record = self._late[place]
+        assert call.v is not None
+        assert call.output is not None
+        parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
+        if self.values:
+            heads = call.output.shape[1] // call.v.shape[1]
+            whole = call.v.detach().repeat_interleave(heads, 1)
+            # A sink, the last key, has no value.
+            parts["values"] = F.pad(whole, (0, 0, 0, record.sizes[-1] - whole.shape[2]))
+        if self.outputs:
+            kept = call.output.detach()
+            parts["outputs"] = kept.clone() if record.rows is None else kept[:, :, record.rows]
+        self._late[place] = record.replaced(**parts)
+        while self._late and _is_whole(next(iter(self._late.values()))):
+            self._sink.add(self._late.pop(next(iter(self._late))))
+
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
         """Whether everything that should have been recorded was.
 
@@ -164,7 +204,7 @@ class _Run(Block):
         """
         recorded, unseen = self.recorded, self.unseen(self.recorded)
         if not recorded:
-            raise NothingRecordedError(self._nothing(unseen))
+            raise NothingRecordedError(self._nothing(unseen | self.missing(sure=False)))
         if unseen:
             raise IncompleteRecordingError(
                 f"{count(len(unseen), 'site')} ran and "
@@ -186,10 +226,17 @@ class _Run(Block):
 
     def close(self) -> None:
         """Finish a block that went well."""
+        for record in self._late.values():
+            missing = () if _is_whole(record) else (UNFOLLOWED,)
+            self._sink.add(record.replaced(notes=(*record.notes, *missing)))
         notes = [UNCOMPILED] if self.sites.compiled else []
         if idle := self._idle():
             told = "did not run in the block, so nothing was recorded"
             notes.insert(0, f"{told}: {some_of(idle)}")
+        if self._again:
+            notes.insert(0, f"{AGAIN}: {some_of(sorted(self._again))}")
+        if doubtful := self.missing(sure=False):
+            notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
         if self.stream is not None:
             self.stream.finish(tuple(notes))
             for record in read_folder(self.stream.path):
@@ -209,6 +256,7 @@ class _Run(Block):
                 return
             told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
             self._keep(site, weights, axes, told.get("content"), told.get("bias"))
+            self.await_values(site, probe, weights, self._numbers.get(site, 0) - 1)
 
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
 
@@ -236,7 +284,6 @@ class _Run(Block):
             weights = adapter.records(module, arguments, named, output) if self.here(site) else None
             if weights is None:
                 return
-            self.adapted.add(site)
             if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
                 told = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
                 raise RecordingError(
@@ -263,4 +310,16 @@ class _Run(Block):
 
     def _add(self, record: AttentionRecord) -> None:
         self.recorded[record.site] = self.recorded.get(record.site, 0) + 1
-        (self.recording if self.stream is None else self.stream).add(record)
+        if self.follows:
+            self._late[record.site, record.call] = record
+        else:
+            self._sink.add(record)
+
+    @property
+    def _sink(self) -> Recording | Stream:
+        return self.recording if self.stream is None else self.stream
+
+
+def _is_whole(record: AttentionRecord) -> bool:
+    """Whether values or outputs are there."""
+    return record.values is not None or record.outputs is not None

@@ -1,9 +1,9 @@
 """Attention whose weights a model forms itself, by a softmax.
 
-That is ``nn.MultiheadAttention`` asked for weights, eager attention of Hugging Face models, and
-modules that a `SoftmaxAdapter` names. Any other softmax over the last of four dimensions, or of
-three where what it gives is multiplied with a matrix, is taken down as missed: it is likely to be
-attention that nobody spoke for.
+That is ``nn.MultiheadAttention`` asked for weights, eager attention of Hugging Face models,
+modules that a `SoftmaxAdapter` names, and softmaxes of four dimensions in modules that are called
+attention. Whatever else may be attention that nobody spoke for is taken down as missed: other
+softmaxes, and exponentials divided by their sum, where the code multiplies matrices.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from attnlens.recorder.interception import (
     AttentionCall,
     Listener,
     Meant,
+    Missed,
     TorchCall,
     WatchingMode,
     attend,
@@ -38,9 +39,18 @@ from attnlens.recorder.sites import local_of
 _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
 _PRODUCTS: Final = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
+_QUOTIENTS: Final = frozenset({"/", "/=", "div", "div_", "true_divide"})
+
+_NAMES: Final = ("attention", "attn", "attend")
 
 SINK: Final = (
     "the last key is no token but the model's sink: what it holds, the model takes from no token"
+)
+
+
+TAKEN_FOR: Final = (
+    "a softmax of four dimensions in a module named like attention: taken for weights (batch, "
+    "head, query, key)"
 )
 
 
@@ -54,15 +64,15 @@ def softmax(call: TorchCall) -> Any:
         told = listening(frame)
         if not told:
             return call.run()
-        dropout = float(local_of(frame, "dropout_p") or 0.0)
+        axis, dropout = -1, float(local_of(frame, "dropout_p") or 0.0)
         with untold():
             weights = call.run()
         heads = int(local_of(frame, "num_heads"))
     else:
-        shape = _over_keys(call)
-        if shape is None:
+        shape, axis = _laid_out(call)
+        if len(shape) < 2:
             return call.run()
-        told = listening(frame, lambda *place: _is_attention(shape, frame, *place))
+        told = listening(frame, lambda *place: _is_attention(shape, axis, frame, *place))
         with untold():
             weights = call.run()
         if not told:
@@ -72,61 +82,117 @@ def softmax(call: TorchCall) -> Any:
         dropout = _dropout_of(module)
         if isinstance(getattr(module, "sinks", None), Tensor):
             notes = (SINK,)
+        if not listener.spoken_for and site not in listener.softmaxes:
+            notes = (*notes, TAKEN_FOR)
         heads = shape[-3] if len(shape) > 3 else 1
-    whole = weights.shape
+    laid = weights.movedim(axis, -1)
+
+    def given(changed: AttentionCall | None) -> Any:
+        if changed is None or changed.weights is None:
+            return weights
+        new = changed.weights.view(laid.shape).movedim(-1, axis)
+        return weights.copy_(new) if "out" in call.named else new
+
     return attend(
         told,
         AttentionCall(
             kind="softmax",
-            weights=weights.reshape(-1, heads, *whole[-2:]),
+            weights=laid.reshape(-1, heads, *laid.shape[-2:]),
             dropout=dropout,
             notes=notes,
         ),
-        lambda call: weights if call is None or call.weights is None else call.weights.view(whole),
+        given,
     )
 
 
-def _over_keys(call: TorchCall) -> torch.Size | None:
-    """The shape of what a softmax is over, if it is laid out as weights may be."""
+def exponential(call: TorchCall) -> Any:
+    """``exp``; taken down as missed where its results are shares that are multiplied with."""
+    frame, result = call.frame, call.run()
+    if frame is not None and not result.is_nested and _shares_out(frame.f_code):
+
+        def accepts(listener: Listener, site: str, module: nn.Module) -> bool:
+            if sum(_products_around(frame, module)) > 1:
+                shape = tuple(result.shape)
+                told = f"exponentials of shape {shape}, made to sum to 1"
+                listener.miss(site, Missed(told, sure=False, adapts=False))
+            return False
+
+        listening(frame, accepts)
+    return result
+
+
+def _laid_out(call: TorchCall) -> tuple[tuple[int, ...], int]:
+    """The shape of what a softmax is over, and its axis; an empty shape: not to be told."""
     logits = call.args[0] if call.args else call.named.get("input")
-    if not isinstance(logits, Tensor) or "out" in call.named:
-        return None
-    dimensions = logits.dim()
     axis = call.args[1] if len(call.args) > 1 else call.named.get("dim")
-    if dimensions < 3 or axis not in (-1, dimensions - 1):
-        return None
-    return logits.shape
+    if not isinstance(logits, Tensor) or logits.is_nested or not isinstance(axis, int):
+        return (), 0
+    return tuple(logits.shape), axis % max(1, logits.dim())
 
 
 def _is_attention(
-    shape: torch.Size, frame: FrameType, listener: Listener, site: str, module: nn.Module
+    shape: tuple[int, ...],
+    axis: int,
+    frame: FrameType,
+    listener: Listener,
+    site: str,
+    module: nn.Module,
 ) -> bool:
     """Whether a softmax in a module is over keys; takes down those that may be, and are missed."""
-    if listener.spoken_for:
+    size, last = len(shape), axis == len(shape) - 1
+    adapts = size > 2 and axis >= size - 2
+    if listener.spoken_for and adapts:
         return True
     known = site in listener.softmaxes
-    if known and len(shape) == 4 and _counts_heads(module, shape[1]):
+    called = not known and _is_called_attention(site, module)
+    told = known or (called and not listener.is_told_otherwise(site))
+    if told and size == 4 and last and _counts_heads(module, shape[1]):
         return True
-    if known or len(shape) > 3 or _is_multiplied(frame, module):
-        listener.missed[site] = tuple(shape)
+    if size == 2 and (known or called):
+        return False  # a gate beside its attention
+    before, after = _products_around(frame, module)
+    multiplied = after > 0 or before > 1
+    full = last and size > 2
+    if multiplied or (full and (known or called or size > 3)):
+        what = f"a softmax of shape {shape}" + ("" if last else f" over axis {axis}")
+        sure = full and (known or called or multiplied or before > 0)
+        listener.miss(site, Missed(what, sure, adapts))
     return False
 
 
-def _is_multiplied(frame: FrameType | None, module: nn.Module) -> bool:
-    """Whether code multiplies matrices after a softmax, or more than once in all.
+def _is_called_attention(site: str, module: nn.Module) -> bool:
+    """Whether a module is attention by the name of its type, or by its own."""
+    kind = type(module).__name__.lower()
+    own = [part for part in site.lower().split(".") if not part.isdigit()][-1:]
+    return "attention" in kind or kind.endswith(_NAMES) or "".join(own).endswith(_NAMES)
 
-    Attention does, queries by keys and weights by values; a router of experts and shares of
-    classes do not. Looked at is the code from where softmax is called to the module's own.
+
+def _products_around(frame: FrameType | None, module: nn.Module) -> tuple[int, int]:
+    """How many products of matrices code names before a softmax, and after it.
+
+    Attention has both, queries by keys and weights by values; a router of experts and shares of
+    classes have not. Looked at is the code from where softmax is called to the module's own.
     """
+    before = after = 0
     while frame is not None:
-        products = _products(frame.f_code)
-        if len(products) > 1 or any(place > frame.f_lasti for place in products):
-            return True
+        places = _products(frame.f_code)
+        after += (later := sum(place > frame.f_lasti for place in places))
+        before += len(places) - later
         names = frame.f_code.co_varnames
         if names and local_of(frame, names[0]) is module:
-            return False
+            break
         frame = frame.f_back
-    return False
+    return before, after
+
+
+@lru_cache(maxsize=1024)
+def _shares_out(code: CodeType) -> bool:
+    """Whether code that takes exponentials makes them sum to 1."""
+    if "log_softmax" in code.co_names:
+        return True
+    told = dis.get_instructions(code)
+    divides = any(one.argval in _QUOTIENTS or one.argrepr in _QUOTIENTS for one in told)
+    return divides and "sum" in code.co_names
 
 
 @lru_cache(maxsize=1024)

@@ -41,6 +41,10 @@ class AttentionRecord:
         key_count: of a top-k record, how many keys there were.
         lazy: queries and keys from which any row can be worked out.
         notes: what a reader must know of how the weights were come by.
+        values: what the weights were multiplied with, ``(batch, head, key, width)``, those of
+            each key in every head, where asked for and seen.
+        outputs: what each head gave, ``(batch, head, query, width)``, before heads are joined and
+            projected; of the queries in ``rows``.
 
     Raises:
         RecordingError: axes and weights do not fit each other.
@@ -58,6 +62,8 @@ class AttentionRecord:
     key_count: int | None = None
     lazy: LazyAttention | None = None
     notes: tuple[str, ...] = ()
+    values: Tensor | None = None
+    outputs: Tensor | None = None
 
     def __post_init__(self) -> None:
         shape = self.shape

@@ -387,6 +387,11 @@ def _check(record: AttentionRecord) -> None:
         if part is not None:
             good = part.is_floating_point() and _broadcasts(part, shape)
             _demand(good, f"{name} does not fit weights {shape}")
+    sizes = record.sizes[-1:], shape[2:3]
+    for part, size in zip((record.values, record.outputs), sizes, strict=True):
+        if part is not None:
+            good = part.is_floating_point() and part.dim() == 4
+            _demand(good and part.shape[:3] == shape[:2] + size, "values or outputs do not fit")
     if record.rows is not None and "query" in (names := [axis.name for axis in record.axes]):
         kept = shape[names.index("query")]
         _demand(len(record.rows) == kept, f"{len(record.rows)} rows named of {kept}")

@@ -82,7 +82,18 @@ def part_of(record: AttentionRecord, choices: Choices) -> AttentionRecord:
         ahead = last if name == "residual" else last + 1
         for place, chosen in by_place.items():
             parts[name] = _picked(parts[name], place - ahead, chosen, sizes[place])
-    return record.replaced(axes=axes, rows=rows, **parts)
+    return record.replaced(axes=axes, rows=rows, **parts, **_carried(record, by_place))
+
+
+def _carried(record: AttentionRecord, by_place: dict[int, list[int]]) -> dict[str, Tensor | None]:
+    """Values and outputs of the part, whose third dimension is the key's and the query's."""
+    parts = {"values": record.values, "outputs": record.outputs}
+    for name, third in (("values", 3), ("outputs", 2)):
+        for place, chosen in by_place.items():
+            value, dimension = parts[name], {0: 0, 1: 1, third: 2}.get(place)
+            if value is not None and dimension is not None:
+                parts[name] = _picked(value, dimension - 4, chosen, value.shape[dimension])
+    return parts
 
 
 def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
@@ -121,8 +132,9 @@ def _of_lazy(
             lse=lse if lse is None else _picked(lse, place - 3, chosen, size),
         )
     if not {2, 3} & by_place.keys():
-        return record.replaced(lazy=lazy, axes=axes, weights=lazy.q)
+        return record.replaced(lazy=lazy, axes=axes, weights=lazy.q, **_carried(record, by_place))
     weights = lazy.weights(by_place.get(2))
     if 3 in by_place:
         weights = _picked(weights, -1, by_place[3], key_count)
-    return record.replaced(weights=weights, lazy=None, axes=axes, rows=rows)
+    parts = _carried(record, by_place)
+    return record.replaced(weights=weights, lazy=None, axes=axes, rows=rows, **parts)

@@ -159,7 +159,7 @@ def _sizes(record: AttentionRecord) -> str:
 
 
 def _noted(notes: Sequence[str]) -> list[str]:
-    lines = [f"  note: {_short(note, 200)}" for note in notes[:LISTED]]
+    lines = [f"  note: {_short(note, 400)}" for note in notes[:LISTED]]
     return lines + ([f"  … {len(notes) - LISTED} more notes"] if len(notes) > LISTED else [])
 
 
