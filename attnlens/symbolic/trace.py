@@ -122,6 +122,7 @@ def trace(
     labels: Mapping[str, Sequence[str]] | None = None,
     batched: bool = False,
     about: str = "",
+    **by_name: Any,
 ) -> Trace:
     """Every intermediate result of a forward pass, named as in `describe`'s equations.
 
@@ -140,11 +141,12 @@ def trace(
         batched: as for `describe`.
         labels: axis to its labels, where they are known.
         about: a line on the input.
+        by_name: as for `describe`.
 
     Raises:
-        RecordingError: no tensor comes in, or nothing that comes out depends on it.
+        RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
     """
-    book = Book(run(module, inputs, names=names, axes=axes, batched=batched))
+    book = Book(run(module, inputs, by_name, names=names, axes=axes, batched=batched))
     return Trace(
         name=type(module).__name__ if name is None else name,
         about=about,
