@@ -104,7 +104,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__
 
 
 # An uninstalled checkout keeps dashboard/ and templates/ beside this package.

@@ -55,6 +55,12 @@ class RecordingError(AttnlensError):
     """A recording that cannot be made or used as asked."""
 
 
+class UnknownNameError(RecordingError, KeyError):
+    """A name that is not there; its text has those that are."""
+
+    __str__ = Exception.__str__  # a KeyError shows the text in quotes
+
+
 class NothingRecordedError(RecordingError):
     """The model ran (or did not) and no attention was seen."""
 

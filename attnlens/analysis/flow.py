@@ -6,16 +6,19 @@ an intervention before making a claim.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from attnlens.analysis.focus import Numbers, as_floats, weights_of
+from attnlens.analysis.focus import Numbers, One, as_floats, attention_of, weights_of
 from attnlens.arrays import Floats, Integers
 from attnlens.errors import InputError
+from attnlens.recording.recording import Recording
+from attnlens.words import choices
 
 
-def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Floats:
+def rollout(layers: Sequence[Numbers] | Recording, rows: Sequence[int] | None = None) -> Floats:
     """Attention from the last layer to the inputs, following residual paths.
 
     Each layer is the mean of its heads plus the identity for the residual, rows made to sum
@@ -25,20 +28,21 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
 
     Args:
         layers: self-attention, first layer first, each ``(..., head, query, key)``, square:
-            records, tensors, arrays, or a Hugging Face model's ``attentions``.
+            records, tensors, arrays, or a Hugging Face model's ``attentions``; or a recording
+            of one stack of layers.
         rows: queries of the last layer; all where not given. Negative ones count from the end.
 
     Returns:
         ``(..., row, key)``; rows sum to 1.
 
     Raises:
-        InputError: no layer, layers that are not square or differ, or a row there is not.
+        InputError: no layer, layers that are not square or differ, a recording of several
+            stacks, or a row there is not.
 
     Reference:
         Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
     """
-    if not layers:
-        raise InputError("no layers to roll out", remedy="give attention, first layer first")
+    layers = _stack(layers)
     shape = tuple(layers[-1].shape)
     for number, layer in enumerate(layers):
         if len(layer.shape) < 3 or layer.shape[-1] != layer.shape[-2]:
@@ -59,6 +63,26 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
         # One head in double precision at a time; their mean is never put together.
         flow = scaled + sum(scaled @ as_floats(head) for head in heads) / len(heads)
     return flow
+
+
+def _stack(given: Sequence[Numbers] | Recording) -> list[One]:
+    """The layers, first to last."""
+    if isinstance(given, Recording):
+        stacks: dict[str, list[str]] = {}
+        for record in given.records():
+            stacks.setdefault(re.sub(r"\d+", "*", record.site), []).append(record.site)
+        if len(stacks) > 1 or any(len(given.calls(site)) > 1 for site in given):
+            raise InputError(
+                f"this recording is no one stack of layers, each run once: {choices('', stacks)}",
+                remedy="give a list of records, first layer first",
+            )
+        given = given.records()
+    if not isinstance(given, list | tuple) or not given:
+        told = "no layers" if isinstance(given, list | tuple) else type(given).__name__
+        raise InputError(
+            f"{told} to roll out", remedy="give a list of attention, first layer first"
+        )
+    return [attention_of(one) for one in given]
 
 
 def _places(rows: Sequence[int] | None, queries: int) -> Integers:

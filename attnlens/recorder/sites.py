@@ -102,6 +102,19 @@ def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             ]
 
 
+def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingError) -> None:
+    """Whether a model is one.
+
+    Raises:
+        AttnlensError: of the type given: it is something else.
+    """
+    if not isinstance(model, nn.Module):
+        is_class = isinstance(model, type)
+        told = f"the class {model.__name__}" if is_class else type(model).__name__
+        remedy = f"{model.__name__}(...)" if is_class else "a model"
+        raise error(f"{asker} needs a torch.nn.Module, not {told}; give {remedy}")
+
+
 def plain_name(path: str) -> str:
     """A module's path without the wrappers of ``torch.compile``."""
     if _COMPILED not in path:

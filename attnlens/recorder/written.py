@@ -70,7 +70,7 @@ def softmax(call: TorchCall) -> Any:
         listener, site = told[0]
         module = listener.sites.modules[site]
         dropout = _dropout_of(module)
-        if isinstance(getattr(module, "sinks", None), Tensor):
+        if isinstance(getattr(module, "sinks", None), Tensor) and _beyond_keys(frame, shape[-1]):
             notes = (SINK,)
         heads = shape[-3] if len(shape) > 3 else 1
     whole = weights.shape
@@ -84,6 +84,12 @@ def softmax(call: TorchCall) -> Any:
         ),
         lambda call: weights if call is None or call.weights is None else call.weights.view(whole),
     )
+
+
+def _beyond_keys(frame: FrameType, columns: int) -> bool:
+    """Whether code takes a softmax over more columns than its keys; of unknown keys: yes."""
+    key = local_of(frame, "key")
+    return not isinstance(key, Tensor) or key.shape[-2] < columns
 
 
 def _over_keys(call: TorchCall) -> torch.Size | None:

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import RecordingError
+from attnlens.recorder.sites import module_given
 from attnlens.recording.probe import AttentionProbe, steps_told_to
 from attnlens.symbolic import shapes
 from attnlens.symbolic.graph import (
@@ -327,12 +328,13 @@ def run(
         RecordingError: no module, no tensor comes in, or none that depends on it comes out.
     """
     kind = type(module).__name__
-    if not isinstance(module, nn.Module):
-        raise RecordingError(f"{kind} is no torch.nn.Module; give a model, then its input")
+    module_given(module, "describe or trace")
     graph, known = Graph(), dict(axes or {})
     arriving = list(tensors_in([*inputs, by_name]))
     if not arriving:
-        raise RecordingError(f"{kind}: nothing to run it on; give an example of its input")
+        raise RecordingError(
+            f"{kind}: no tensor comes in; give torch tensors as an example of its input"
+        )
     leaves = {}
     for symbol, tensor in zip(_symbols(arriving, names, kind), arriving, strict=True):
         given = known.get(symbol, (None,) * tensor.dim())
