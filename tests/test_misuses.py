@@ -116,6 +116,10 @@ MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: recorded(include="decoder.*"),
         "include matched no attention of TransformerEncoder; it has: layers.0.self_attn",
     ),
+    "include is a module": (
+        lambda: recorded(include=MODEL.layers[0]),
+        "give names, patterns such as 'encoder.*', or a function of a name",
+    ),
     "include is a number": (lambda: recorded(include=0), "give names, patterns such as"),
     "rows there are not": (lambda: recorded(rows=6), "row 6 is out of range; there are 6 (0 to 5"),
     "rows is a text": (lambda: recorded(rows="first"), "give a position (0, 1, ... or -1"),
@@ -166,6 +170,12 @@ MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
         f"such as recording.calls('layers.0.self_attn')[0] of {SITES}",
     ),
     "a model analysed": (lambda: analysis.entropy(MODEL), "give a record, a tensor or an array"),
+    "nothing analysed": (lambda: analysis.entropy(None), "NoneType is no attention; give a record"),
+    "a text for a count": (lambda: analysis.strongest_keys(RECORD, "3"), "ask for 1 or more"),
+    "a row there is not": (
+        lambda: analysis.rollout(RECORDING, rows=6),
+        "row 6 is out of range; there are 6 (0 to 5",
+    ),
     "a record rolled out": (lambda: analysis.rollout(RECORD), "give a list of attention, first"),
     "layers of other batches": (of_other_sizes, "layer 0 has shape (1, 2, 6, 6), the last (3, 2"),
     "groups for other keys": (
@@ -198,6 +208,10 @@ MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
     # What is described.
     "a class described": (lambda: attnlens.describe(nn.Linear, X), "not the class Linear; give Li"),
     "nothing to run on": (lambda: attnlens.describe(MODEL), "as an example of its input"),
+    "axes of another input": (
+        lambda: attnlens.describe(nn.Linear(8, 8), X, axes={"x": ("token",)}),
+        "axes of x: ('token',), and its shape is (1, 6, 8)",
+    ),
     "an array described": (
         lambda: attnlens.describe(nn.Linear(8, 8), X.numpy()),
         "give torch tensors as an example",

@@ -12,13 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlens.analysis.focus import Numbers, One, as_floats, attention_of, weights_of
-from attnlens.arrays import Floats, Integers
+from attnlens.arrays import Floats
 from attnlens.errors import InputError
+from attnlens.recording.axes import Positions, positions
+from attnlens.recording.axes import places as places_of
 from attnlens.recording.recording import Recording
 from attnlens.words import choices
 
 
-def rollout(layers: Sequence[Numbers] | Recording, rows: Sequence[int] | None = None) -> Floats:
+def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
     """Attention from the last layer to the inputs, following residual paths.
 
     Each layer is the mean of its heads plus the identity for the residual, rows made to sum
@@ -30,7 +32,7 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Sequence[int] | None = 
         layers: self-attention, first layer first, each ``(..., head, query, key)``, square:
             records, tensors, arrays, or a Hugging Face model's ``attentions``; or a recording
             of one stack of layers.
-        rows: queries of the last layer; all where not given. Negative ones count from the end.
+        rows: queries of the last layer, as for `attnlens.record`; all where not given.
 
     Returns:
         ``(..., row, key)``; rows sum to 1.
@@ -52,7 +54,8 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Sequence[int] | None = 
             )
         if (*layer.shape[:-3], layer.shape[-1]) != (*shape[:-3], shape[-1]):
             raise InputError(f"layer {number} has shape {tuple(layer.shape)}, the last {shape}")
-    places = _places(rows, shape[-1])
+    asked = slice(None) if rows is None else positions("rows", rows, InputError)
+    places = places_of(asked, shape[-1], "row", InputError)
     flow: Floats = np.zeros((*shape[:-3], len(places), shape[-1]))
     flow[..., np.arange(len(places)), places] = 1.0
     for values in reversed(layers):
@@ -83,14 +86,6 @@ def _stack(given: Sequence[Numbers] | Recording) -> list[One]:
             f"{told} to roll out", remedy="give a list of attention, first layer first"
         )
     return [attention_of(one) for one in given]
-
-
-def _places(rows: Sequence[int] | None, queries: int) -> Integers:
-    asked = range(queries) if rows is None else rows
-    wrong = [row for row in asked if not -queries <= row < queries]
-    if wrong:
-        raise InputError(f"no row {wrong[0]}; the last layer has rows 0 to {queries - 1}")
-    return np.array([row % queries for row in asked], np.int64)
 
 
 def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ BLOCK_CELLS: Final = 1 << 22
 """Weights of a lazy record that are formed at a time."""
 
 
-def attention_of(values: Numbers) -> One:
+def attention_of(values: Any) -> One:
     """The only record of a recording; anything else as it is, lists as arrays.
 
     Raises:
@@ -51,15 +51,13 @@ def attention_of(values: Numbers) -> One:
             f"a recording of {len(records)} records, and one is asked for",
             remedy=f"choose it, such as recording.calls({first!r})[0] of {choices(first, values)}",
         )
-    if not isinstance(values, Tensor | np.ndarray | AttentionRecord):
-        try:
-            values = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            told = f"{type(values).__name__} is no attention"
-            raise InputError(told, remedy="give a record, a tensor or an array") from None
-    if not len(values.shape):
-        raise InputError("one number is no attention", remedy="the last axis must be keys")
-    return values
+    if isinstance(values, Tensor | np.ndarray | AttentionRecord):
+        return values
+    try:
+        return np.asarray(values if isinstance(values, Sequence) else {}, np.float64)
+    except (TypeError, ValueError):
+        told = f"{type(values).__name__} is no attention"
+        raise InputError(told, remedy="give a record, a tensor or an array") from None
 
 
 def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
@@ -194,8 +192,8 @@ def strongest_keys(weights: Numbers, count: int) -> Strongest:
     Raises:
         InputError: no count from 1.
     """
-    if count < 1:
-        raise InputError(f"the {count} strongest keys are none", remedy="ask for 1 or more")
+    if not isinstance(count, int) or count < 1:
+        raise InputError(f"the {count!r} strongest keys are none", remedy="ask for 1 or more")
     weights = attention_of(weights)
     labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
     orders, paid = [], []

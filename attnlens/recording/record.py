@@ -83,7 +83,8 @@ class AttentionRecord:
         def __getattr__(self, name: str) -> Any:
             if name == "weights":
                 return self.lazy.weights()
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(told, name=name, obj=self)
 
     @classmethod
     def of_lazy(
@@ -161,7 +162,7 @@ class AttentionRecord:
         for name in labels:
             if name not in names:
                 self.place_of(name)  # which says that it is not there
-        told = {name: tuple(given) for name, given in labels.items()}
+        told = {name: tuple(map(str, given)) for name, given in labels.items()}
         query, key = told.get("query", ()), self.axes[-1].labels
         if key and key[-1] == SINK_LABEL and len(told.get("key", ())) == len(key) - 1:
             told["key"] = (*told["key"], SINK_LABEL)

@@ -333,11 +333,15 @@ def run(
     arriving = list(tensors_in([*inputs, by_name]))
     if not arriving:
         raise RecordingError(
-            f"{kind}: no tensor comes in; give torch tensors as an example of its input"
+            f"{kind}: nothing to run it on; give torch tensors as an example of its input"
         )
     leaves = {}
     for symbol, tensor in zip(_symbols(arriving, names, kind), arriving, strict=True):
         given = known.get(symbol, (None,) * tensor.dim())
+        if len(given) != tensor.dim():
+            raise RecordingError(
+                f"axes of {symbol}: {given}, and its shape is {tuple(tensor.shape)}"
+            )
         lead = ("batch", *given[1:]) if batched and tensor.dim() else given
         leaves[symbol] = graph.leaf(tensor, "input", symbol, axes=lead)
     for name, value in (*module.named_parameters(), *module.named_buffers()):
