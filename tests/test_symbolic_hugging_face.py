@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:Initializing zero-element"
 )
 
-FEW = "gpt2 llama gpt_neox opt bloom gemma gpt_oss xglm qwen3_next bert t5 bart".split()  # noqa: SIM905
+FEW = "gpt2 codegen llama gpt_neox opt bloom gemma gpt_oss xglm qwen3_next bert t5 bart".split()  # noqa: SIM905
 WHOLE = os.environ.get("ATTNLENS_ALL_ARCHITECTURES") == "1"
 TYPES = [
     (kind, name) for kind, names in ARCHITECTURES.items() for name in names if WHOLE or name in FEW

@@ -71,12 +71,10 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
 def _stack(given: Sequence[Numbers] | Recording) -> list[One]:
     """The layers, first to last."""
     if isinstance(given, Recording):
-        stacks: dict[str, list[str]] = {}
-        for record in given.records():
-            stacks.setdefault(re.sub(r"\d+", "*", record.site), []).append(record.site)
+        stacks = {re.sub(r"\d+", "*", site) for site in given}
         if len(stacks) > 1 or any(len(given.calls(site)) > 1 for site in given):
             raise InputError(
-                f"this recording is no one stack of layers, each run once: {choices('', stacks)}",
+                f"this recording is no one stack of layers, each run once: {choices('', given)}",
                 remedy="give a list of records, first layer first",
             )
         given = given.records()

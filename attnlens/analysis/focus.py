@@ -10,6 +10,7 @@ NaN, not 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,11 +54,11 @@ def attention_of(values: Any) -> One:
         )
     if isinstance(values, Tensor | np.ndarray | AttentionRecord):
         return values
-    try:
-        return np.asarray(values if isinstance(values, Sequence) else {}, np.float64)
-    except (TypeError, ValueError):
-        told = f"{type(values).__name__} is no attention"
-        raise InputError(told, remedy="give a record, a tensor or an array") from None
+    if isinstance(values, Sequence):
+        with suppress(TypeError, ValueError):
+            return np.asarray(values, np.float64)
+    told = f"{type(values).__name__} is no attention"
+    raise InputError(told, remedy="give a record, a tensor or an array")
 
 
 def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
@@ -192,7 +193,7 @@ def strongest_keys(weights: Numbers, count: int) -> Strongest:
     Raises:
         InputError: no count from 1.
     """
-    if not isinstance(count, int) or count < 1:
+    if not isinstance(count, int | np.integer) or count < 1:
         raise InputError(f"the {count!r} strongest keys are none", remedy="ask for 1 or more")
     weights = attention_of(weights)
     labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None

@@ -163,8 +163,9 @@ class AttentionRecord:
             if name not in names:
                 self.place_of(name)  # which says that it is not there
         told = {name: tuple(map(str, given)) for name, given in labels.items()}
-        query, key = told.get("query", ()), self.axes[-1].labels
-        if key and key[-1] == SINK_LABEL and len(told.get("key", ())) == len(key) - 1:
+        query = told.get("query", ())
+        key = self.axes[names.index("key")].labels if "key" in told else None
+        if key and key[-1] == SINK_LABEL and len(told["key"]) == len(key) - 1:
             told["key"] = (*told["key"], SINK_LABEL)
         if self.rows and len(query) > max(len(self.rows), *self.rows):
             told["query"] = tuple(query[row] for row in self.rows)
