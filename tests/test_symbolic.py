@@ -314,5 +314,5 @@ def test_numbers_in_another_order_are_worked_out_again() -> None:
     traced = attnlens.trace(Rearranging(), x)
     assert traced.unchecked == ()
     assert traced.difference is not None
-    assert traced.difference < 1e-6
+    assert traced.difference < 1e-5
     assert torch.equal(traced.output, Rearranging()(x))
