@@ -9,7 +9,10 @@ from os import PathLike
 
 
 class AttnlensError(Exception):
-    """The root of every error raised by attnlens on purpose."""
+    """The root of every error raised by attnlens on purpose; its text is one line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(" ".join(text.split()))
 
 
 class InputError(AttnlensError):
@@ -35,7 +38,7 @@ class InputError(AttnlensError):
         text = f"{place} {problem}" if place else problem
         if remedy:
             text = f"{text}; {remedy}"
-        super().__init__(" ".join(text.split()))
+        super().__init__(text)
 
     def without_folder(self) -> str:
         """Its text with the file's name alone: who reads it may be on another machine."""
@@ -53,6 +56,12 @@ class EndpointError(InputError):
 
 class RecordingError(AttnlensError):
     """A recording that cannot be made or used as asked."""
+
+
+class UnknownNameError(RecordingError, KeyError):
+    """A name that is not there; its text has those that are."""
+
+    __str__ = Exception.__str__  # a KeyError shows the text in quotes
 
 
 class NothingRecordedError(RecordingError):

@@ -166,7 +166,7 @@ def test_edges() -> None:
     )
     chosen = cells([3], [1, 2], [0]) | cells([4, 5, 6], [4])
     check(without(before, chosen), recorded, output)
-    before, recorded, output = ran(hide={"Calls": Edges(row=1, key=0)})
+    before, recorded, output = ran(hide={"Calls": Edges(batch=1, key=0)})
     chosen = cells([0])
     chosen[0] = False
     check(without(before, chosen), recorded, output)
@@ -178,7 +178,7 @@ def test_rows_of_the_batch() -> None:
     q, k, v = inputs()
     model = Calls()
     plain = model(q, k, v)
-    with intervene(model, hide=[0], rows=-1):
+    with intervene(model, hide=[0], batch=-1):
         output = model(q, k, v)
     # Under a mask torch may take another kernel for the whole batch.
     near(output[0], plain[0], of=torch.float32)

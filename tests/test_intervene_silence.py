@@ -74,7 +74,7 @@ def test_a_model_is_needed() -> None:
         ({"hide": 5}, "Calls: key 5 is out of range; there are 5 (0 to 4, or -1 for the last)"),
         ({"hide": slice(7, 9)}, "Calls: key: slice(7, 9, None) chooses none; there are 5"),
         ({"hide": 0, "heads": 3}, "Calls: head 3 is out of range; there are 3"),
-        ({"hide": 0, "rows": [0, 2]}, "Calls: batch row 2 is out of range; there are 2"),
+        ({"hide": 0, "batch": [0, 2]}, "Calls: batch 2 is out of range; there are 2"),
         ({"hide": Edges(head=4)}, "Calls: head 4 is out of range"),
         (
             {"hide": torch.ones(3, 5).bool()},

@@ -85,7 +85,7 @@ OTHER = reference(*tensors(B, H, L, D, seed=9, many=2))
 EDITS: dict[str, tuple[dict[str, Any], Callable[[Array], Array]]] = {
     "hide a key": ({"hide": 1}, lambda w: without(w, FIRST)),
     "hide edges": (
-        {"hide": Edges(row=1, head=2, query=-1, key=[0, 3])},
+        {"hide": Edges(batch=1, head=2, query=-1, key=[0, 3])},
         lambda w: without(w, EDGE),
     ),
     "hide all": ({"hide": slice(None)}, lambda w: w * 0),

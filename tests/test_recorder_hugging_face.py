@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from needed import skip_without
+from text_models import small
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, InterventionError
@@ -305,3 +306,20 @@ def test_what_mixes_beside_attention_is_told() -> None:
     shapes = [entry.shape for entry in recording.calls(site)]
     assert (24, 1, 1, 9) in shapes
     assert not any("not recorded" in note for note in recording.notes)
+
+
+def test_a_sink_is_a_key_of_its_own_name_and_only_where_it_is_one() -> None:
+    model, inputs = small("causal", "gpt_oss")
+    with record(model) as recording, record(model, top_k=3) as top, torch.no_grad():
+        model(**inputs)
+    words = list("ABCDEF")
+    for one in (*recording.labelled(key=words).values(), *top.labelled(key=words).values()):
+        assert one.axes[-1].labels == (*words, "<sink>")
+    found = recording["model.layers.0.self_attn"].sel(key="<sink>").weights[..., 0]
+    weights = recording["model.layers.0.self_attn"].weights
+    torch.testing.assert_close(found, 1 - weights[..., :-1].sum(-1))
+    model, inputs = small("causal", "granite_swa")  # its sink is no column of the softmax
+    with record(model) as recording, torch.no_grad():
+        model(**inputs)
+    assert recording["model.layers.0.self_attn"].axes[-1].labels is None
+    assert not any("sink" in note for note in recording.notes)

@@ -130,7 +130,7 @@ def test_activations_of_another_run_and_means(way: str) -> None:
         heads[:, 1] = mean[:, 1]
         torch.testing.assert_close(output, model[1].joined(middle, heads), **CLOSE)
     # Values of two keys in one head, of one row; a recording shows what was made.
-    edit: dict[str, Any] = {"values": lambda v: v * 0, "heads": 3, "keys": [0, 2], "rows": 1}
+    edit: dict[str, Any] = {"values": lambda v: v * 0, "heads": 3, "keys": [0, 2], "batch": 1}
     with (
         record(model, values=True, outputs=True, **options) as around,
         intervene(model, sites=last, **edit, **options),

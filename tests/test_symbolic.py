@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import attnlens
@@ -293,3 +294,25 @@ def test_what_is_changed_through_a_view_is_no_longer_told_as_it_was(how: str) ->
     assert told.steps[1].text != "y = 2 h", "that would be another number"
     assert "filled" in told.steps[1].text
     assert told.steps[1].difference is None, "what cannot be worked out is not said to hold"
+
+
+class Rearranging(nn.Module):
+    """Calls that put numbers in another order, repeat them, or choose among them."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        order = x.flip(-1) + torch.roll(x, 1, 0) + x.repeat(1, 2)[:, ::2]
+        pairs = x.repeat_interleave(2, -1)[:, 1::2] + torch.tile(x, (2, 1))[3:]
+        kept = torch.empty_like(x)
+        kept.copy_(x.index_select(1, torch.tensor([3, 1, 0, 2])))
+        most = torch.maximum(x.max(-1, keepdim=True).values, torch.min(x, order))
+        curved = F.softplus(x) + torch.expm1(torch.max(x, other=pairs))
+        return torch.einsum("...d,...d->...d", order + kept, pairs) + most + curved
+
+
+def test_numbers_in_another_order_are_worked_out_again() -> None:
+    x = torch.tensor([[0.3, -1.2, 2.5, 0.7], [1.1, 0.4, -0.6, -2.0], [0.9, 1.6, -0.2, 0.1]])
+    traced = attnlens.trace(Rearranging(), x)
+    assert traced.unchecked == ()
+    assert traced.difference is not None
+    assert traced.difference < 1e-5
+    assert torch.equal(traced.output, Rearranging()(x))

@@ -6,16 +6,21 @@ an intervention before making a claim.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from attnlens.analysis.focus import Numbers, as_floats, weights_of
-from attnlens.arrays import Floats, Integers
+from attnlens.analysis.focus import Numbers, One, as_floats, attention_of, weights_of
+from attnlens.arrays import Floats
 from attnlens.errors import InputError
+from attnlens.recording.axes import Positions, positions
+from attnlens.recording.axes import places as places_of
+from attnlens.recording.recording import Recording
+from attnlens.words import choices
 
 
-def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Floats:
+def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:
     """Attention from the last layer to the inputs, following residual paths.
 
     Each layer is the mean of its heads plus the identity for the residual, rows made to sum
@@ -25,20 +30,21 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
 
     Args:
         layers: self-attention, first layer first, each ``(..., head, query, key)``, square:
-            records, tensors, arrays, or a Hugging Face model's ``attentions``.
-        rows: queries of the last layer; all where not given. Negative ones count from the end.
+            records, tensors, arrays, or a Hugging Face model's ``attentions``; or a recording
+            of one stack of layers.
+        rows: queries of the last layer, as for `attnlens.record`; all where not given.
 
     Returns:
         ``(..., row, key)``; rows sum to 1.
 
     Raises:
-        InputError: no layer, layers that are not square or differ, or a row there is not.
+        InputError: no layer, layers that are not square or differ, a recording of several
+            stacks, or a row there is not.
 
     Reference:
         Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
     """
-    if not layers:
-        raise InputError("no layers to roll out", remedy="give attention, first layer first")
+    layers = _stack(layers)
     shape = tuple(layers[-1].shape)
     for number, layer in enumerate(layers):
         if len(layer.shape) < 3 or layer.shape[-1] != layer.shape[-2]:
@@ -48,7 +54,8 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
             )
         if (*layer.shape[:-3], layer.shape[-1]) != (*shape[:-3], shape[-1]):
             raise InputError(f"layer {number} has shape {tuple(layer.shape)}, the last {shape}")
-    places = _places(rows, shape[-1])
+    asked = slice(None) if rows is None else positions("rows", rows, InputError)
+    places = places_of(asked, shape[-1], "row", InputError)
     flow: Floats = np.zeros((*shape[:-3], len(places), shape[-1]))
     flow[..., np.arange(len(places)), places] = 1.0
     for values in reversed(layers):
@@ -61,12 +68,22 @@ def rollout(layers: Sequence[Numbers], rows: Sequence[int] | None = None) -> Flo
     return flow
 
 
-def _places(rows: Sequence[int] | None, queries: int) -> Integers:
-    asked = range(queries) if rows is None else rows
-    wrong = [row for row in asked if not -queries <= row < queries]
-    if wrong:
-        raise InputError(f"no row {wrong[0]}; the last layer has rows 0 to {queries - 1}")
-    return np.array([row % queries for row in asked], np.int64)
+def _stack(given: Sequence[Numbers] | Recording) -> list[One]:
+    """The layers, first to last."""
+    if isinstance(given, Recording):
+        stacks = {re.sub(r"\d+", "*", site) for site in given}
+        if len(stacks) > 1 or any(len(given.calls(site)) > 1 for site in given):
+            raise InputError(
+                f"this recording is no one stack of layers, each run once: {choices('', given)}",
+                remedy="give a list of records, first layer first",
+            )
+        given = given.records()
+    if not isinstance(given, list | tuple) or not given:
+        told = "no layers" if isinstance(given, list | tuple) else type(given).__name__
+        raise InputError(
+            f"{told} to roll out", remedy="give a list of attention, first layer first"
+        )
+    return [attention_of(one) for one in given]
 
 
 def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None) -> Floats:

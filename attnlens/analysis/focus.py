@@ -1,16 +1,18 @@
 """How attention is spread: entropy, the strongest keys, what groups of keys are paid.
 
-Every function takes attention as a record, a torch tensor (such as one layer's of a Hugging
-Face model's ``attentions``) or a numpy array whose last axis is the keys, shares that sum to 1
-along it or are all 0, and gives numpy in double precision. Of a lazy record a few queries are
-worked out at a time. A row that pays nothing has no focus: its figures are NaN, not 0.
+Every function takes attention as a record, a recording of only one, a torch tensor (such as one
+layer's of a Hugging Face model's ``attentions``) or a numpy array whose last axis is the keys,
+shares that sum to 1 along it or are all 0, and gives numpy in double precision. Of a lazy record
+a few queries are worked out at a time. A row that pays nothing has no focus: its figures are
+NaN, not 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -20,20 +22,53 @@ from torch import Tensor
 from attnlens.arrays import Flags, Floats, Integers
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.words import choices
 
-Numbers = Tensor | NDArray[np.generic] | AttentionRecord
-"""What the functions take: a record, a tensor of any kind and device, or an array."""
+One = Tensor | NDArray[np.generic] | AttentionRecord
+"""A record, a tensor of any kind and device, or an array."""
+
+Numbers = One | Recording
+"""What the functions take; a recording stands for its only record."""
 
 BLOCK_CELLS: Final = 1 << 22
 """Weights of a lazy record that are formed at a time."""
+
+
+def attention_of(values: Any) -> One:
+    """The only record of a recording; anything else as it is, lists as arrays.
+
+    Raises:
+        InputError: a recording of none or of several records, or something that holds no numbers.
+    """
+    if isinstance(values, Recording):
+        records = values.records()
+        if len(records) == 1:
+            return records[0]
+        if not records:
+            raise InputError("nothing was recorded", remedy="call the model inside the block")
+        first = records[0].site
+        raise InputError(
+            f"a recording of {len(records)} records, and one is asked for",
+            remedy=f"choose it, such as recording.calls({first!r})[0] of {choices(first, values)}",
+        )
+    if isinstance(values, Tensor | np.ndarray | AttentionRecord):
+        return values
+    if isinstance(values, Sequence):
+        with suppress(TypeError, ValueError):
+            return np.asarray(values, np.float64)
+    told = f"{type(values).__name__} is no attention"
+    raise InputError(told, remedy="give a record, a tensor or an array")
 
 
 def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
     """The weights of a record; anything else is given back as it is.
 
     Raises:
-        InputError: the record holds only the strongest keys, so no row of it is whole.
+        InputError: as `attention_of`, or the record holds only the strongest keys, so no row of
+            it is whole.
     """
+    values = attention_of(values)
     if not isinstance(values, AttentionRecord):
         return values
     if values.keys is not None:
@@ -47,6 +82,7 @@ def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
 
 def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
     """Which queries, and their weights ``(..., query, key)``: a few at a time of a lazy record."""
+    values = attention_of(values)
     lazy = values.lazy if isinstance(values, AttentionRecord) else None
     if lazy is None:
         yield slice(None), as_floats(values)
@@ -157,8 +193,9 @@ def strongest_keys(weights: Numbers, count: int) -> Strongest:
     Raises:
         InputError: no count from 1.
     """
-    if count < 1:
-        raise InputError(f"the {count} strongest keys are none", remedy="ask for 1 or more")
+    if not isinstance(count, int | np.integer) or count < 1:
+        raise InputError(f"the {count!r} strongest keys are none", remedy="ask for 1 or more")
+    weights = attention_of(weights)
     labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
     orders, paid = [], []
     for _, shares in query_blocks(weights):
@@ -191,6 +228,7 @@ def group_shares(
     Raises:
         InputError: not one group per key, or groups by label of keys without labels.
     """
+    weights = attention_of(weights)
     if isinstance(groups, Mapping):
         labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
         if labels is None:

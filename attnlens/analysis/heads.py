@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.analysis.focus import Numbers, as_flags, as_floats
+from attnlens.analysis.focus import Numbers, as_flags, as_floats, attention_of
 from attnlens.arrays import Flags, Floats, Integers
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
@@ -233,6 +233,7 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     Raises:
         InputError: shapes that do not broadcast.
     """
+    weights = attention_of(weights)
     shares = as_floats(weights)
     rows = weights.rows if isinstance(weights, AttentionRecord) else None
     seen = (shares > 0).any(tuple(range(shares.ndim - 2)), keepdims=True)

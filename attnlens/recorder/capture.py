@@ -12,7 +12,8 @@ from torch import Tensor
 from attnlens.errors import RecordingError
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.selection import chunks, top_of, top_of_weights
-from attnlens.recording.axes import Axis, Positions, places, positions
+from attnlens.recorder.written import SINK
+from attnlens.recording.axes import SINK_LABEL, Axis, Positions, places, positions
 from attnlens.recording.lazy import LazyAttention, shares, without_autocast
 from attnlens.recording.record import AttentionRecord
 
@@ -112,7 +113,13 @@ class Capture:
                 weights = _without_nan(weights)
             if call.kind == "softmax":
                 notes = (*notes, TOGETHER)
-            return self.of_weights(call.site, call.number, weights, AXES, notes=notes, own=call.own)
+            axes = AXES
+            if SINK in notes:
+                axes = (
+                    *AXES[:3],
+                    Axis("key", (*map(str, range(weights.shape[3] - 1)), SINK_LABEL)),
+                )
+            return self.of_weights(call.site, call.number, weights, axes, notes=notes, own=call.own)
 
     def of_weights(
         self,

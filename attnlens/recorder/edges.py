@@ -1,4 +1,4 @@
-"""Which cells of attention weights are meant: keys, queries, heads, rows of the batch."""
+"""Which cells of attention weights are meant: keys, queries, heads, sequences of the batch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from attnlens.errors import InterventionError
 from attnlens.recording.axes import Positions, places, positions
 
 AXES: Final = ("batch", "head", "query", "key")
-
-_FIELDS: Final = ("row", "head", "query", "key")
-"""What `Edges` calls positions on each axis."""
 
 _OTHERS: Final = "; choose others, or name the sites meant with sites="
 
@@ -33,7 +30,7 @@ class Edges:
         key: looked at.
         query: looking.
         head: of the model's heads, those of the queries where heads share keys.
-        row: of the batch.
+        batch: which sequences of the batch.
 
     Raises:
         InterventionError: a field that holds no positions.
@@ -42,7 +39,7 @@ class Edges:
     key: Positions = None
     query: Positions = None
     head: Positions = None
-    row: Positions = None
+    batch: Positions = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -64,12 +61,12 @@ class Edges:
             InterventionError: a position that is not there.
         """
         chosen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-        for place, name in enumerate(_FIELDS):
+        for place, name in enumerate(AXES):
             given = getattr(self, name)
             if given is None:
                 continue
             flags = torch.zeros(shape[place], dtype=torch.bool)
-            told = f"{site}: {'batch row' if name == 'row' else name}"
+            told = f"{site}: {name}"
             flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
             chosen = chosen & flags.view([-1 if axis == place else 1 for axis in range(4)])
         return chosen.to(device)

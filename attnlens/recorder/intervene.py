@@ -30,7 +30,7 @@ from attnlens.recorder.edits import (
 )
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import Which, matches
+from attnlens.recorder.sites import Which, matches, module_given
 from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
 
@@ -54,7 +54,7 @@ def intervene(
     heads: Positions = None,
     queries: Positions = None,
     keys: Positions = None,
-    rows: Positions = None,
+    batch: Positions = None,
     adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
 ) -> Iterator[dict[str, int]]:
     """Change a model's attention while the block runs: knock-out, ablation, activation patching.
@@ -101,7 +101,7 @@ def intervene(
         heads: cells of these heads alone, by position, -1 being the last; None: of all.
         queries: likewise.
         keys: likewise.
-        rows: likewise, rows of the batch.
+        batch: likewise, sequences of the batch.
         adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
@@ -112,11 +112,10 @@ def intervene(
             of a call (from that call); at the end of the block, an edit that touched nothing,
             or attention that ran and could not be reached.
     """
-    if not isinstance(model, nn.Module):
-        raise InterventionError(f"intervene needs a torch.nn.Module, not {type(model).__name__}")
+    module_given(model, "intervene", InterventionError)
     given: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
     given |= {"values": values, "outputs": outputs}
-    scope = Edges(key=keys, query=queries, head=heads, row=rows)
+    scope = Edges(key=keys, query=queries, head=heads, batch=batch)
     edits = edits_asked(given, sites, scope)
     if renormalise is not None:
         if edits[0].name in FOLLOWED:

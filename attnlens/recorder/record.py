@@ -17,7 +17,7 @@ from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.capture import AXES, Capture
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import ByName, Which, matches, sites_meant
+from attnlens.recorder.sites import ByName, Which, matches, module_given, sites_meant
 from attnlens.recorder.torch_calls import UNCOMPILED
 from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.probe import AttentionProbe
@@ -92,8 +92,7 @@ def record(
             ``include`` does not hold.
         InputError: ``to`` cannot be written.
     """
-    if not isinstance(model, nn.Module):
-        raise RecordingError(f"record needs a torch.nn.Module, not {type(model).__name__}")
+    module_given(model, "record")
     if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
     capture = Capture.of(rows, top_k, lazy, dtype)

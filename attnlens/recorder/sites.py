@@ -6,6 +6,7 @@ What runs is found in the frames of the interpreter, so no module is touched.
 from __future__ import annotations
 
 import fnmatch
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
@@ -102,6 +103,19 @@ def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             ]
 
 
+def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingError) -> None:
+    """Whether a model is one.
+
+    Raises:
+        AttnlensError: of the type given: it is something else.
+    """
+    if not isinstance(model, nn.Module):
+        is_class = isinstance(model, type)
+        told = f"the class {model.__name__}" if is_class else type(model).__name__
+        remedy = f"{model.__name__}(...)" if is_class else "a model"
+        raise error(f"{asker} needs a torch.nn.Module, not {told}; give {remedy}")
+
+
 def plain_name(path: str) -> str:
     """A module's path without the wrappers of ``torch.compile``."""
     if _COMPILED not in path:
@@ -128,13 +142,14 @@ def sites_meant(
     Raises:
         AttnlensError: of the type given: neither patterns nor a function.
     """
-    if callable(given):
+    if callable(given) and not isinstance(given, nn.Module):
         return (), given
     many = (given,) if isinstance(given, str) else given
     patterns = tuple(many) if isinstance(many, Iterable) else ()
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise error(
-            f"{option}={given!r}; give names, patterns such as 'encoder.*', or a function of a name"
+            f"{option}={reprlib.repr(given)}; give names, patterns such as 'encoder.*', or a "
+            "function of a name"
         )
     return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)
 

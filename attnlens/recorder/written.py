@@ -80,7 +80,7 @@ def softmax(call: TorchCall) -> Any:
         listener, site = told[0]
         module = listener.sites.modules[site]
         dropout = _dropout_of(module)
-        if isinstance(getattr(module, "sinks", None), Tensor):
+        if isinstance(getattr(module, "sinks", None), Tensor) and _beyond_keys(frame, shape[-1]):
             notes = (SINK,)
         if not listener.spoken_for and site not in listener.softmaxes:
             notes = (*notes, TAKEN_FOR)
@@ -119,6 +119,12 @@ def exponential(call: TorchCall) -> Any:
 
         listening(frame, accepts)
     return result
+
+
+def _beyond_keys(frame: FrameType, columns: int) -> bool:
+    """Whether code takes a softmax over more columns than its keys; of unknown keys: yes."""
+    key = local_of(frame, "key")
+    return not isinstance(key, Tensor) or key.shape[-2] < columns
 
 
 def _laid_out(call: TorchCall) -> tuple[tuple[int, ...], int]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from attnlens.errors import RecordingError
-from attnlens.recording.axes import Axis
+from attnlens.recording.axes import SINK_LABEL, Axis
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.select import part_of
 from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
+from attnlens.words import choices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +89,8 @@ class AttentionRecord:
         def __getattr__(self, name: str) -> Any:
             if name == "weights":
                 return self.lazy.weights()
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(told, name=name, obj=self)
 
     @classmethod
     def of_lazy(
@@ -136,7 +138,7 @@ class AttentionRecord:
         names = [axis.name for axis in self.axes]
         if names.count(name) != 1:
             problem = "no axis" if name not in names else "more than one axis"
-            raise RecordingError(f"{self.site}: {problem} {name!r}; axes: {', '.join(names)}")
+            raise RecordingError(f"{self.site}: {problem} {name!r}; axes: {choices(name, names)}")
         return names.index(name)
 
     def replaced(self, **changes: Any) -> AttentionRecord:
@@ -157,7 +159,7 @@ class AttentionRecord:
         """The same record with labels on the named axes.
 
         Where only some queries were kept, labels of all queries may be given: those of the
-        kept ones are taken.
+        kept ones are taken. A model's sink, the last key, keeps its own where none is given.
 
         Raises:
             RecordingError: no such axis, or as many labels as positions there are not.
@@ -165,17 +167,26 @@ class AttentionRecord:
         names = [axis.name for axis in self.axes]
         for name in labels:
             if name not in names:
-                raise RecordingError(f"{self.site}: no axis {name!r}; axes: {', '.join(names)}")
-        told = {name: tuple(given) for name, given in labels.items()}
+                self.place_of(name)  # which says that it is not there
+        told = {name: tuple(map(str, given)) for name, given in labels.items()}
         query = told.get("query", ())
+        key = self.axes[names.index("key")].labels if "key" in told else None
+        if key and key[-1] == SINK_LABEL and len(told["key"]) == len(key) - 1:
+            told["key"] = (*told["key"], SINK_LABEL)
         if self.rows and len(query) > max(len(self.rows), *self.rows):
             told["query"] = tuple(query[row] for row in self.rows)
+        for name, size in zip(names, self.sizes, strict=True):
+            if len(told.get(name, range(size))) != size:
+                raise RecordingError(
+                    f"{self.site}: {len(told[name])} labels for {name!r}, which has {size}; "
+                    "give one for each"
+                )
         axes = tuple(
             Axis(axis.name, told[axis.name]) if axis.name in told else axis for axis in self.axes
         )
         return self.replaced(axes=axes)
 
-    def sel(self, **choices: Any) -> AttentionRecord:
+    def sel(self, **asked: Any) -> AttentionRecord:
         """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
 
         A text is a label, or the number of a position whose axis has no labels, and stands
@@ -186,7 +197,7 @@ class AttentionRecord:
         Raises:
             RecordingError: no such axis, label or position.
         """
-        return part_of(self, choices)
+        return part_of(self, asked)
 
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.

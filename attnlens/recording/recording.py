@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attnlens.errors import NothingRecordedError, RecordingError
+from attnlens.errors import InputError, NothingRecordedError, RecordingError, UnknownNameError
 from attnlens.recording.record import AttentionRecord
-from attnlens.recording.save import read_folder, read_part, write_part
+from attnlens.recording.save import SAVED, read_folder, read_part, write_part
 from attnlens.recording.table import MOST_ROWS, notes_of, recording_text, table_of
 from attnlens.shown import drawn
+from attnlens.words import choices
 
 if TYPE_CHECKING:
     import pandas
@@ -36,12 +37,19 @@ class Recording(Mapping[str, AttentionRecord]):
         """Every call of one module, first to last.
 
         Raises:
-            RecordingError: nothing of that name was recorded.
+            UnknownNameError: nothing of that name was recorded.
         """
-        if site not in self._calls:
-            known = ", ".join(self._calls) or "nothing was recorded"
-            raise RecordingError(f"no attention recorded at {site!r}; recorded: {known}")
+        if site not in self:
+            # Mapping's own methods (get) rely on KeyError, which this is.
+            raise UnknownNameError(self._unknown(site))
         return tuple(self._calls[site])
+
+    def _unknown(self, site: object) -> str:
+        if not self._calls:
+            return f"no attention recorded at {site!r}, nor elsewhere; call the model in the block"
+        first = next(iter(self._calls))
+        told = "" if isinstance(site, str) else f"; records go by site: recording[{first!r}]"
+        return f"no attention recorded at {site!r}{told}; recorded: {choices(site, self._calls)}"
 
     def records(self) -> tuple[AttentionRecord, ...]:
         """Every record, site by site, the calls of each first to last."""
@@ -53,17 +61,14 @@ class Recording(Mapping[str, AttentionRecord]):
         return notes_of(self.records())
 
     def __getitem__(self, site: str) -> AttentionRecord:
-        if site not in self._calls:
-            # Mapping's own methods (get, in) rely on KeyError.
-            raise KeyError(site)
-        calls = self._calls[site]
+        calls = self.calls(site)
         if len(calls) > 1:
             raise RecordingError(f"{site} ran {len(calls)} times; use recording.calls({site!r})")
         return calls[0]
 
     def __contains__(self, site: object) -> bool:
         # Mapping's own would ask for the record, which a site with several calls refuses.
-        return site in self._calls
+        return isinstance(site, str) and site in self._calls
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._calls)
@@ -87,7 +92,15 @@ class Recording(Mapping[str, AttentionRecord]):
                 except RecordingError:
                     continue  # another size, or no such axis
             if not fitting:
-                raise RecordingError(f"{len(given)} labels for {name!r} fit no record")
+                sizes = [
+                    f"{axis.name} {size}"
+                    for record in records
+                    for axis, size in zip(record.axes, record.sizes, strict=True)
+                ]
+                raise RecordingError(
+                    f"{len(given)} labels for {name!r} fit no record; axes and their sizes: "
+                    f"{choices(name, sizes)}"
+                )
         return Recording(records)
 
     def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
@@ -126,4 +139,6 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     Raises:
         InputError: the file is missing, damaged, not a recording, or of a later attnlens.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{type(path).__name__} is no path", remedy=SAVED)
     return Recording(read_folder(path) if os.path.isdir(path) else read_part(path))

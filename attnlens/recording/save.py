@@ -200,7 +200,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
         raise InputError(
             f"is a folder without {INDEX}, so not a recording",
             path=path,
-            remedy="give a recording that was saved, or a folder given to record(to=...)",
+            remedy=SAVED,
         )
     with _reading(index):
         about = json.loads(index.read_text(encoding="utf-8"))
@@ -280,6 +280,9 @@ class Stream:
         self._bytes = 0
 
 
+SAVED: Final = "give a file that recording.save wrote, all of it, or a folder of record(to=...)"
+
+
 @contextmanager
 def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """A block whose errors become the one line for a file that is none, or lies about itself."""
@@ -288,7 +291,8 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read as a recording ({error})", path=path) from error
+        problem = f"cannot be read as a recording ({error})"
+        raise InputError(problem, path=path, remedy=SAVED) from error
     except DAMAGE as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         remedy = "record it again"
@@ -303,7 +307,7 @@ def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
     """
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(about.get("format")))
     if matched is None:
-        raise InputError("not a recording", path=path, remedy="give one that was saved")
+        raise InputError("not a recording", path=path, remedy=SAVED)
     if int(matched[1]) != NEWEST:
         raise InputError(
             f"has format {matched[1]}; attnlens {VERSION} reads recordings of format {NEWEST}",

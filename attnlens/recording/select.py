@@ -10,22 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from attnlens.errors import RecordingError
 from attnlens.recording.axes import Axis, places, positions
+from attnlens.words import choices
 
 if TYPE_CHECKING:
     from attnlens.recording.record import AttentionRecord
 
 Choices = Mapping[str, Any]
 """By the name of an axis: labels, positions, lists and slices of them, of any library's kind."""
-
-SHOWN: Final = 12
-"""Choices that an error lists."""
 
 
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
@@ -38,21 +36,18 @@ def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
     names = record.names(record.place_of(name))
     found = [place for place, known in enumerate(names) if known == choice]
     if not found:
-        known = list(dict.fromkeys(names))
-        told = ", ".join(map(repr, known[:SHOWN]))
-        more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
         raise RecordingError(
-            f"{record.site}: no {name} is called {choice!r}; there are {told}{more}"
+            f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
         )
     return found
 
 
-def part_of(record: AttentionRecord, choices: Choices) -> AttentionRecord:
+def part_of(record: AttentionRecord, asked: Choices) -> AttentionRecord:
     """The part of a record that `AttentionRecord.sel` describes."""
     last = len(record.axes) - 1
     sizes = record.sizes
     by_place: dict[int, list[int]] = {}
-    for name, choice in choices.items():
+    for name, choice in asked.items():
         place, chosen = record.place_of(name), _places(record, name, choice)
         if not chosen:
             raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")

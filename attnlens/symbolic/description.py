@@ -312,6 +312,7 @@ def describe(
     names: Sequence[str] = (),
     axes: Mapping[str, Axes] | None = None,
     batched: bool = False,
+    **by_name: Any,
 ) -> Description:
     """A module's sizes, parameters and equations, from one forward pass of it.
 
@@ -330,11 +331,12 @@ def describe(
         axes: what the axes of inputs (by symbol) and parameters (by name) are, such as
             ``{"x": ("batch", "token")}``.
         batched: the first axis of every input is a batch of one, and is left out of shapes.
+        by_name: whatever else it is called with by name, such as ``input_ids``.
 
     Raises:
-        RecordingError: no tensor comes in, or nothing that comes out depends on it.
+        RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
     """
-    book = Book(run(module, inputs, names=names, axes=axes, batched=batched))
+    book = Book(run(module, inputs, by_name, names=names, axes=axes, batched=batched))
     return Description(
         name=type(module).__name__ if name is None else name,
         sizes=sizes_of(module),

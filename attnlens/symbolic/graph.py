@@ -39,7 +39,7 @@ class Expression:
         heads: how many heads stand side by side along the axis ``"head"``; 0: no such axis.
         symbol: of a leaf, LaTeX without the dollars.
         name: of a parameter, its path; of a constant, what it is in words.
-        value: of a leaf, a copy; of the others nothing.
+        value: of a leaf and of what is opaque, a copy; of the others nothing.
         number: counts expressions in the order in which they were computed.
         named: the step that has this as its right-hand side, once it has one.
     """
@@ -225,7 +225,9 @@ class Graph:
         if heads is None:
             heads = max(part.heads for part in parts)
         heads = heads if "head" in axes else 0
-        return self.put(tensor, Expression(kind, parts, options, shape, axes, heads))
+        made = Expression(kind, parts, options, shape, axes, heads)
+        made.value = kept(tensor) if kind == "opaque" else None
+        return self.put(tensor, made)
 
     def name(self, symbol: str, value: Tensor, description: str, path: str, given: bool) -> Named:
         """The tensor's expression is the right-hand side of an equation."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Flags, Floats
-from attnlens.symbolic.graph import Expression, Named
+from attnlens.symbolic.graph import Expression, Named, within
 
 Array = NDArray[Any]
 
@@ -195,6 +195,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         for kind, function in (
             ("tanh", np.tanh),
             ("exp", np.exp),
+            ("expm1", np.expm1),
             ("log", np.log),
             ("log1p", np.log1p),
             ("sqrt", np.sqrt),
@@ -205,6 +206,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             ("erf", _erf),
         )
     },
+    "softplus": Operation(lambda x: np.logaddexp(x, 0), meaning="softplus(v) = log(1 + exp(v))"),
     "clamp": Operation(lambda x, least, most: np.clip(x, least, most)),
     "norm": Operation(partial(norm, centred=True), "LN"),
     "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
@@ -264,10 +266,6 @@ ALONG: Final = frozenset(
 """Operations along an axis."""
 
 
-class Unknown(Exception):
-    """An operation that is written by torch's name only."""
-
-
 def as_array(value: Tensor) -> Array:
     """Numbers in double precision; whole numbers and booleans stay what they are."""
     if value.is_floating_point():
@@ -277,11 +275,7 @@ def as_array(value: Tensor) -> Array:
 
 
 def evaluated(expression: Expression) -> Array:
-    """The value of a right-hand side.
-
-    Raises:
-        Unknown: an operation of it has no meaning here.
-    """
+    """The value of a right-hand side; of what is opaque, what the model computed."""
     known: dict[int, Array] = {}
     waiting = [expression]
     while waiting:
@@ -301,9 +295,8 @@ def evaluated(expression: Expression) -> Array:
 
 
 def _applied(one: Expression, parts: list[Array]) -> Array:
-    function = OPERATIONS[one.kind].numpy if one.kind in OPERATIONS else None
-    if function is None:
-        raise Unknown
+    function = OPERATIONS[one.kind].numpy
+    assert function is not None
     with np.errstate(all="ignore"):
         return np.asarray(function(*parts, **one.options))
 
@@ -313,12 +306,9 @@ def difference(named: Named) -> float | None:
 
     ``None`` where the equation cannot be worked out: it is given, or holds an opaque operation.
     """
-    if named.given:
+    if named.given or any(one.kind == "opaque" for one in within(named.expression)):
         return None
-    try:
-        again = evaluated(named.expression)
-    except Unknown:
-        return None
+    again = evaluated(named.expression)
     computed = as_array(named.value)
     if again.shape != computed.shape:
         return float("inf")

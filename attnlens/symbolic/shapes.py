@@ -36,6 +36,8 @@ def of_product(first: Expression, second: Expression, dimensions: int) -> Axes |
 
 def of_einsum(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
     """The axes by the letters of the call."""
+    if "." in spec:
+        return (None,) * dimensions
     inputs, _, output = spec.replace(" ", "").partition("->")
     meaning: dict[str, str | None] = {}
     for letters, part in zip(inputs.split(","), parts, strict=True):
@@ -119,6 +121,17 @@ def _moved(call: Call) -> Expression | None:
     return call.made("moved", x, axes=axes, places=after.numpy())
 
 
+def _copied(call: Call) -> Expression | None:
+    """Numbers in another order, or several times."""
+    if any(isinstance(one, Tensor) for one in (*call.args[1:], *call.named.values())):
+        return None  # the input may say which
+    places = call.function(
+        torch.arange(math.prod(call.x.shape)).view(call.x.shape), *call.args[1:], **call.named
+    )
+    axes = _matching(call.x, tuple(call.result.shape))
+    return call.made("moved", call.x, axes=axes, places=places.numpy())
+
+
 def _is_parted(x: Expression) -> bool:
     """Whether its last axis was parted in two."""
     return x.kind == "reshape" and x.shape[:-2] == x.parts[0].shape[:-1] and len(x.shape) > 2
@@ -175,6 +188,18 @@ def _item(call: Call) -> Expression | None:
     return call.made("item", x, *parts, axes=axes, index=written)
 
 
+def _index_select(call: Call) -> Expression | None:
+    lead = (slice(None),) * (call.argument(1, "dim") % len(call.x.shape))
+    return _item(replace(call, args=(call.args[0], (*lead, call.argument(2, "index")))))
+
+
+def _copy(call: Call) -> Expression | None:
+    """What stands in a tensor after another was copied into it."""
+    source = call.argument(1, "src")
+    same_size = source.shape == call.result.shape
+    return same(replace(call, args=(source,))) if same_size else None
+
+
 PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
 """What parts a tensor along an axis, and the place of that axis among the arguments."""
 
@@ -204,10 +229,15 @@ RESHAPING: Final = "reshape view flatten unflatten view_as reshape_as"
 
 MOVING: Final = "transpose swapaxes t T mT movedim permute expand expand_as unsqueeze squeeze"
 
+COPYING: Final = "repeat repeat_interleave tile flip roll"
+
 FUNCTIONS: Final[Mapping[str, Translator]] = {
     **dict.fromkeys(SAME.split(), same),
     **dict.fromkeys(RESHAPING.split(), _reshape),
     **dict.fromkeys(MOVING.split(), _moved),
+    **dict.fromkeys(COPYING.split(), _copied),
     "getitem": _item,
+    "index_select": _index_select,
+    "copy": _copy,
 }
 """Name of a function or method of torch to what it does with the numbers' places."""

@@ -9,12 +9,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from attnlens.errors import UnknownNameError
 from attnlens.files import Json
 from attnlens.show.trace import render_trace
 from attnlens.symbolic.description import Book, Equation
 from attnlens.symbolic.graph import Axes, Expression
 from attnlens.symbolic.operations import difference
 from attnlens.symbolic.tracing import run
+from attnlens.words import choices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,12 +76,12 @@ class Trace:
         """The values of a step or an input by its symbol.
 
         Raises:
-            KeyError: there is none.
+            UnknownNameError: there is none.
         """
-        for one in (*self.steps, *self.inputs):
-            if one.symbol == symbol:
-                return one.values
-        raise KeyError(symbol)
+        values = {one.symbol: one.values for one in (*self.inputs, *reversed(self.steps))}
+        if symbol not in values:
+            raise UnknownNameError(f"no step {symbol!r}; there are {choices(symbol, values)}")
+        return values[symbol]
 
     @property
     def difference(self) -> float | None:
@@ -122,6 +124,7 @@ def trace(
     labels: Mapping[str, Sequence[str]] | None = None,
     batched: bool = False,
     about: str = "",
+    **by_name: Any,
 ) -> Trace:
     """Every intermediate result of a forward pass, named as in `describe`'s equations.
 
@@ -140,11 +143,12 @@ def trace(
         batched: as for `describe`.
         labels: axis to its labels, where they are known.
         about: a line on the input.
+        by_name: as for `describe`.
 
     Raises:
-        RecordingError: no tensor comes in, or nothing that comes out depends on it.
+        RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
     """
-    book = Book(run(module, inputs, names=names, axes=axes, batched=batched))
+    book = Book(run(module, inputs, by_name, names=names, axes=axes, batched=batched))
     return Trace(
         name=type(module).__name__ if name is None else name,
         about=about,

@@ -18,9 +18,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import RecordingError
+from attnlens.recorder.sites import module_given
 from attnlens.recording.probe import AttentionProbe, steps_told_to
 from attnlens.symbolic import shapes
 from attnlens.symbolic.graph import (
+    NONE,
     Arguments,
     Axes,
     ByName,
@@ -33,7 +35,7 @@ from attnlens.symbolic.graph import (
     tensors_in,
     within,
 )
-from attnlens.symbolic.operations import LAYOUT, Unknown, evaluated
+from attnlens.symbolic.operations import LAYOUT, evaluated
 from attnlens.symbolic.translate import FUNCTIONS
 from attnlens.symbolic.written_out import WRITTEN_OUT, NotWrittenOut, agrees
 
@@ -155,12 +157,8 @@ def name_repeated(graph: Graph) -> None:
     # Of parts within one another the longest comes first, and may make the rest needless.
     often = [parts[0] for parts in uses.values() if len(parts) > 1 and written(parts[0]) >= LONG]
     for one in sorted(often, key=lambda one: one.number):
-        try:
-            value = evaluated(one)
-        except Unknown:
-            continue
         place = sum(named.symbol.startswith("u_") for named in graph.named) + 1
-        one.named = Named(f"u_{place}", "used more than once", "", one, from_numpy(value))
+        one.named = Named(f"u_{place}", "used more than once", "", one, from_numpy(evaluated(one)))
         graph.named.append(one.named)
 
 
@@ -216,6 +214,8 @@ class _Watch(TorchFunctionMode):
         named = kwargs or {}
         before = _changes(args)
         result = function(*args, **named)
+        if _name(function).removeprefix("new_") in ("empty", "empty_like"):
+            result.zero_()  # what lies there by chance would differ from pass to pass
         if threading.get_ident() == self._thread:
             self._note(function, result, args, named)
             in_place = _changes(args) != before and (result is None or result is args[0])
@@ -236,7 +236,11 @@ class _Watch(TorchFunctionMode):
             return
         call = Call(self._graph, function, results[0], args, named)
         translator = FUNCTIONS.get(name.rstrip("_")) if args else None
-        if isinstance(result, Tensor) and translator is not None and translator(call) is not None:
+        # What `max` and `min` give beside the largest and the smallest is their places.
+        whole = isinstance(result, Tensor) or name in ("max", "min")
+        if whole and translator is not None and translator(call) is not None:
+            for places in results[1:]:
+                self._opaque(f"arg{name}", places, args)
             return
         if isinstance(result, tuple) and shapes.parted(call, name, result):
             return
@@ -307,6 +311,7 @@ def _step_by_step(module: nn.Module) -> Iterator[None]:
 def run(
     module: nn.Module,
     inputs: Sequence[Any],
+    by_name: ByName = NONE,
     *,
     names: Sequence[str] = (),
     axes: Mapping[str, Axes] | None = None,
@@ -316,21 +321,29 @@ def run(
 
     Args:
         inputs: what it is called with; tensors may lie in mappings and lists.
-        names: the symbols of the tensors in ``inputs``, in their order.
+        by_name: what it is called with by name.
+        names: the symbols of the tensors in these two, in their order.
         axes: what the axes of inputs (by symbol) and parameters (by name) are.
         batched: the first axis of every input is a batch of one.
 
     Raises:
-        RecordingError: no tensor comes in, or none that depends on the input comes out.
+        RecordingError: no module, no tensor comes in, or none that depends on it comes out.
     """
     kind = type(module).__name__
+    module_given(module, "describe or trace")
     graph, known = Graph(), dict(axes or {})
-    arriving = list(tensors_in(list(inputs)))
+    arriving = list(tensors_in([*inputs, by_name]))
     if not arriving:
-        raise RecordingError(f"{kind}: nothing to run it on; give an example of its input")
+        raise RecordingError(
+            f"{kind}: nothing to run it on; give torch tensors as an example of its input"
+        )
     leaves = {}
     for symbol, tensor in zip(_symbols(arriving, names, kind), arriving, strict=True):
         given = known.get(symbol, (None,) * tensor.dim())
+        if len(given) != tensor.dim():
+            raise RecordingError(
+                f"axes of {symbol}: {given}, and its shape is {tuple(tensor.shape)}"
+            )
         lead = ("batch", *given[1:]) if batched and tensor.dim() else given
         leaves[symbol] = graph.leaf(tensor, "input", symbol, axes=lead)
     for name, value in (*module.named_parameters(), *module.named_buffers()):
@@ -346,7 +359,7 @@ def run(
         stack.enter_context(_step_by_step(module))
         stack.enter_context(steps_told_to(told))
         stack.enter_context(_Watch(graph, modules))
-        output = module(*inputs)
+        output = module(*inputs, **by_name)
     name_outputs(graph, output)
     name_by_modules(graph, modules)
     name_repeated(graph)

@@ -125,6 +125,11 @@ def _gelu(call: Call) -> Expression:
     return call.made("gelu" if exact else "gelu_tanh", call.x)
 
 
+def _softplus(call: Call) -> Expression | None:
+    plain = len(call.args) == 1 and not call.named
+    return call.made("softplus", call.x) if plain else None
+
+
 def _masked(call: Call) -> Expression:
     x, mask = call.x, call.of(1, "mask")
     value = float(call.argument(2, "value"))
@@ -163,7 +168,7 @@ def _einsum(call: Call) -> Expression | None:
     spec, *operands = call.args
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = list(operands[0])
-    if not isinstance(spec, str) or "." in spec:
+    if not isinstance(spec, str):
         return None
     parts = tuple(map(call.graph.of, operands))
     axes = shapes.of_einsum(spec, parts, call.result.dim())
@@ -172,10 +177,10 @@ def _einsum(call: Call) -> Expression | None:
 
 def _reduction(kind: str) -> Translator:
     def make(call: Call) -> Expression | None:
-        x, axis = call.x, call.argument(1, "dim")
+        x, axis = call.x, call.argument(1, "dim", call.named.get("other"))
         keepdim = bool(call.argument(2, "keepdim", False))
         if isinstance(axis, Tensor):
-            return None  # the largest of two tensors
+            return call.made(OF_TWO[kind], x, call.graph.of(axis))
         over = (axis,) if isinstance(axis, int) else axis
         places = None if over is None else tuple(one % len(x.shape) for one in over)
         only = places[0] if places and kind == "argmax" else places
@@ -222,8 +227,13 @@ def _new(call: Call) -> Expression:
 REDUCTIONS: Final = {name: name for name in ("sum", "mean", "any", "all", "argmax")} | {
     "amax": "highest",
     "amin": "lowest",
+    "max": "highest",
+    "min": "lowest",
 }
 """Torch's names of what leaves an axis out, to operations."""
+
+OF_TWO: Final = {"highest": "maximum", "lowest": "minimum"}
+"""What torch calls by the same name where two tensors are given."""
 
 
 FUNCTIONS: Final[Mapping[str, Translator]] = {
@@ -245,6 +255,7 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
     "gelu": _gelu,
+    "softplus": _softplus,
     "masked_fill": _masked,
     "where": _where,
     **dict.fromkeys(("clamp", "clip"), _clamp),
