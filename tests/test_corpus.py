@@ -14,6 +14,7 @@ import pandas
 import pytest
 from command_line import IDENTITY, OUTCOMES, REPOSITORY, SCALES, Here, run_process
 from corpus_cases import EACH, MATCHES, TESTED, rows, tree
+from scipy.stats import false_discovery_control
 
 from attnlens.cricket.corpus.explain import explain_corpus
 from attnlens.cricket.corpus.plan import plan_of
@@ -127,6 +128,16 @@ def test_the_evidence_is_that_of_explain(
     assert [list(one) for one in mine["removed"]] == [list(o.claim.removed) for o in found.tested]
     shares = [math.nan if one.share is None else one.share for one in found.tested]
     assert mine["share"].tolist() == pytest.approx(shares, abs=2e-6, nan_ok=True)
+
+
+def test_q_over_a_match_is_scipys(corpus: Path) -> None:
+    claims = rows(corpus, "evidence")
+    assert claims.loc[claims["p"].isna(), "q_match"].isna().all()
+    known = claims[claims["p"].notna()]
+    assert known.groupby("match_id")["index"].nunique().max() > 1
+    for _, family in known.groupby(["match_id", "removed_from"]):
+        expected = false_discovery_control(family["p"])
+        assert family["q_match"].to_numpy() == pytest.approx(expected, abs=3e-5)
 
 
 def test_the_folder_tells_what_it_is_made_of(corpus: Path, season_path: Path) -> None:

@@ -335,6 +335,27 @@ def verdicts(
     return [tested[number] for number in range(len(compared))]
 
 
+def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
+    """q over the claims of many predictions together, each of the two kinds a family.
+
+    Whoever looks for the best of many explanations should go by these: of a thousand claims, some
+    dozens are supported by chance.
+
+    Args:
+        tested: of all predictions, after their own verdicts.
+
+    Returns:
+        by claim; ``None`` where it was not tested.
+    """
+    q_values: list[float | None] = [None] * len(tested)
+    for place in ("model", "head"):
+        family = [at for at, one in enumerate(tested) if one.removed_from == place]
+        p_values = {at: p for at in family if (p := tested[at].p) is not None}
+        for at, q in zip(p_values, benjamini_hochberg([*p_values.values()]), strict=True):
+            q_values[at] = q
+    return q_values
+
+
 def _judged(one: Compared[C], q: float, least: float, outcome: int | None, items: str) -> Judged:
     picture = _elsewhere(one)
     if picture is not None:

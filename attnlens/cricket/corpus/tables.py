@@ -353,8 +353,14 @@ def head_columns(side: Side, measures: InningsMeasures) -> Columns:
     }
 
 
-def claim_columns(side: Side, index: int, claims: Sequence[Tested]) -> Columns:
-    """The rows of ``evidence``: one per claim tested on a sampled delivery."""
+def claim_columns(
+    side: Side, index: int, claims: Sequence[Tested], over_match: Sequence[float | None]
+) -> Columns:
+    """The rows of ``evidence``: one per claim tested on a sampled delivery.
+
+    Args:
+        over_match: q of each over all claims tested on the match.
+    """
     # What hiding the claim's balls moved most.
     moved = [int(np.abs(one.points).argmax()) for one in claims]
     return {
@@ -376,6 +382,7 @@ def claim_columns(side: Side, index: int, claims: Sequence[Tested]) -> Columns:
         "controls": (COUNT, [len(one.chance) for one in claims]),
         "p": (FIGURE, [one.p for one in claims]),
         "q": (FIGURE, [one.q for one in claims]),
+        "q_match": (FIGURE, over_match),
         "verdict": (TEXT, [one.judged.verdict for one in claims]),
         "reason": (TEXT, [one.judged.reason for one in claims]),
     }

@@ -26,6 +26,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from attnlens.claims.trial import q_over
 from attnlens.cricket.corpus.plan import SEED, Entry, Part, Skipped
 from attnlens.cricket.corpus.tables import (
     Columns,
@@ -130,7 +131,7 @@ class PartWorker:
         """The part's tables."""
         skipped: list[Skipped] = []
         rows: dict[str, list[Columns]] = {}
-        sides, drawn = [], []
+        sides: list[Side] = []
         for entry in part.entries:
             try:
                 match = entry.read(self._shelf)
@@ -141,13 +142,12 @@ class PartWorker:
             rows.setdefault("matches", []).append(told)
             of_match = self._sides(match)
             sides += of_match
-            drawn += sampled(of_match, entry)
+            if drawn := sampled(of_match, entry):
+                rows.setdefault("evidence", []).extend(_tested(drawn))
         measured = measure(self.session.predictor.model, [side.arrays for side in sides])
         for side, measures in zip(sides, measured, strict=True):
             rows.setdefault("balls", []).append(ball_columns(side, measures))
             rows.setdefault("heads", []).append(head_columns(side, measures))
-        for side, index in drawn:
-            rows.setdefault("evidence", []).append(_tested(side, index))
         return PartDone(
             part=part,
             tables={name: parquet_of(some) for name, some in rows.items()},
@@ -182,11 +182,16 @@ def sampled(sides: Sequence[Side], entry: Entry) -> list[tuple[Side, int]]:
     return [pool[place] for place in sorted(chosen.tolist())]
 
 
-def _tested(side: Side, index: int) -> Columns:
-    """What is claimed of a ball, and what became of it."""
-    window = cut_window(side.match, side.innings, side.arrays, index)
-    reading = read_ball(side.predictor, window)
-    return claim_columns(side, index, gather_evidence(side.predictor, window, reading).tested)
+def _tested(drawn: Sequence[tuple[Side, int]]) -> Iterator[Columns]:
+    """What is claimed of each ball of a match, and what became of it."""
+    balls = []
+    for side, index in drawn:
+        window = cut_window(side.match, side.innings, side.arrays, index)
+        reading = read_ball(side.predictor, window)
+        balls.append(gather_evidence(side.predictor, window, reading).tested)
+    over_match = iter(q_over([one for claims in balls for one in claims]))
+    for (side, index), claims in zip(drawn, balls, strict=True):
+        yield claim_columns(side, index, claims, [next(over_match) for _ in claims])
 
 
 @cache

@@ -3,8 +3,8 @@
 The table is measured by ``attnlens evaluate SRC --model CHECKPOINT --calibration-out FILE`` (see
 `attnlens.cricket.study.evaluate.calibration_table`). A checkpoint ``name.safetensors`` carries one
 where ``name.calibration.json`` lies beside it and was measured on exactly those weights. The
-shipped ``bundled`` checkpoint has seen every match that could judge it, so it quotes the table of
-``measured``, which says whose it is.
+shipped ``bundled`` checkpoint has ratings that know every match that could judge it, so it quotes
+the table of ``measured``, which says whose it is.
 """
 
 from __future__ import annotations
