@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from attnlens.recorder import Edges, intervene, record
     from attnlens.recording.record import AttentionRecord
     from attnlens.recording.recording import Recording, load_recording
+    from attnlens.show.figure import figure
     from attnlens.symbolic import describe, trace
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "check_grounding",
     "describe",
     "explain",
+    "figure",
     "intervene",
     "load_recording",
     "next_over",
@@ -82,6 +84,7 @@ _HOMES = {
         "recorder": "Edges intervene record",
         "recording.record": "AttentionRecord",
         "recording.recording": "Recording load_recording",
+        "show.figure": "figure",
         "symbolic": "describe trace",
     }.items()
     for name in names.split()
@@ -90,6 +93,7 @@ _HOMES = {
 # Who draws what Python and Jupyter show of these, so that they need not know it.
 drawn_by(
     {
+        "AttentionRecord": "attnlens.show.notebook",
         "Explanation": "attnlens.cricket.pages.notebook",
         "Recording": "attnlens.show.notebook",
         "WhatIf": "attnlens.cricket.pages.notebook",

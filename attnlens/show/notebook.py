@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.show.page import inert, render_page, render_part
 from attnlens.show.safe import each_text, on_one_line
 
 if TYPE_CHECKING:
+    from attnlens.recording.record import AttentionRecord
     from attnlens.recording.recording import Recording
 
 HEIGHT: Final = 640
@@ -23,8 +24,10 @@ HEIGHT: Final = 640
 WIDTH: Final = 100
 """Columns of what is printed."""
 
-MOST_CELLS: Final = 400_000
-"""Cells of heat maps that a notebook keeps of one recording; larger ones are shown coarser."""
+MOST_BYTES: Final = 700_000
+"""Of heat maps that a notebook keeps of one recording; larger ones are told less finely."""
+MOST_CELLS: Final = 1_000_000
+"""Their cells; larger ones are shown coarser."""
 
 
 def framed(page: str, title: str, *, scripts: bool = False) -> str:
@@ -45,12 +48,19 @@ def recording_html(recording: Recording) -> str:
     from attnlens.errors import InputError
 
     try:
-        data = maps_data(recording, most_cells=MOST_CELLS)
+        data = maps_data(recording, most_cells=MOST_CELLS, most_bytes=MOST_BYTES)
     except InputError as error:
         return preformatted(str(error))
     if not data["records"]:
         return preformatted(repr(recording))
     return framed(render_recording_page(data, name="recording"), "A recording", scripts=True)
+
+
+def record_html(record: AttentionRecord) -> str:
+    """The heat maps of one record, as those of a recording that holds no other."""
+    from attnlens.recording.recording import Recording
+
+    return recording_html(Recording([record]))
 
 
 def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
@@ -62,27 +72,72 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
     """
     records = data["records"]
     calls = Counter(record["site"] for record in records)
-    most = max((one["top"] for record in records for one in record["maps"]), default=0.0)
+    names: dict[tuple[str, ...], int] = {}
+    layers = layers_of([record["site"] for record in records])
+    stored = [_stored(record, names) for record in records]
+    for record, one in zip(records, stored, strict=True):
+        group, layer = layers[record["site"]]
+        if not layer and calls[record["site"]] > 1:
+            layer = f"call {record['call']}"
+        one |= {"calls": calls[record["site"]], "group": group, "layer": layer}
     return render_page(
         "recording.html",
         title=f"{on_one_line(name)}: attention",
         styles=("recording.css",),
-        script="recording.js",
+        scripts=("heat_maps.js", "recording.js"),
         name=on_one_line(name),
         notes=each_text(data["notes"], on_one_line),
         records=each_text(records, on_one_line),
         calls=calls,
-        data=inert({"records": [_stored(one, calls) for one in records], "top": most}),
+        data=inert(
+            {
+                **{key: data[key] for key in ("levels", "bend", "sink")},
+                "names": list(names),
+                "records": stored,
+            }
+        ),
     )
 
 
-def _stored(record: Mapping[str, Any], calls: Mapping[str, int]) -> dict[str, Any]:
-    """What the script is given of a record."""
+def layers_of(sites: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Of each site, the group of sites like it and which of them it is.
+
+    Sites are alike but for numbers between their dots: ``h.0.attn`` and ``h.11.attn`` are 0
+    and 11 of ``h.*.attn``.
+    """
+    alike: dict[str, dict[str, list[str]]] = {}
+    for site in sites:
+        parts = site.split(".")
+        like = ".".join("*" if part.isdecimal() else part for part in parts)
+        alike.setdefault(like, {})[site] = [part for part in parts if part.isdecimal()]
+    found = {}
+    for like, members in alike.items():
+        several = [len(set(numbers)) > 1 for numbers in zip(*members.values(), strict=True)]
+        for site, numbers in members.items():
+            kept = iter(zip(several, numbers, strict=True))
+            group = ".".join(
+                part if part != "*" else next(("*" if many else number) for many, number in kept)
+                for part in like.split(".")
+            )
+            own = [number for many, number in zip(several, numbers, strict=True) if many]
+            found[site] = group, ".".join(own)
+    return found
+
+
+def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
+    """What the script is given of a record; lists of names stand once in ``names``."""
     maps = [
         {**one, "packed": base64.b64encode(one["packed"]).decode("ascii")} for one in record["maps"]
     ]
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
-    return {**record, "axes": axes, "calls": calls[record["site"]], "maps": maps}
+    numbers = {
+        name: names.setdefault(tuple(record[name]), len(names)) for name in ("queries", "keys")
+    }
+    labelled = record["axes"][-1]["labels"] is not None
+    return {**record, **numbers, "axes": axes, "labelled": labelled, "maps": maps}
 
 
-FORMS: Final = {"Recording": {"html": recording_html}}
+FORMS: Final = {
+    "AttentionRecord": {"html": record_html},
+    "Recording": {"html": recording_html},
+}
