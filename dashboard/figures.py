@@ -6,7 +6,7 @@ from typing import Final
 
 from dash import dcc
 
-from attnlens.show.figure import RAMP, heat_map_axis, heat_map_trace
+from attnlens.show.figure import HEAT_MAP, RAMP
 
 from .functions import Data
 
@@ -24,7 +24,7 @@ CONFIG: Final[dcc.Graph.Config] = {
 def empty_heat_map() -> Data:
     """The heat map of a head without its numbers, as plain data for the page."""
     trace = {
-        **heat_map_trace(),
+        **HEAT_MAP,
         "z": [[0.0]],
         "colorscale": [[number / 4, colour] for number, colour in enumerate(RAMP)],
         "zmin": 0,
@@ -33,16 +33,17 @@ def empty_heat_map() -> Data:
         "hovertemplate": "%{text}<extra></extra>",
         "colorbar": {"title": {"text": "share", "side": "right"}, "thickness": 10, "len": 0.9},
     }
+    axis = {"showgrid": False, "zeroline": False}
     layout = {
         "margin": {"l": 56, "r": 8, "t": 8, "b": 48},
         "xaxis": {
-            **heat_map_axis(),
+            **axis,
             "title": {"text": "looked at"},
             "constrain": "domain",
             "tickangle": -90,
         },
         "yaxis": {
-            **heat_map_axis(),
+            **axis,
             "title": {"text": "when asked about"},
             "autorange": "reversed",
         },

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -29,8 +30,10 @@ MOST_CELLS: Final = 40_000_000
 """Cells of all maps of a page; smaller maps are made where there would be more."""
 STRONGEST: Final = 8
 MOST_BYTES: Final = 2_850_000
-"""Of all packed maps as a page holds them; where they would be more, cells are told less finely."""
-LEVELS: Final = (65_535, 255, 127)
+"""Of all packed maps as a page holds them. Cells are told less finely where they would be more."""
+CELL_BYTES: Final = 0.26
+"""Of each cell where there are more than ten million, so that they are told as finely."""
+LEVELS: Final = (65_535, 255, 127, 63)
 """Steps from nothing to a map's largest weight; the first that is small enough is taken."""
 BEND: Final = 0.1
 """The share of a map's largest weight up to which steps are about alike; then they grow with it."""
@@ -48,6 +51,10 @@ SINK: Final = (
     f"and {SINK_LIFT:g} times its even share"
 )
 """What `sinks` finds, in words; $ stands for what a key is called."""
+
+
+Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
+"""Cells ``(key, query)`` at the finest of `LEVELS`, and bounds of entropies ``(2, query)``."""
 
 
 def choose(recording: Recording, **asked: str | None) -> Recording:
@@ -180,7 +187,8 @@ def maps_data(
     notes = []
     if empty := len(recording.records()) - len(records):
         notes.append(f"{empty} records hold no weights and are left out")
-    told, drawn = [], []
+    told: list[Json] = []
+    drawn: list[tuple[Json, Picture]] = []
     for record, about in zip(records, sites_data(Recording(records)), strict=True):
         queries, keys = _row_names(record), record.names(len(record.axes) - 1)
         tall, wide = (_block(len(names), side) for names in (queries, keys))
@@ -201,14 +209,15 @@ def maps_data(
         about |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
         told.append(about | {"maps": maps})
         drawn += zip(maps, pictures, strict=True)
-    levels, packed = _packed([picture for _, picture in drawn], most_bytes)
+    cells = sum(picture[0].size for _, picture in drawn)
+    most = max(most_bytes, int(CELL_BYTES * cells))
+    levels, packed = _packed([picture for _, picture in drawn], most)
+    if sum(map(len, packed)) * 4 > most * 3:
+        with suppress(InputError):  # of maps so many and small that they cannot be smaller
+            return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
     for (one, _), content in zip(drawn, packed, strict=True):
         one["packed"] = content
     return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": told}
-
-
-Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
-"""Cells ``(key, query)`` at the finest of `LEVELS`, and bounds of entropies ``(2, query)``."""
 
 
 def _packed(pictures: Sequence[Picture], most: int) -> tuple[int, list[bytes]]:
@@ -232,9 +241,8 @@ def _packed(pictures: Sequence[Picture], most: int) -> tuple[int, list[bytes]]:
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     """Which keys are sinks: they take much of a head's attention whatever the query is.
 
-    A sink takes `SINK_SHARE` of the attention on average and `SINK_LIFT` times what it would
-    take were every query's spread evenly; of the first tokens of a sentence that is much. What
-    a sink holds need not matter: heads look there when nothing else is to be looked at.
+    That is `SINK_SHARE` of it on average, and `SINK_LIFT` times what they would take were every
+    query's spread evenly: of the first token of a sentence that is much.
 
     Args:
         paid: the sum of what each key is paid, ``(..., key)``, by the queries that see it and

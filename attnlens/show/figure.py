@@ -24,23 +24,15 @@ if TYPE_CHECKING:
 
 RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """Light to dark: told apart by lightness alone."""
-ROOTS: Final = 8
-"""Places between two colours where the scale, which is linear between them, follows the root."""
+HEAT_MAP: Final[Json] = {"type": "heatmap", "hoverongaps": False}
+"""What every heat map is to plotly."""
+STEPS: Final = 32
+"""Of the scale: between them it is linear."""
 MOST_MAPS: Final = 64
 MOST_CELLS: Final = 4_000_000
 SIDE: Final = 300
 """Pixels of a map among several; one alone has twice as many."""
 MARGIN: Final = 110
-
-
-def heat_map_trace() -> Json:
-    """One heat map as plotly takes it, without its numbers and its scale."""
-    return {"type": "heatmap", "hoverongaps": False}
-
-
-def heat_map_axis() -> Json:
-    """An axis of names, as plotly takes it."""
-    return {"showgrid": False, "zeroline": False}
 
 
 def figure(record: AttentionRecord) -> Figure:
@@ -57,6 +49,13 @@ def figure(record: AttentionRecord) -> Figure:
     Raises:
         InputError: plotly is not installed, or the record has no weights or too many.
     """
+    from attnlens.recording.record import AttentionRecord
+
+    if not isinstance(record, AttentionRecord):
+        raise InputError(
+            f"a figure is made of one record, not of a {type(record).__name__}",
+            remedy="give recording[SITE], or a call of recording.calls(SITE)",
+        )
     try:
         from plotly.subplots import make_subplots
     except ModuleNotFoundError as error:
@@ -84,8 +83,6 @@ def figure(record: AttentionRecord) -> Figure:
         subplot_titles=[_lead(record, one["lead"]) for one in maps],
         horizontal_spacing=0.3 / wide,
         vertical_spacing=0.35 / tall,
-        x_title=_plain(record.axes[-1].name),
-        y_title=_row(record),
     )
     keys = _names(record.names(len(record.axes) - 1))
     queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
@@ -94,11 +91,13 @@ def figure(record: AttentionRecord) -> Figure:
     )
     for number, cells in enumerate(record.to_numpy().reshape(count, -1, len(keys))):
         shown = {"z": cells, "x": keys, "y": queries, "hovertemplate": hover}
-        trace = heat_map_trace() | shown | {"coloraxis": "coloraxis"}
+        trace = HEAT_MAP | shown | {"coloraxis": "coloraxis"}
         drawn.add_trace(trace, row=number // wide + 1, col=number % wide + 1)
     top, rest = (max(one[name] for one in maps) for name in ("top", "rest"))
-    drawn.update_xaxes(heat_map_axis() | {"type": "category"})
-    drawn.update_yaxes(heat_map_axis() | {"type": "category", "autorange": "reversed"})
+    drawn.update_xaxes(type="category")
+    drawn.update_yaxes(type="category", autorange="reversed")
+    drawn.update_xaxes(title_text=_plain(record.axes[-1].name), row=tall)
+    drawn.update_yaxes(title_text=_row(record), col=1)
     side = SIDE if count > 1 else 2 * SIDE
     drawn.update_layout(
         coloraxis=_scale(rest or top, sinks=0 < rest < top),
@@ -111,19 +110,13 @@ def figure(record: AttentionRecord) -> Figure:
 
 def _scale(most: float, *, sinks: bool) -> Json:
     """The colours from nothing to ``most``, by the square root."""
-    steps = ROOTS * (len(RAMP) - 1)
-    stops = [((step / steps) ** 2, _mixed(step / steps)) for step in range(steps + 1)]
+    from plotly.colors import sample_colorscale
+
+    parts = [step / STEPS for step in range(STEPS + 1)]
+    colours = zip((part**2 for part in parts), sample_colorscale(RAMP, parts), strict=True)
     title = f"weight<br>(sinks: more<br>than {most:.3g})" if sinks else "weight"
-    return {"colorscale": stops, "cmin": 0, "cmax": most, "colorbar": {"title": {"text": title}}}
-
-
-def _mixed(share: float) -> str:
-    """The colour at a part of the ramp, 0 to 1."""
-    place = share * (len(RAMP) - 1)
-    low = min(int(place), len(RAMP) - 2)
-    ends = [[int(RAMP[low + at][i : i + 2], 16) for i in (1, 3, 5)] for at in (0, 1)]
-    mixed = (round(a + (b - a) * (place - low)) for a, b in zip(*ends, strict=True))
-    return f"rgb({','.join(map(str, mixed))})"
+    bar = {"title": {"text": title}}
+    return {"colorscale": list(colours), "cmin": 0, "cmax": most, "colorbar": bar}
 
 
 def _row(record: AttentionRecord) -> str:

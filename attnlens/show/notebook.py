@@ -7,8 +7,10 @@ it reach neither the notebook nor the network.
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.show.page import inert, render_page, render_part
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 HEIGHT: Final = 640
 """Pixels; the page scrolls inside."""
+
+NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
+"""A number between the dots of a site."""
 
 WIDTH: Final = 100
 """Columns of what is printed."""
@@ -73,7 +78,7 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
     records = data["records"]
     calls = Counter(record["site"] for record in records)
     names: dict[tuple[str, ...], int] = {}
-    layers = layers_of([record["site"] for record in records])
+    layers = layers_of(calls)
     stored = [_stored(record, names) for record in records]
     for record, one in zip(records, stored, strict=True):
         group, layer = layers[record["site"]]
@@ -99,28 +104,21 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
     )
 
 
-def layers_of(sites: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Of each site, the group of sites like it and which of them it is.
+def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Of each site, once named, the group it is in and which of that it is.
 
-    Sites are alike but for numbers between their dots: ``h.0.attn`` and ``h.11.attn`` are 0
-    and 11 of ``h.*.attn``.
+    ``h.0.attn`` and ``h.11.attn`` are ``0`` and ``11`` of ``h.*.attn``.
     """
-    alike: dict[str, dict[str, list[str]]] = {}
+    alike: dict[str, list[str]] = {}
     for site in sites:
-        parts = site.split(".")
-        like = ".".join("*" if part.isdecimal() else part for part in parts)
-        alike.setdefault(like, {})[site] = [part for part in parts if part.isdecimal()]
+        alike.setdefault(NUMBER.sub("*", site), []).append(site)
     found = {}
     for like, members in alike.items():
-        several = [len(set(numbers)) > 1 for numbers in zip(*members.values(), strict=True)]
-        for site, numbers in members.items():
-            kept = iter(zip(several, numbers, strict=True))
-            group = ".".join(
-                part if part != "*" else next(("*" if many else number) for many, number in kept)
-                for part in like.split(".")
-            )
-            own = [number for many, number in zip(several, numbers, strict=True) if many]
-            found[site] = group, ".".join(own)
+        numbers = [NUMBER.findall(site) for site in members]
+        several = [len(set(among)) > 1 for among in zip(*numbers, strict=True)]
+        for site, own in zip(members, numbers, strict=True):
+            group = like if len(members) > 1 else site
+            found[site] = group, ".".join(compress(own, several))
     return found
 
 
