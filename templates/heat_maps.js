@@ -17,19 +17,22 @@ function heatMaps(data, choice) {
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).arrayBuffer();
   }
-  async function unpacked(told, rows, columns) {
-    if (!told.drawn) {
-      const buffer = await inflated(told.packed);
-      const end = Math.ceil((rows * columns * Cells.BYTES_PER_ELEMENT) / 2) * 2;
-      const sinks = new Uint8Array(columns);
-      for (const column of told.sinks) sinks[column] = 1;
-      told.drawn = {
-        rows, columns, sinks, top: told.top, rest: told.rest,
-        cells: new Cells(buffer, 0, rows * columns),
-        low: new Uint16Array(buffer, end, rows), high: new Uint16Array(buffer, end + 2 * rows, rows),
+  // Every map of a record, whose cells have so many rows and columns.
+  async function unpacked(record, rows, columns) {
+    if (!record.drawn) {
+      const buffer = await inflated(record.packed);
+      let at = 0;
+      const take = (Kind, count) => {
+        const part = new Kind(buffer, at, count);
+        at += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 2) * 2;
+        return part;
       };
+      record.drawn = record.maps.map(({ top, rest, sinks }) => ({
+        rows, columns, top, rest, sinks: Uint8Array.from({ length: columns }, (_, key) => sinks.includes(key)),
+        cells: take(Cells, rows * columns), low: take(Uint16Array, rows), high: take(Uint16Array, rows),
+      }));
     }
-    return told.drawn;
+    return record.drawn;
   }
   // Bounds of a row's entropy in nats; null where it pays nothing.
   const entropy = (map, row) => (map.low[row] === UNTOLD ? null

@@ -39,17 +39,19 @@
     (one.site || "(the model itself)") + (one.calls > 1 ? ", call " + one.call : "");
   const headCount = (one) => (one.axes.length > 2 ? one.axes.at(-3).size : 1);
   const batchCount = (one) => one.maps.length / headCount(one);
-  const mapOf = (one, head) =>
-    one.maps[Math.min(state.batch, batchCount(one) - 1) * headCount(one) + head];
-  const headLabel = (one, head) => mapOf(one, head).lead.at(-1) || "";
+  const firstMap = (one) => Math.min(state.batch, batchCount(one) - 1) * headCount(one);
+  const headLabel = (one, head) => one.maps[firstMap(one) + head].lead.at(-1) || "";
   function told(one, head) {
     const layer = /^\d/.test(one.layer) ? "layer " + one.layer : one.layer;
     const named = one.axes.length > 2 ? one.axes.at(-3).name + " " + headLabel(one, head) : "";
     const words = [layer, named].filter(Boolean).join(", ") || siteName(one);
     return layer || named ? words[0].toUpperCase() + words.slice(1) : words;
   }
-  const unpacked = (one, head) =>
-    heat.unpacked(mapOf(one, head), one.rowNames.length, one.columnNames.length);
+  // The maps of every head, of the batch that is shown.
+  async function unpacked(one) {
+    const maps = await heat.unpacked(one, one.rowNames.length, one.columnNames.length);
+    return maps.slice(firstMap(one), firstMap(one) + headCount(one));
+  }
 
   for (const one of data.records) {
     one.queries = data.names[one.queries];
@@ -104,8 +106,7 @@
   async function drawGrid() {
     grid = laidOut();
     const { rows, cell, side, pitch } = grid, scale = window.devicePixelRatio > 1 ? 2 : 1;
-    const maps = await Promise.all(rows.map(({ one }) =>
-      Promise.all(list(headCount(one), (head) => unpacked(one, head)))));
+    const maps = await Promise.all(rows.map(({ one }) => unpacked(one)));
     heat.painted(at("all"), grid.width * scale, grid.height * scale, (pixels, stride) => {
       const size = cell * scale;
       rows.forEach(({ y }, row) => maps[row].forEach((one, head) => {
@@ -163,7 +164,7 @@
       return tick;
     }));
     const here = rounded((state.apart && map.rest) || map.top);
-    at("scale").textContent = state.each
+    at("scale").textContent = !heat.whole.top ? "Nothing is paid anywhere." : state.each
       ? "Each head on its own scale: the strongest colour is its largest weight" + outside + ", here " + here + "."
       : "All heads on one scale: the strongest colour is the largest weight" + outside + ", " + rounded(most)
         + "; in this head " + here + ".";
@@ -407,9 +408,9 @@
     const mine = ++turn, one = record();
     state.head = clamp(state.head, 0, headCount(one) - 1);
     state.batch = Math.min(state.batch, batchCount(one) - 1);
-    const found = await unpacked(one, state.head);
+    const maps = await unpacked(one);
     if (mine !== turn) return;
-    map = found;
+    map = maps[state.head];
     if (state.row === null || state.row >= map.rows || state.column >= map.columns) {
       state.row = map.rows - 1;
       state.column = one.isSelf ? columnOf(state.row) : map.columns - 1;

@@ -101,17 +101,18 @@ def packed_of(record: AttentionRecord, **options: int) -> list[dict[str, Any]]:
     (told,), levels, bend = data["records"], data["levels"], data["bend"]
     shape = [-(-len(told[name]) // size) for name, size in zip(SIDES, told["block"], strict=True)]
     maps = []
+    raw, size = zlib.decompress(told["packed"]), (2 if levels > 255 else 1) * shape[0] * shape[1]
     for one in told["maps"]:
         # As maps_data says: cells column by column, padded to 2 bytes; bounds of entropies.
-        raw, count = zlib.decompress(one["packed"]), shape[0] * shape[1]
-        size = count * (2 if levels > 255 else 1)
         cells = np.frombuffer(raw[:size], "<u2" if levels > 255 else "u1")
-        nats = np.frombuffer(raw[size + size % 2 :], "<u2").reshape(2, shape[0]).astype(float)
+        raw = raw[size + size % 2 :]
+        nats = np.frombuffer(raw[: 4 * shape[0]], "<u2").reshape(2, shape[0]).astype(float)
+        raw = raw[4 * shape[0] :]
         bent = one["top"] * bend * ((1 + 1 / bend) ** (cells / levels) - 1)
-        weights = bent.reshape(shape[::-1]).T
         low, high = np.where(nats == 65535, np.nan, nats / 4096)
-        maps.append({**one, "cells": weights, "low": low, "high": high, "told": told})
-        maps[-1]["levels"] = levels
+        known = {"cells": bent.reshape(shape[::-1]).T, "low": low, "high": high}
+        maps.append({**one, **known, "told": told, "levels": levels})
+    assert raw == b""
     return maps
 
 
@@ -143,7 +144,7 @@ def test_cells_are_told_less_finely_where_they_are_many() -> None:
     sizes = []
     for levels, room in ((65535, 10**5), (255, 10_000), (127, 6_000), (63, 5_000)):
         found = packed_of(record, most_bytes=room)
-        sizes.append(sum(len(one["packed"]) for one in found))
+        sizes.append(len(found[0]["told"]["packed"]))
         assert found[0]["levels"] == levels
         step = np.log(11) / levels / 2  # half of it, as the page tells
         for one, weights in zip(found, record.to_numpy()[0], strict=True):

@@ -171,12 +171,13 @@ def maps_data(
         ``notes``, what was made smaller or left out; ``levels`` and ``bend``, how cells tell
         weights; ``sink``, what is called one; and ``records``, each with what `sites_data`
         tells, ``block`` (how many queries and keys one cell stands for), ``queries`` and
-        ``keys`` (what each is called), and ``maps``: per batch and head ``lead`` (what these
-        are called), ``top`` (the largest weight), ``sinks`` (columns that hold a key such as
-        `sinks` finds), ``rest`` (the largest weight outside them) and ``packed``, compressed
-        with zlib: cells column by column, one byte each or two where ``levels`` needs them,
-        padded to 2 bytes; then the lower and the upper bound of each row's entropy, two bytes
-        each, in 1/`ENTROPY_STEPS` nats, `UNTOLD` where nothing is paid.
+        ``keys`` (what each is called), ``maps``: per batch and head ``lead`` (what these are
+        called), ``top`` (the largest weight), ``sinks`` (columns that hold a key such as
+        `sinks` finds) and ``rest`` (the largest weight outside them); and ``packed``: all maps
+        together, compressed with zlib. Of each, cells column by column, one byte each or two
+        where ``levels`` needs them, padded to 2 bytes; then the lower and the upper bound of
+        each row's entropy, two bytes each, in 1/`ENTROPY_STEPS` nats, `UNTOLD` where nothing
+        is paid.
         A cell tells the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
 
     Raises:
@@ -188,7 +189,7 @@ def maps_data(
     if empty := len(recording.records()) - len(records):
         notes.append(f"{empty} records hold no weights and are left out")
     told: list[Json] = []
-    drawn: list[tuple[Json, Picture]] = []
+    drawn: list[list[Picture]] = []
     for record, about in zip(records, sites_data(Recording(records)), strict=True):
         queries, keys = _row_names(record), record.names(len(record.axes) - 1)
         tall, wide = (_block(len(names), side) for names in (queries, keys))
@@ -208,28 +209,30 @@ def maps_data(
             about["notes"].append("weights that are negative or no numbers are shown as 0")
         about |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
         told.append(about | {"maps": maps})
-        drawn += zip(maps, pictures, strict=True)
-    cells = sum(picture[0].size for _, picture in drawn)
+        drawn.append(pictures)
+    cells = sum(picture[0].size for pictures in drawn for picture in pictures)
     most = max(most_bytes, int(CELL_BYTES * cells))
-    levels, packed = _packed([picture for _, picture in drawn], most)
+    levels, packed = _packed(drawn, most)
     if sum(map(len, packed)) * 4 > most * 3:
         with suppress(InputError):  # of maps so many and small that they cannot be smaller
             return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
-    for (one, _), content in zip(drawn, packed, strict=True):
-        one["packed"] = content
+    for about, content in zip(told, packed, strict=True):
+        about["packed"] = content
     return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": told}
 
 
-def _packed(pictures: Sequence[Picture], most: int) -> tuple[int, list[bytes]]:
-    """How finely cells can be told, and all pictures told so."""
+def _packed(records: Sequence[Sequence[Picture]], most: int) -> tuple[int, list[bytes]]:
+    """How finely cells can be told, and the pictures of each record told so."""
     for levels in LEVELS:
         packed: list[bytes] = []
         room = most * 3 // 4  # a page holds four letters for three bytes
-        for cells, entropies in pictures:
-            small = np.rint(cells * (levels / LEVELS[0]))
-            raw = small.astype("<u2" if levels > 255 else "u1").tobytes()
-            padded = raw + b"\0" * (len(raw) % 2) + entropies.astype("<u2").tobytes()
-            packed.append(zlib.compress(padded, 6))
+        for pictures in records:
+            parts = []
+            for cells, entropies in pictures:
+                small = np.rint(cells * (levels / LEVELS[0]))
+                raw = small.astype("<u2" if levels > 255 else "u1").tobytes()
+                parts += [raw, b"\0" * (len(raw) % 2), entropies.astype("<u2").tobytes()]
+            packed.append(zlib.compress(b"".join(parts), 6))
             room -= len(packed[-1])
             if room < 0 and levels != LEVELS[-1]:
                 break

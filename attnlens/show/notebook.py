@@ -124,15 +124,13 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:
     """What the script is given of a record; lists of names stand once in ``names``."""
-    maps = [
-        {**one, "packed": base64.b64encode(one["packed"]).decode("ascii")} for one in record["maps"]
-    ]
+    packed = base64.b64encode(record["packed"]).decode("ascii")
     axes = [{"name": axis["name"], "size": axis["size"]} for axis in record["axes"]]
     numbers = {
         name: names.setdefault(tuple(record[name]), len(names)) for name in ("queries", "keys")
     }
     labelled = record["axes"][-1]["labels"] is not None
-    return {**record, **numbers, "axes": axes, "labelled": labelled, "maps": maps}
+    return {**record, **numbers, "axes": axes, "labelled": labelled, "packed": packed}
 
 
 FORMS: Final = {

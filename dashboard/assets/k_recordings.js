@@ -76,7 +76,7 @@
     });
   }
   async function cellsOf(record, at) {
-    const tall = record.rows.length, wide = record.columns.length, map = await record.heat.unpacked(record.maps[at], tall, wide);
+    const tall = record.rows.length, wide = record.columns.length, map = (await record.heat.unpacked(record, tall, wide))[at];
     return Float32Array.from({ length: tall * wide }, (_, cell) => record.heat.weightAt(map, Math.floor(cell / wide), cell % wide));
   }
   // How far apart each row is: half the sum of differences, the total variation distance of two rows of shares.
