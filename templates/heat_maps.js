@@ -28,7 +28,8 @@ function heatMaps(data, choice) {
         return part;
       };
       record.drawn = record.maps.map(({ top, rest, sinks }) => ({
-        rows, columns, top, rest, sinks: Uint8Array.from({ length: columns }, (_, key) => sinks.includes(key)),
+        rows, columns, top, rest,
+        sinks: Uint8Array.from({ length: columns }, (_, column) => sinks.includes(column)),
         cells: take(Cells, rows * columns), low: take(Uint16Array, rows), high: take(Uint16Array, rows),
       }));
     }
@@ -38,16 +39,16 @@ function heatMaps(data, choice) {
   const entropy = (map, row) => (map.low[row] === UNTOLD ? null
     : [map.low[row] / ENTROPY_STEPS, map.high[row] / ENTROPY_STEPS]);
 
-  // How far a weight may be from the one that was recorded: a part of itself, and of the largest.
-  const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
-  const within = { digits: fine ? 4 : 3, part: halfStep, least: halfStep * data.bend };
-
   // The weight of the darkest shade.
   const whole = { top: 0, rest: 0 };
   for (const told of data.records.flatMap((one) => one.maps)) {
     whole.top = Math.max(whole.top, told.top);
     whole.rest = Math.max(whole.rest, told.rest);
   }
+  // How far a weight may be from the one that was recorded: a part of itself, and of the largest.
+  const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
+  const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest
+  const within = { digits: (fine ? 4 : 3) + zeros, part: halfStep, least: halfStep * data.bend };
   const anySink = data.records.some((one) => one.maps.some((told) => told.sinks.length));
   const darkest = (map) => {
     const from = choice.each ? map : whole;

@@ -164,10 +164,11 @@
       return tick;
     }));
     const here = rounded((state.apart && map.rest) || map.top);
-    at("scale").textContent = !heat.whole.top ? "Nothing is paid anywhere." : state.each
-      ? "Each head on its own scale: the strongest colour is its largest weight" + outside + ", here " + here + "."
-      : "All heads on one scale: the strongest colour is the largest weight" + outside + ", " + rounded(most)
-        + "; in this head " + here + ".";
+    const own = "Each head on its own scale: the strongest colour is its largest weight";
+    const all = "All heads on one scale: the strongest colour is the largest weight";
+    at("scale").textContent = !heat.whole.top ? "Nothing is paid anywhere."
+      : state.each ? own + outside + ", here " + here + "."
+        : all + outside + ", " + rounded(most) + "; in this head " + here + ".";
     at("sinks").hidden = at("apart-label").hidden = !heat.anySink;
     at("sinks").firstChild.hidden = !state.apart;
     const sink = data.sink.replace("$", keyAxis());
@@ -235,8 +236,11 @@
     at("texts").replaceChildren(...kinds.map((kind) =>
       textOf(kind, kind === "row" ? one.rowNames : one.columnNames)));
   }
-  // Letters that can be read on a ground.
-  const ink = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#16202a" : "#ffffff");
+  // Letters that can be read on a ground: those of more contrast, by its luminance.
+  function ink(colour) {
+    const [r, g, b] = colour.map((part) => Math.pow(part / 255, 2.2));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? "#16202a" : "#ffffff";
+  }
   // The ground of a key is what the row pays it; the line under a query what that pays the column.
   function colourTexts(row, column) {
     const most = heat.isSink(map, column) ? heat.darkestSink(map) : heat.darkest(map);

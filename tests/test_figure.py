@@ -27,7 +27,8 @@ def test_every_head_is_drawn_with_its_weights_on_one_scale() -> None:
         assert one.coloraxis == "coloraxis"
         assert list(one.y) == ["w0 · 0", "w1 · 1", "w2 · 2", "w0 · 3", "w1 · 4", "w2 · 5", "w0 · 6"]
         assert list(one.x) == [str(key) for key in range(11)]
-    assert [one.text for one in drawn.layout.annotations] == [f"head {n}" for n in range(6)]
+    titles = [one.text for one in drawn.layout.annotations]
+    assert titles == [f"batch 1, head {n}" for n in range(6)]
     assert drawn.layout.title.text == "all"
     rows = attnlens.figure(top_record().sel(batch=0, head=[4]))
     np.testing.assert_array_equal(rows.data[0].z, top_record().to_numpy()[0, 4])

@@ -10,7 +10,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from attnlens.errors import InputError
@@ -49,34 +49,19 @@ def figure(record: AttentionRecord) -> Figure:
     Raises:
         InputError: plotly is not installed, or the record has no weights or too many.
     """
-    from attnlens.recording.record import AttentionRecord
+    from attnlens.analysis.views import maps_data
+    from attnlens.recording.recording import Recording
 
-    if not isinstance(record, AttentionRecord):
-        raise InputError(
-            f"a figure is made of one record, not of a {type(record).__name__}",
-            remedy="give recording[SITE], or a call of recording.calls(SITE)",
-        )
+    _check(record)
     try:
         from plotly.subplots import make_subplots
     except ModuleNotFoundError as error:
         raise InputError(
             f"a figure needs {error.name}, which is not installed", remedy="run: pip install plotly"
         ) from None
-    from attnlens.analysis.views import has_weights, maps_data
-    from attnlens.recording.recording import Recording
-
-    if not has_weights(record):
-        raise InputError(f"{record.site}: holds no weights", remedy="choose another record")
-    count = math.prod(record.sizes[:-2])
-    if count > MOST_MAPS or math.prod(record.sizes) > MOST_CELLS:
-        raise InputError(
-            f"{record.site}: {count} heat maps with {math.prod(record.sizes):,} weights are too "
-            f"many for one figure (at most {MOST_MAPS} with {MOST_CELLS:,})",
-            remedy="choose some, such as record.sel(batch=0, head=[0, 1])",
-        )
     maps = maps_data(Recording([record]))["records"][0]["maps"]
-    wide = math.ceil(math.sqrt(count))
-    tall = math.ceil(count / wide)
+    wide = math.ceil(math.sqrt(len(maps)))
+    tall = math.ceil(len(maps) / wide)
     drawn: Figure = make_subplots(
         rows=tall,
         cols=wide,
@@ -84,21 +69,14 @@ def figure(record: AttentionRecord) -> Figure:
         horizontal_spacing=0.3 / wide,
         vertical_spacing=0.35 / tall,
     )
-    keys = _names(record.names(len(record.axes) - 1))
-    queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
-    hover = (
-        f"{_row(record)} %{{y}} → {_plain(record.axes[-1].name)} %{{x}}: %{{z:.4f}}<extra></extra>"
-    )
-    for number, cells in enumerate(record.to_numpy().reshape(count, -1, len(keys))):
-        shown = {"z": cells, "x": keys, "y": queries, "hovertemplate": hover}
-        trace = HEAT_MAP | shown | {"coloraxis": "coloraxis"}
+    for number, trace in enumerate(_traces(record)):
         drawn.add_trace(trace, row=number // wide + 1, col=number % wide + 1)
-    top, rest = (max(one[name] for one in maps) for name in ("top", "rest"))
     drawn.update_xaxes(type="category")
     drawn.update_yaxes(type="category", autorange="reversed")
     drawn.update_xaxes(title_text=_plain(record.axes[-1].name), row=tall)
     drawn.update_yaxes(title_text=_row(record), col=1)
-    side = SIDE if count > 1 else 2 * SIDE
+    top, rest = (max(one[name] for one in maps) for name in ("top", "rest"))
+    side = SIDE if len(maps) > 1 else 2 * SIDE
     drawn.update_layout(
         coloraxis=_scale(rest or top, sinks=0 < rest < top),
         title={"text": _plain(record.site or "attention")},
@@ -106,6 +84,36 @@ def figure(record: AttentionRecord) -> Figure:
         height=tall * side + 2 * MARGIN,
     )
     return drawn
+
+
+def _check(record: AttentionRecord) -> None:
+    """Raises where a figure cannot be made of it."""
+    from attnlens.analysis.views import has_weights
+    from attnlens.recording.record import AttentionRecord
+
+    if not isinstance(record, AttentionRecord):
+        raise InputError(
+            f"a figure is made of one record, not of a {type(record).__name__}",
+            remedy="give recording[SITE], or a call of recording.calls(SITE)",
+        )
+    if not has_weights(record):
+        raise InputError(f"{record.site}: holds no weights", remedy="choose another record")
+    count, cells = math.prod(record.sizes[:-2]), math.prod(record.sizes)
+    if count > MOST_MAPS or cells > MOST_CELLS:
+        raise InputError(
+            f"{record.site}: {count} heat maps with {cells:,} weights are too many for one figure "
+            f"(at most {MOST_MAPS} with {MOST_CELLS:,})",
+            remedy="choose some, such as record.sel(batch=0, head=[0, 1])",
+        )
+
+
+def _traces(record: AttentionRecord) -> Iterator[Json]:
+    keys = _names(record.names(len(record.axes) - 1))
+    queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
+    told = f"{_row(record)} %{{y}} → {_plain(record.axes[-1].name)} %{{x}}: %{{z:.4f}}"
+    shown = HEAT_MAP | {"x": keys, "y": queries, "coloraxis": "coloraxis"}
+    for cells in record.to_numpy().reshape(-1, len(queries), len(keys)):
+        yield shown | {"z": cells, "hovertemplate": f"{told}<extra></extra>"}
 
 
 def _scale(most: float, *, sinks: bool) -> Json:
@@ -125,7 +133,8 @@ def _row(record: AttentionRecord) -> str:
 
 def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
     named = zip(record.axes, lead, record.sizes, strict=False)
-    return _plain(", ".join(f"{axis.name} {name}" for axis, name, size in named if size > 1))
+    told = (f"{axis.name} {name}" for axis, name, size in named if size > 1 or axis.labels)
+    return _plain(", ".join(told))
 
 
 def _names(names: Sequence[str]) -> list[str]:
