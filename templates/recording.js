@@ -27,11 +27,10 @@
   const number = (value, digits) => value.toFixed(digits === undefined ? heat.within.digits : digits);
   const rounded = (value) => String(Number(value.toPrecision(3)));
   const windowWidth = () => document.documentElement.clientWidth;
-  const moved = (event) => {
+  function moved(event) {
     if (MOVES[event.key]) event.preventDefault();
     return MOVES[event.key];
-  };
-
+  }
   const record = () => data.records[state.record];
   const axisName = (from) => (record().axes.at(from) || { name: "row" }).name;
   const rowAxis = () => axisName(-2), keyAxis = () => axisName(-1);
@@ -158,8 +157,10 @@
 
   function legend() {
     const most = heat.darkest(map), outside = state.apart && heat.anySink ? " outside sinks" : "";
-    at("ticks").replaceChildren(...(state.plain ? PLAIN_TICKS : TICKS).map((part) => {
-      const tick = made("span", String(Number((part * most).toPrecision(2))));
+    const name = (part) => String(Number((part * most).toPrecision(2)));
+    const parts = state.plain ? PLAIN_TICKS : TICKS, long = parts.some((part) => name(part).length > 5);
+    at("ticks").replaceChildren(...parts.filter((_, number) => !long || number % 2 === 0).map((part) => {
+      const tick = made("span", name(part));
       tick.style.left = 100 * heat.length(part * most, most) + "%";
       return tick;
     }));
@@ -171,7 +172,7 @@
         : all + outside + ", " + rounded(most) + "; in this head " + here + ".";
     at("sinks").hidden = at("apart-label").hidden = !heat.anySink;
     at("sinks").firstChild.hidden = !state.apart;
-    const sink = data.sink.replace("$", keyAxis());
+    const sink = data.sink.replace("$", keyAxis);
     at("sinks").lastChild.textContent = state.apart
       ? "0 to " + rounded(heat.darkestSink(map)) + ", paid to a sink: " + sink + "."
       : "Sinks have the colours of all. A sink is " + sink + ".";
@@ -407,13 +408,12 @@
     options("record", "layer", layers, state.record);
     options("head", leads.at(-1) || "", list(heads, (head) => headLabel(one, head)), state.head);
   }
-  let turn = 0; // only what was asked for last is drawn
   async function show() {
-    const mine = ++turn, one = record();
+    const one = record();
     state.head = clamp(state.head, 0, headCount(one) - 1);
     state.batch = Math.min(state.batch, batchCount(one) - 1);
     const maps = await unpacked(one);
-    if (mine !== turn) return;
+    if (one !== record()) return; // another was asked for meanwhile
     map = maps[state.head];
     if (state.row === null || state.row >= map.rows || state.column >= map.columns) {
       state.row = map.rows - 1;
