@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from attnlens.recording.probe import AttentionProbe
     from attnlens.recording.record import AttentionRecord
     from attnlens.recording.recording import Recording, load_recording
+    from attnlens.show.figure import figure
     from attnlens.symbolic import describe, trace
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "check_grounding",
     "describe",
     "explain",
+    "figure",
     "intervene",
     "load_recording",
     "next_over",
@@ -88,6 +90,7 @@ _HOMES = {
         "recording.probe": "AttentionProbe",
         "recording.record": "AttentionRecord",
         "recording.recording": "Recording load_recording",
+        "show.figure": "figure",
         "symbolic": "describe trace",
     }.items()
     for name in names.split()
@@ -96,6 +99,7 @@ _HOMES = {
 # Who draws what Python and Jupyter show of these, so that they need not know it.
 drawn_by(
     {
+        "AttentionRecord": "attnlens.show.notebook",
         "Explanation": "attnlens.cricket.pages.notebook",
         "Recording": "attnlens.show.notebook",
         "WhatIf": "attnlens.cricket.pages.notebook",

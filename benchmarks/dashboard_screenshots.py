@@ -77,7 +77,7 @@ def settle(page: Any, name: str) -> None:
         page.locator(".claim").nth(2).click()
         page.evaluate("document.querySelector('#evidence').scrollIntoView({block: 'start'})")
     if name == "recording":
-        page.frame_locator("iframe").locator("canvas").first.wait_for()
+        page.frame_locator("iframe").locator("#title:not(:empty)").wait_for()
     page.wait_for_timeout(300)
 
 

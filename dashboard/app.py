@@ -63,6 +63,7 @@ def create_app(
         index_string=INDEX,
         suppress_callback_exceptions=True,
         health_endpoint="health",
+        external_scripts=["/heat_maps.js"],
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
             {"name": "color-scheme", "content": "light dark"},

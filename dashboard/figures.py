@@ -6,10 +6,9 @@ from typing import Final
 
 from dash import dcc
 
-from .functions import Data
+from attnlens.show.figure import HEAT_MAP, RAMP
 
-RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-"""Light to dark: told apart by lightness alone."""
+from .functions import Data
 
 CONFIG: Final[dcc.Graph.Config] = {
     # Plotly's own default is a button that posts the figure to its maker.
@@ -25,13 +24,12 @@ CONFIG: Final[dcc.Graph.Config] = {
 def empty_heat_map() -> Data:
     """The heat map of a head without its numbers, as plain data for the page."""
     trace = {
-        "type": "heatmap",
+        **HEAT_MAP,
         "z": [[0.0]],
         "colorscale": [[number / 4, colour] for number, colour in enumerate(RAMP)],
         "zmin": 0,
         "xgap": 0.5,
         "ygap": 0.5,
-        "hoverongaps": False,
         "hovertemplate": "%{text}<extra></extra>",
         "colorbar": {"title": {"text": "share", "side": "right"}, "thickness": 10, "len": 0.9},
     }
@@ -44,7 +42,11 @@ def empty_heat_map() -> Data:
             "constrain": "domain",
             "tickangle": -90,
         },
-        "yaxis": {**axis, "title": {"text": "when asked about"}, "autorange": "reversed"},
+        "yaxis": {
+            **axis,
+            "title": {"text": "when asked about"},
+            "autorange": "reversed",
+        },
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hoverlabel": {"align": "left"},

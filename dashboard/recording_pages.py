@@ -10,12 +10,17 @@ from .library import Recordings, Shown
 from .parts import Page, columns, drop, panel, store
 
 
+def recording_link(shown: Shown[str]) -> str:
+    """The address of a recording's page."""
+    return f"/recording/{quote(shown.key)}"
+
+
 def recordings_page(recordings: Recordings, *, public: bool) -> Page:
     cards = [
         html.Li(
             dcc.Link(
                 [html.B(shown.about["name"]), html.Span("heat maps of every site and head")],
-                href=f"/recording/{quote(shown.key)}",
+                href=recording_link(shown),
                 className="card",
             )
         )

@@ -34,7 +34,7 @@ ROOMS = {
     "claims": "torch numpy",
     "models": "torch numpy safetensors",
     "templates": "",
-    "show": "jinja2 markupsafe",
+    "show": "jinja2 markupsafe plotly",
     "text": "torch numpy",
     "symbolic": "torch numpy",
     "llm": "",

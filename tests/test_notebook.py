@@ -7,6 +7,7 @@ import html
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import attnlens
@@ -47,6 +48,15 @@ def test_a_recording_shows_its_maps_and_its_script_runs(chromium: Any, tmp_path:
     frame = page.frame_locator("iframe")
     frame.locator("canvas").first.wait_for()
     assert "</iframe>" in frame.locator("main").inner_text()
+    assert page.complaints == []
+    page.close()
+    record = labelled.records()[0]
+    page = shown(chromium, tmp_path, record._repr_html_())
+    frame = page.frame_locator("iframe")
+    frame.locator("#texts [data-kind=row] span").nth(3).click()
+    told = frame.locator("#lists section").first.locator(".weight").all_text_contents()
+    paid = sorted(record.weights[0, 0, 3].tolist(), reverse=True)
+    assert [float(one) for one in told] == pytest.approx(paid, abs=6e-5)
     assert page.complaints == []
     page.close()
 

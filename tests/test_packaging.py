@@ -26,6 +26,7 @@ HOLDS = {
     "attnlens/templates/__init__.py",
     "attnlens/templates/page.css",
     "attnlens/templates/page.html",
+    "attnlens/templates/heat_maps.js",
     "attnlens/templates/recording.js",
     "attnlens/templates/cricket/explanation.html",
     "attnlens/templates/cricket/prompt.j2",

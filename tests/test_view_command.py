@@ -1,12 +1,10 @@
-"""`attnlens view`: the page, with and without its script, the text, the JSON, and bad input."""
+"""`attnlens view`: what the page holds, the JSON, and bad input."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import shutil
-import subprocess
 import webbrowser
 import zlib
 from html.parser import HTMLParser
@@ -28,11 +26,11 @@ from recording_cases import (
 )
 
 from attnlens.analysis import entropy, entropy_bounds
-from attnlens.analysis.views import STRONGEST, maps_data
+from attnlens.analysis.views import maps_data
+from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.show.notebook import render_recording_page
 
 WHOLE = lazy_attention().weights().double().numpy()
 HOSTILE = (
@@ -98,28 +96,27 @@ def test_the_page_is_one_file_that_asks_for_nothing(attnlens_here: Here, saved: 
         assert f">{name}</td>" in page
 
 
-def packed_of(record: AttentionRecord) -> list[dict[str, Any]]:
-    (told,) = maps_data(Recording([record]))["records"]
-    shape = len(told["rows"]), len(told["columns"])
+def packed_of(record: AttentionRecord, **options: int) -> list[dict[str, Any]]:
+    data = maps_data(Recording([record]), **options)
+    (told,), levels, bend = data["records"], data["levels"], data["bend"]
+    shape = [-(-len(told[name]) // size) for name, size in zip(SIDES, told["block"], strict=True)]
     maps = []
+    raw, size = zlib.decompress(told["packed"]), (2 if levels > 255 else 1) * shape[0] * shape[1]
     for one in told["maps"]:
-        # As maps_data says: cells, padded to 4 bytes; bounds; places and weights of the strongest.
-        raw, (tall, wide) = zlib.decompress(one["packed"]), shape
-        sizes = [tall * wide * 2, -(tall * wide * 2) % 4, *[tall * 4] * 2, tall * STRONGEST * 8]
-        cells, _, low, high, places, paid = np.split(np.frombuffer(raw, np.uint8), np.cumsum(sizes))
-        maps.append(
-            {
-                "lead": one["lead"],
-                "cells": cells.view("<u2").reshape(shape) / 65535 * one["top"],
-                "low": low.view("<f4"),
-                "high": high.view("<f4"),
-                "places": places.view("<i4").reshape(tall, STRONGEST, 2),
-                "paid": paid.view("<f4").reshape(tall, STRONGEST),
-                "notes": told["notes"],
-                "told": told,
-            }
-        )
+        # As maps_data says: cells column by column, padded to 2 bytes; bounds of entropies.
+        cells = np.frombuffer(raw[:size], "<u2" if levels > 255 else "u1")
+        raw = raw[size + size % 2 :]
+        nats = np.frombuffer(raw[: 4 * shape[0]], "<u2").reshape(2, shape[0]).astype(float)
+        raw = raw[4 * shape[0] :]
+        bent = one["top"] * bend * ((1 + 1 / bend) ** (cells / levels) - 1)
+        low, high = np.where(nats == 65535, np.nan, nats / 4096)
+        known = {"cells": bent.reshape(shape[::-1]).T, "low": low, "high": high}
+        maps.append({**one, **known, "told": told, "levels": levels})
+    assert raw == b""
     return maps
+
+
+SIDES = ("queries", "keys")
 
 
 def test_maps_hold_what_was_recorded() -> None:
@@ -129,20 +126,61 @@ def test_maps_hold_what_was_recorded() -> None:
         assert [one["lead"] for one in maps] == [[str(b), str(h)] for b in "01" for h in "012345"]
         for one in maps:
             batch, head = map(int, one["lead"])
-            np.testing.assert_allclose(one["cells"], whole[batch, head], atol=1e-5)
-            for row, (places, paid) in enumerate(zip(one["places"], one["paid"], strict=True)):
-                order = np.argsort(-whole[batch, head, row], kind="stable")[:STRONGEST]
-                order = [key for key in order if whole[batch, head, row, key] > 0]
-                assert [key for _, key in places if key >= 0] == order
-                np.testing.assert_array_equal(paid[: len(order)], whole[batch, head, row, order])
+            np.testing.assert_allclose(one["cells"], whole[batch, head], atol=2e-5)
+            assert one["top"] == pytest.approx(whole[batch, head].max())
             if record.keys is None:
-                np.testing.assert_allclose(one["low"], entropy(whole)[batch, head], atol=1e-5)
+                np.testing.assert_allclose(one["low"], entropy(whole)[batch, head], atol=2e-4)
                 np.testing.assert_array_equal(one["low"], one["high"])
     top = top_record()
     low, high = entropy_bounds(top.weights, top.residual, top.key_count)
     found = packed_of(top)
-    np.testing.assert_allclose([one["low"] for one in found], low.reshape(12, 7), rtol=1e-6)
-    np.testing.assert_allclose([one["high"] for one in found], high.reshape(12, 7), rtol=1e-6)
+    np.testing.assert_allclose([one["low"] for one in found], low.reshape(12, 7), atol=2e-4)
+    np.testing.assert_allclose([one["high"] for one in found], high.reshape(12, 7), atol=2e-4)
+
+
+def test_cells_are_told_less_finely_where_they_are_many() -> None:
+    torch.manual_seed(0)
+    record = AttentionRecord("a", 0, (2 * torch.randn(1, 2, 60, 50)).softmax(-1), AXES)
+    sizes = []
+    for levels, room in ((65535, 10**5), (255, 10_000), (127, 6_000), (63, 5_000)):
+        found = packed_of(record, most_bytes=room)
+        sizes.append(len(found[0]["told"]["packed"]))
+        assert found[0]["levels"] == levels
+        step = np.log(11) / levels / 2  # half of it, as the page tells
+        for one, weights in zip(found, record.to_numpy()[0], strict=True):
+            error = np.abs(one["cells"] - weights)
+            assert (error <= 1.05 * step * (weights + 0.1 * one["top"])).all()
+    assert packed_of(record, most_bytes=3_000)[0]["told"]["block"] == [2, 2]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def planted_sink(tokens: int = 12, share: float = 0.6) -> AttentionRecord:
+    """Two causal heads: one that pays the third token much, one that spreads evenly."""
+    even = np.tril(np.ones((tokens, tokens))) / np.arange(1, tokens + 1)[:, None]
+    drained = even.copy()
+    drained[3:] = (1 - share) * even[3:]
+    drained[3:, 2] += share
+    weights = torch.tensor(np.stack([drained, even])[None])
+    return AttentionRecord("attn", 0, weights, AXES)
+
+
+def test_a_sink_is_a_key_that_is_paid_much_by_every_query() -> None:
+    drained, even = packed_of(planted_sink())
+    assert (drained["sinks"], even["sinks"]) == ([2], [])
+    outside = np.delete(planted_sink().to_numpy()[0, 0], 2, 1).max()
+    assert drained["rest"] == pytest.approx(outside)
+    assert even["rest"] == even["top"] == 1
+    assert packed_of(planted_sink(share=0.15))[0]["sinks"] == []
+    # The last tokens are seen by few queries, and three queries are too few to say anything.
+    late = np.eye(12) * 0.5 + 0.5 / 12
+    late[10:, 10] += 0.5
+    assert packed_of(AttentionRecord("a", 0, torch.tensor(late), AXES[2:]))[0]["sinks"] == []
+    assert packed_of(planted_sink(tokens=3))[0]["sinks"] == []
+    whole = torch.full((1, 1, 6, 5), 0.1)
+    whole[..., 4] = 0.6
+    assert packed_of(AttentionRecord("a", 0, whole, AXES))[0]["sinks"] == [4]
+    gate = tuple(Axis(name) for name in ("ball", "scale"))
+    assert packed_of(AttentionRecord("a", 0, whole[0, 0], gate))[0]["sinks"] == []
 
 
 def test_a_large_map_is_made_of_the_largest_of_each_block() -> None:
@@ -157,17 +195,13 @@ def test_a_large_map_is_made_of_the_largest_of_each_block() -> None:
         padded = np.zeros((367 * 3, 700))
         padded[:1100] = weights[0, head]
         blocks = padded.reshape(367, 3, 350, 2).max((1, 3))
-        np.testing.assert_allclose(one["cells"], blocks, atol=blocks.max() / 65535)
-        assert one["low"][0] == pytest.approx(nats[0, head, :3].mean(), abs=1e-5)
-        query, key = one["places"][5, 0]
-        part = weights[0, head, 15:18]
-        assert (query - 15, key) == np.unravel_index(part.argmax(), part.shape)
-        assert one["notes"] == [
+        np.testing.assert_allclose(one["cells"], blocks, atol=2e-5)
+        assert one["low"][0] == pytest.approx(nats[0, head, :3].mean(), abs=2e-4)
+        assert one["told"]["notes"] == [
             "1100 by 700 cells are shown as 367 by 350: each stands for 3 by 2 and has the "
             "largest weight among them; entropies are means of such rows"
         ]
-        assert one["told"]["rows"][1] == "3 … 5"
-        assert one["told"]["rows"][-1] == "1098 … 1099"
+        assert (one["told"]["block"], len(one["told"]["queries"])) == ([3, 2], 1100)
 
 
 def hostile_recording() -> Recording:
@@ -185,67 +219,13 @@ def test_hostile_names_stay_text(attnlens_here: Here) -> None:
     assert "b" not in seen.names
     assert not any(key.startswith("on") for one in seen.attributes for key in one)
     stored = json.loads(seen.scripts[0])
-    assert stored["records"][0]["keys"][:7] == list(HOSTILE)
+    assert stored["names"][stored["records"][0]["keys"]][:7] == list(HOSTILE)
     assert stored["records"][0]["site"] == HOSTILE[0]
     assert HOSTILE[0] in seen.text
     assert "\u202e" not in page[: page.index('id="data"')]
     rows = json.loads(attnlens_here.good("view", "<b>.safetensors", "--json"))["rows"]
     assert {one["query"] for one in rows} == {"?"}
     assert {one["site"] for one in rows} == {HOSTILE[0]}
-
-
-NODE = shutil.which("node")
-
-
-@pytest.mark.skipif(NODE is None, reason="node, which runs the page's script, is not installed")
-@pytest.mark.parametrize("kind", ["every kind", "hostile"])
-def test_the_script_shows_every_site(tmp_path: Path, kind: str) -> None:
-    recording = every_kind() if kind == "every kind" else hostile_recording()
-    path = tmp_path / "page.html"
-    path.write_text(render_recording_page(maps_data(recording), name="r"), encoding="utf-8")
-    done = subprocess.run(
-        [str(NODE), str(Path(__file__).with_name("view_page.js")), str(path)],
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    said = json.loads(done.stdout)
-    assert said["markup"] == 0
-    assert len(said["pages"]) == len(recording.records())
-    for page, record in zip(said["pages"], recording.records(), strict=True):
-        whole = record.to_numpy()
-        calls = len(recording.calls(record.site))
-        assert page["title"] == record.site + (f", call {record.call}" if calls > 1 else "")
-        assert page["canvas"]["width"] == whole.shape[-1]
-        assert page["canvas"]["height"] == whole.shape[-2]
-        assert page["canvas"]["first"][3] == 255
-        first = whole.reshape(-1, *whole.shape[-2:])[0]
-        assert len(page["rows"]) == len(first)
-        weights = [float(weight) for weight, _ in page["bars"]]
-        best = np.sort(first[0][first[0] > 0])[::-1][:8]
-        np.testing.assert_allclose(weights, best, atol=1e-4)
-        assert page["heads"] == ([f"head {n}" for n in range(6)] if whole.ndim == 4 else [])
-    first = recording.records()[0]
-    queries = first.axes[2].labels
-    keys = first.axes[3].labels
-    assert queries is not None
-    assert keys is not None
-
-    def told(query: int, key: int) -> str:
-        weight = first.to_numpy()[0, 0, query, key]
-        return f"query “{queries[query]}” → key “{keys[key]}”: {weight:.4f}"
-
-    places = [(0, 10), (1, 10), (2, 10), (2, 9), (0, 9), (0, 0), (0, 0)]
-    assert said["keys"] == [told(*place) for place in places]
-    assert said["pressed"] == told(4, 3)
-    assert said["focused"] == "head 5"
-    last = said["lastHead"]
-    row = first.to_numpy()[0, 5, 4]
-    np.testing.assert_allclose(
-        [float(weight) for weight, _ in last["bars"]], np.sort(row[row > 0])[::-1][:8], atol=1e-4
-    )
-    assert {name for _, name in last["bars"]} <= set(keys)
 
 
 def test_without_out_the_browser_is_opened(attnlens_here: Here, saved: str) -> None:

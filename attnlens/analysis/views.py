@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.analysis.focus import as_floats, entropy, entropy_bounds
-from attnlens.arrays import Floats
+from attnlens.arrays import Flags, Floats
 from attnlens.errors import InputError, RecordingError
 from attnlens.files import Json
 from attnlens.recording.record import AttentionRecord
@@ -28,9 +29,32 @@ SHORTEST_SIDE: Final = 16
 MOST_CELLS: Final = 40_000_000
 """Cells of all maps of a page; smaller maps are made where there would be more."""
 STRONGEST: Final = 8
-FULL_SCALE: Final = 65_535
-"""What stands for a map's largest weight in its cells."""
+MOST_BYTES: Final = 2_850_000
+"""Of all packed maps as a page holds them. Cells are told less finely where they would be more."""
+CELL_BYTES: Final = 0.26
+"""Of each cell where there are more than ten million, so that they are told as finely."""
+LEVELS: Final = (65_535, 255, 127, 63)
+"""Steps from nothing to a map's largest weight; the first that is small enough is taken."""
+BEND: Final = 0.1
+"""The share of a map's largest weight up to which steps are about alike; then they grow with it."""
+ENTROPY_STEPS: Final = 4096
+"""Of a nat."""
+UNTOLD: Final = 65_535
+"""Stands for the entropy of a row that pays nothing."""
 CHUNK_CELLS: Final = 1 << 23
+
+SINK_SHARE: Final = 0.3
+SINK_LIFT: Final = 2.0
+SINK_QUERIES: Final = 4
+SINK: Final = (
+    f"a $ that is paid at least {SINK_SHARE:.0%} of a head's attention, averaged over queries, "
+    f"and {SINK_LIFT:g} times its even share"
+)
+"""What `sinks` finds, in words; $ stands for what a key is called."""
+
+
+Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
+"""Cells ``(key, query)`` at the finest of `LEVELS`, and bounds of entropies ``(2, query)``."""
 
 
 def choose(recording: Recording, **asked: str | None) -> Recording:
@@ -138,19 +162,23 @@ def _called(
     }
 
 
-def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
+def maps_data(
+    recording: Recording, *, most_cells: int = MOST_CELLS, most_bytes: int = MOST_BYTES
+) -> Json:
     """Every heat map of a recording, no larger than a page can hold.
 
     Returns:
-        ``notes``, what was made smaller or left out, and ``records``, each with what
-        `sites_data` tells, ``rows`` and ``columns`` (what each is called), ``block`` (how many
-        queries and keys one cell stands for), ``keys`` and ``queries`` (what each is called),
-        and ``maps``: per batch and head ``lead`` (what these are called), ``top`` (the largest
-        weight) and ``packed``, compressed with zlib:
-        cells as 16-bit shares of ``top``, row by row, padded to 4 bytes; the lower and the
-        upper bound of each row's entropy, 32-bit floats (NaN where nothing is paid); the query
-        and the key of each row's strongest weights, 32-bit integers (key -1: no more of them);
-        these weights, 32-bit floats.
+        ``notes``, what was made smaller or left out; ``levels`` and ``bend``, how cells tell
+        weights; ``sink``, what is called one; and ``records``, each with what `sites_data`
+        tells, ``block`` (how many queries and keys one cell stands for), ``queries`` and
+        ``keys`` (what each is called), ``maps``: per batch and head ``lead`` (what these are
+        called), ``top`` (the largest weight), ``sinks`` (columns that hold a key such as
+        `sinks` finds) and ``rest`` (the largest weight outside them); and ``packed``: all maps
+        together, compressed with zlib. Of each, cells column by column, one byte each or two
+        where ``levels`` needs them, padded to 2 bytes; then the lower and the upper bound of
+        each row's entropy, two bytes each, in 1/`ENTROPY_STEPS` nats, `UNTOLD` where nothing
+        is paid.
+        A cell tells the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
 
     Raises:
         InputError: so many maps that not even the smallest ones fit.
@@ -160,7 +188,8 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
     notes = []
     if empty := len(recording.records()) - len(records):
         notes.append(f"{empty} records hold no weights and are left out")
-    told = []
+    told: list[Json] = []
+    drawn: list[list[Picture]] = []
     for record, about in zip(records, sites_data(Recording(records)), strict=True):
         queries, keys = _row_names(record), record.names(len(record.axes) - 1)
         tall, wide = (_block(len(names), side) for names in (queries, keys))
@@ -175,21 +204,64 @@ def maps_data(recording: Recording, *, most_cells: int = MOST_CELLS) -> Json:
                 f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
                 "others are blank, and of entropies only bounds are known"
             )
-        maps, odd = _maps(record, tall, wide)
+        maps, pictures, odd = _maps(record, tall, wide)
         if odd:
             about["notes"].append("weights that are negative or no numbers are shown as 0")
-        told.append(
-            about
-            | {
-                "queries": list(queries),
-                "keys": list(keys),
-                "block": [tall, wide],
-                "rows": _block_names(queries, tall),
-                "columns": _block_names(keys, wide),
-                "maps": maps,
-            }
-        )
-    return {"notes": notes, "records": told}
+        about |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
+        told.append(about | {"maps": maps})
+        drawn.append(pictures)
+    cells = sum(picture[0].size for pictures in drawn for picture in pictures)
+    most = max(most_bytes, int(CELL_BYTES * cells))
+    levels, packed = _packed(drawn, most)
+    if sum(map(len, packed)) * 4 > most * 3:
+        with suppress(InputError):  # of maps so many and small that they cannot be smaller
+            return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
+    for about, content in zip(told, packed, strict=True):
+        about["packed"] = content
+    return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": told}
+
+
+def _packed(records: Sequence[Sequence[Picture]], most: int) -> tuple[int, list[bytes]]:
+    """How finely cells can be told, and the pictures of each record told so."""
+    for levels in LEVELS:
+        packed: list[bytes] = []
+        room = most * 3 // 4  # a page holds four letters for three bytes
+        for pictures in records:
+            parts = []
+            for cells, entropies in pictures:
+                small = np.rint(cells * (levels / LEVELS[0]))
+                raw = small.astype("<u2" if levels > 255 else "u1").tobytes()
+                parts += [raw, b"\0" * (len(raw) % 2), entropies.astype("<u2").tobytes()]
+            packed.append(zlib.compress(b"".join(parts), 6))
+            room -= len(packed[-1])
+            if room < 0 and levels != LEVELS[-1]:
+                break
+        else:
+            break
+    return levels, packed
+
+
+def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
+    """Which keys are sinks: they take much of a head's attention whatever the query is.
+
+    That is `SINK_SHARE` of it on average, and `SINK_LIFT` times what they would take were every
+    query's spread evenly: of the first token of a sentence that is much.
+
+    Args:
+        paid: the sum of what each key is paid, ``(..., key)``, by the queries that see it and
+            another.
+        even: the sum of what they would pay, were it spread evenly.
+        queries: how many they are. Where they are fewer than `SINK_QUERIES`, or than half of those
+            that see the key seen most, nothing is said.
+
+    Reference:
+        Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
+        is that of Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
+    """
+    least = np.maximum(SINK_SHARE * queries, SINK_LIFT * even)
+    enough = np.maximum(queries.max(-1, keepdims=True) / 2, SINK_QUERIES)
+    flags: Flags = (queries >= enough) & (paid >= least)
+    return flags
 
 
 def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
@@ -228,33 +300,25 @@ def _row_names(record: AttentionRecord) -> tuple[str, ...]:
     return record.names(len(record.axes) - 2) if len(record.axes) > 1 else ("",)
 
 
-def _block_names(names: Sequence[str], block: int) -> list[str]:
-    if block == 1:
-        return list(names)
-    groups = [names[start : start + block] for start in range(0, len(names), block)]
-    return [group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}" for group in groups]
-
-
 def _has_queries(record: AttentionRecord) -> bool:
     return len(record.axes) > 1 and record.axes[-2].name == "query"
 
 
-def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], bool]:
-    """The maps of a record, and whether any weight is no share."""
+def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], list[Picture], bool]:
+    """The maps of a record, their pictures, and whether any weight is no share."""
     queries, keys = _sides(record)
     count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)
     cells = np.zeros((count, rows, columns), np.float32)
     bounds = np.full((2, count, rows), np.nan, np.float32)
-    best = np.full((count, rows, STRONGEST, 2), -1, np.int32)
-    paid = np.zeros((count, rows, STRONGEST), np.float32)
+    looked_at = np.zeros((3, count, keys))
+    widths = np.arange(0, keys, wide)
     odd = False
     for start, weights, low, high in _measured(record, tall):
         bad = ~(weights >= 0) | np.isinf(weights)
         odd = odd or bool(bad.any())
         block = np.where(bad, 0.0, weights)
         heights = np.arange(0, block.shape[1], tall)
-        widths = np.arange(0, keys, wide)
         at = slice(start // tall, start // tall + len(heights))
         cells[:, at] = np.maximum.reduceat(np.maximum.reduceat(block, heights, 1), widths, 2)
         for which, values in enumerate((low, high)):
@@ -262,43 +326,49 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], bo
             among = np.add.reduceat(known.astype(float), heights, 1)
             total = np.add.reduceat(np.where(known, values, 0.0), heights, 1)
             bounds[which, :, at] = np.where(among > 0, total / np.maximum(among, 1), np.nan)
-        for row, height in enumerate(heights):
-            flat = block[:, height : height + tall].reshape(count, -1)
-            order = _strongest(flat)
-            shares = flat[np.arange(count)[:, None], order]
-            many, line = order.shape[1], start // tall + row
-            pairs = np.stack([order // keys + start + height, order % keys], -1)
-            best[:, line, :many] = np.where(shares[..., None] > 0, pairs, -1)
-            paid[:, line, :many] = shares
+        looked_at += _looked_at(block, every_key=record.keys is not None)
+    flags = sinks(*looked_at) & _has_queries(record)
+    flags = np.logical_or.reduceat(flags, widths, 1)
     leads = [record.names(place) for place in range(max(0, len(record.axes) - 2))]
-    found = []
+    maps: list[Json] = []
     for number, lead in enumerate(_leads(record)):
-        top = float(cells[number].max(initial=0.0))
-        scaled = np.rint(cells[number] * (FULL_SCALE / top if top > 0 else 0.0))
-        raw = scaled.astype("<u2").tobytes()
-        parts = [
-            raw + b"\0" * (-len(raw) % 4),
-            bounds[:, number].astype("<f4").tobytes(),
-            best[number].astype("<i4").tobytes(),
-            paid[number].astype("<f4").tobytes(),
-        ]
-        found.append(
+        rest = np.where(flags[number], 0.0, cells[number])
+        maps.append(
             {
                 "lead": [names[place] for names, place in zip(leads, lead, strict=True)],
-                "top": top,
-                "packed": zlib.compress(b"".join(parts), 6),
+                "top": float(cells[number].max(initial=0.0)),
+                "rest": float(rest.max(initial=0.0)),
+                "sinks": np.flatnonzero(flags[number]).tolist(),
             }
         )
-    return found, odd
+    return maps, _pictures(cells, bounds), odd
 
 
-def _strongest(flat: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The places of the largest of each row, largest first, ``(row, STRONGEST)`` or fewer."""
-    if flat.shape[1] <= STRONGEST:
-        return np.argsort(-flat, axis=-1, kind="stable")
-    some = np.sort(np.argpartition(-flat, STRONGEST, axis=-1)[:, :STRONGEST], axis=-1)
-    order = np.argsort(-np.take_along_axis(flat, some, -1), axis=-1, kind="stable")
-    return np.take_along_axis(some, order, -1)
+def _looked_at(weights: NDArray[np.float32], *, every_key: bool) -> Floats:
+    """What `sinks` is asked: by key, paid, evenly paid and queries, ``(3, map, key)``.
+
+    Args:
+        weights: ``(map, query, key)``.
+        every_key: every query that pays anything sees every key. Otherwise those it pays.
+    """
+    seen = weights > 0
+    if every_key:
+        seen = np.broadcast_to(seen.any(-1, keepdims=True), weights.shape)
+    many = seen.sum(-1, keepdims=True)
+    counted = seen & (many > 1)
+    paid = np.where(counted, weights, 0.0).sum(1)
+    return np.stack([paid, (counted / np.maximum(many, 1)).sum(1), counted.sum(1)])
+
+
+def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[Picture]:
+    """Weights ``(map, query, key)`` and bounds of entropies ``(2, map, query)`` in whole steps."""
+    tops = cells.max((1, 2), keepdims=True)
+    shares = cells / np.where(tops > 0, tops, 1.0)
+    bent = np.rint(np.log1p(shares / BEND) * (LEVELS[0] / math.log1p(1 / BEND)))
+    nats = np.rint(bounds * ENTROPY_STEPS).clip(0, UNTOLD - 1)
+    nats = np.where(np.isnan(bounds), UNTOLD, nats)
+    columns, entropies = bent.transpose(0, 2, 1), nats.swapaxes(0, 1)
+    return list(zip(columns.astype(np.uint16), entropies.astype(np.uint16), strict=True))
 
 
 def _measured(

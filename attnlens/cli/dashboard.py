@@ -63,7 +63,6 @@ def run(options: argparse.Namespace) -> int:
     try:
         from attnlens.dashboard.app import create_app
         from attnlens.dashboard.library import Matches, Recordings
-        from attnlens.dashboard.match_pages import match_link
         from attnlens.dashboard.security import is_loopback
         from attnlens.dashboard.serve import listen
     except ModuleNotFoundError as error:
@@ -92,13 +91,22 @@ def run(options: argparse.Namespace) -> int:
     if not options.no_browser:
         import webbrowser
 
-        given = matches.given
-        webbrowser.open(address + (match_link(given[0]) if len(given) == 1 else "/"))
+        webbrowser.open(address + _first_page(matches, recordings))
     try:
         server.serve_forever()
     finally:
         server.server_close()
     return 0
+
+
+def _first_page(matches: Matches, recordings: Recordings) -> str:
+    """The one thing that was given, or what there is to choose from."""
+    from attnlens.dashboard.match_pages import match_link
+    from attnlens.dashboard.recording_pages import recording_link
+
+    if matches.given:
+        return match_link(matches.given[0]) if len(matches.given) == 1 else "/"
+    return recording_link(recordings.given[0]) if len(recordings.given) == 1 else "/recordings"
 
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:

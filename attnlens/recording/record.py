@@ -13,6 +13,7 @@ from attnlens.recording.axes import SINK_LABEL, Axis
 from attnlens.recording.lazy import LazyAttention
 from attnlens.recording.select import part_of
 from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
+from attnlens.shown import drawn
 from attnlens.words import choices
 
 if TYPE_CHECKING:
@@ -223,3 +224,6 @@ class AttentionRecord:
 
     def __repr__(self) -> str:
         return record_text(self)
+
+    def _repr_html_(self) -> str:
+        return drawn(self, "html")

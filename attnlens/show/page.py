@@ -54,7 +54,12 @@ def _environment(*, escaped: bool) -> Environment:
 
 
 def render_page(
-    template: str, *, title: str, styles: Sequence[str] = (), script: str = "", **context: Any
+    template: str,
+    *,
+    title: str,
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    **context: Any,
 ) -> str:
     """A whole page, without a final line break.
 
@@ -62,11 +67,11 @@ def render_page(
         template: its file in `attnlens.templates`; it extends ``page.html``.
         title: plain text.
         styles: files of style beside that of all pages.
-        script: the file of its script; none without.
+        scripts: files of its script, which begins with the first.
         context: what the template shows.
     """
     style = "".join(map(template_text, ("page.css", *styles)))
-    code = template_text(script) if script else ""
+    code = "".join(map(template_text, scripts))
     runs = f"; script-src 'sha256-{_digest(code)}'" if code else ""
     policy = (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'{runs}; "

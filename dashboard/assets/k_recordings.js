@@ -2,7 +2,7 @@
 // Two recordings side by side, and what differs: heat maps of one site and head, cell by cell.
 (function () {
   const A = window.attnlens;
-  const FULL_SCALE = 65535, LISTED = 6, NAMES = { a: "A", b: "B", d: "B less A" };
+  const LISTED = 6, NAMES = { a: "A", b: "B", d: "B less A" };
   let told, sides, shared, chosen;
 
   A.pages.recordings = () => A.put("brought-recordings", A.broughtRecordings().map((one) => A.el("li", null,
@@ -42,7 +42,7 @@
     shared = [];
     try {
       const both = await Promise.all(sides.map((one) => A.get("/maps/" + encodeURIComponent(one.key) + ".json")));
-      const [a, b] = both.map((one) => one.records);
+      const [a, b] = both.map(named);
       const beside = a.map((one) => ({ a: one, b: b.find((other) => other.site === one.site && other.call === one.call) }));
       const reasons = beside.filter((one) => !one.b || !alike(one)).map((one) => (one.a.site || "(the model itself)") + (one.b ? ": " + sizes(one.a) + " and " + sizes(one.b) : " is only in A"))
         .concat(b.filter((one) => !a.some((other) => other.site === one.site && other.call === one.call)).map((one) => (one.site || "(the model itself)") + " is only in B"));
@@ -65,10 +65,19 @@
   }
   const sizes = (record) => record.queries.length + " by " + record.keys.length;
   const alike = ({ a, b }) => a.rows.length === b.rows.length && a.columns.length === b.columns.length && a.queries.length === b.queries.length && a.keys.length === b.keys.length;
+  // What is shared is in its place again; the page of a recording unpacks its maps in the same way.
+  function named(data) {
+    const maps = window.heatMaps(data, {});
+    const blocks = (names, size) => names.flatMap((name, at) => (at % size ? []
+      : [size > 1 && at + 1 < names.length ? name + " … " + names[Math.min(at + size, names.length) - 1] : name]));
+    return data.records.map((record) => {
+      const queries = data.names[record.queries], keys = data.names[record.keys];
+      return { ...record, heat: maps, queries, keys, rows: blocks(queries, record.block[0]), columns: blocks(keys, record.block[1]) };
+    });
+  }
   async function cellsOf(record, at) {
-    const map = record.maps[at], stream = new Blob([A.bytes(map.packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const cells = new Uint16Array(await new Response(stream).arrayBuffer(), 0, record.rows.length * record.columns.length), unit = map.top / FULL_SCALE;
-    return Float32Array.from(cells, (cell) => cell * unit);
+    const tall = record.rows.length, wide = record.columns.length, map = (await record.heat.unpacked(record, tall, wide))[at];
+    return Float32Array.from({ length: tall * wide }, (_, cell) => record.heat.weightAt(map, Math.floor(cell / wide), cell % wide));
   }
   // How far apart each row is: half the sum of differences, the total variation distance of two rows of shares.
   function measured(a, b, { a: record }) {
@@ -104,6 +113,8 @@
     const apart = ["rows", "columns"].some((name) => record.a[name].some((label, at) => label !== record.b[name][at]));
     if (apart) notes.push("The two have other labels: positions are compared, named as in A.");
     if (record.a.block[0] * record.a.block[1] > 1) notes.push("Each cell is the largest weight of " + record.a.block[0] + " by " + record.a.block[1] + ": differences are of those.");
+    const { part, least } = record.a.heat.within;
+    if (part > 1e-4 || record.b.heat.within.part > 1e-4) notes.push("Weights of recordings this large are told to within " + Number(least.toPrecision(1)) + " and " + (100 * part).toFixed(1) + " % of themselves; smaller differences say nothing.");
     for (const side of ["a", "b"]) for (const note of record[side].notes) notes.push(NAMES[side] + ": " + note);
     const pictures = ["a", "b", "d"].map((name) => {
       const canvas = A.el("canvas", { class: "pixels", tabindex: name === "d" ? 0 : null, role: "img", "aria-label": NAMES[name] + ": " + nameOf(record.a, calls) + ", " + leadOf(record.a, chosen.map) + (name === "d" ? ". Arrow keys move the cell that is read out" : ""), "data-map": name });
