@@ -13,6 +13,7 @@ from attnlens._version import VERSION as __version__
 from attnlens.shown import drawn_by
 
 if TYPE_CHECKING:
+    from attnlens.audits import ablate, audit, heads
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.model.predictor import FullModel, Sizes
     from attnlens.cricket.model.temporal import (
@@ -52,9 +53,12 @@ __all__ = [
     "TemporalEncoder",
     "WhatIf",
     "__version__",
+    "ablate",
+    "audit",
     "check_grounding",
     "describe",
     "explain",
+    "heads",
     "intervene",
     "load_recording",
     "next_over",
@@ -70,6 +74,7 @@ __all__ = [
 _HOMES = {
     name: f"attnlens.{home}"
     for home, names in {
+        "audits": "ablate audit heads",
         "cricket.explain.types": "Explanation",
         "cricket.model.predictor": "FullModel Sizes",
         "cricket.model.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
@@ -90,7 +95,10 @@ _HOMES = {
 # Who draws what Python and Jupyter show of these, so that they need not know it.
 drawn_by(
     {
+        "Ablation": "attnlens.show.audit",
+        "Audit": "attnlens.show.audit",
         "Explanation": "attnlens.cricket.pages.notebook",
+        "HeadTable": "attnlens.show.audit",
         "Recording": "attnlens.show.notebook",
         "WhatIf": "attnlens.cricket.pages.notebook",
     }

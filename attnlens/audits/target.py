@@ -1,0 +1,292 @@
+"""What a question is about: a token, a class, a step of a forecast, an embedding, any function.
+
+Claims are tested on probabilities. Of a token or a class they are its own and that of any other.
+Other answers are brought to two that act as probabilities:
+
+- A number ``y``: ``sigmoid((y - y of the full input) / s)``, where ``s`` is how far hiding every
+  item moves it. So the full input has 1/2, and the log-odds count parts of what all items do.
+- An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input, mean
+  pooled over the items that are not hidden, as sentence encoders pool over those not masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlens.arrays import Floats
+from attnlens.audits.question import Question
+from attnlens.claims.trial import SURE
+from attnlens.errors import InputError
+
+Asked = str | int | Callable[[Any], Tensor] | None
+"""What an audit may be asked about."""
+
+Scores = Callable[[Any, Tensor], Tensor]
+"""An output and which items are kept ``(row, item)`` to numbers with a gradient
+``(row, score)``."""
+
+EMBEDDING: Final = "embedding"
+ANY_OTHER: Final = "any other"
+_LISTED: Final = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What is asked.
+
+    Attributes:
+        name: in words.
+        outcomes: what its probabilities are of.
+        kind: what the scores are: the log-odds of one outcome, log-probabilities of all,
+            a number, or an embedding of length 1.
+        scores: of an output.
+        query: the one place that the answer is read from; None: many, or not known.
+    """
+
+    name: str
+    outcomes: tuple[str, ...]
+    kind: Literal["one", "all", "number", "embedding"]
+    scores: Scores
+    query: int | None = None
+
+    def chances(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
+        """Probabilities of scores.
+
+        Args:
+            scores: ``(row, score)``.
+            full, nothing: those of the full input, and with every item hidden, ``(score,)``.
+
+        Returns:
+            ``(row, outcome)``.
+        """
+        if self.kind == "all":
+            return np.exp(scores).clip(SURE)
+        if self.kind == "embedding":
+            first = (1 + scores @ full) / 2
+        else:
+            odds = scores[:, 0]
+            if self.kind == "number":
+                odds = (odds - full[0]) / (float(abs(full - nothing)[0]) or 1.0)
+            first = 1 / (1 + np.exp(-odds.clip(-700, 700)))
+        first = first.clip(SURE, 1 - SURE)
+        return np.stack([first, 1 - first], -1)
+
+
+def found_target(question: Question, output: Any, asked: Asked, *, causal: bool) -> Target:
+    """The target meant, for one output.
+
+    Args:
+        causal: whether no place sees later ones.
+
+    Raises:
+        InputError: no such target; it lists some there are.
+    """
+    if callable(asked):
+        return _of_function(asked, output)
+    logits = output_of(output, "logits")
+    states = output_of(output, "last_hidden_state")
+    if logits is None and (asked == EMBEDDING or (states is not None and not causal)):
+        return _embedding(states, asked)
+    if logits is None:
+        logits = output_of(output, "prediction_outputs")
+        logits = _first(output) if logits is None else logits
+    step = re.fullmatch(r"step (\d+)(?:,? channel (\d+))?", str(asked))
+    if step or output_of(output, "prediction_outputs") is not None or logits.dim() == 1:
+        return _step(logits, asked, step)
+    if logits.dim() == 2:
+        names = getattr(getattr(question.model, "config", None), "id2label", None)
+        return _class(logits, asked, names if isinstance(names, Mapping) else {})
+    if logits.dim() == 3:
+        return _token(question, logits, asked, causal)
+    raise InputError(
+        f"the model answers with shape {tuple(logits.shape)}",
+        remedy="give target= a function of its output that returns (batch,) or (batch, outcome)",
+    )
+
+
+def output_of(output: Any, name: str) -> Tensor | None:
+    """A tensor of an output by name."""
+    value = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+    return value if isinstance(value, Tensor) else None
+
+
+def _first(output: Any) -> Tensor:
+    """The first tensor of an output."""
+    parts = output.values() if isinstance(output, Mapping) else output
+    one = output if isinstance(output, Tensor) else None
+    if (one is None and isinstance(parts, Sequence)) or isinstance(output, Mapping):
+        one = next((part for part in parts if isinstance(part, Tensor)), None)
+    if one is None:
+        raise InputError(
+            f"the model answers with {type(output).__name__}, which holds no tensor",
+            remedy="give target= a function of its output that returns (batch,) or "
+            "(batch, outcome)",
+        )
+    return one
+
+
+def _of_one(pick: Callable[[Any], Tensor], place: int) -> Scores:
+    """The log-odds of one of many logits ``(row, outcome)``."""
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        logits = pick(output).double()
+        others = torch.cat((logits[:, :place], logits[:, place + 1 :]), -1).logsumexp(-1)
+        return (logits[:, place] - others)[:, None]
+
+    return scores
+
+
+def answer_of(output: Any) -> Tensor:
+    """The logits of an output, or else its first tensor."""
+    logits = output_of(output, "logits")
+    return _first(output) if logits is None else logits
+
+
+def _class(logits: Tensor, asked: Asked, names: Mapping[Any, str]) -> Target:
+    count = logits.shape[1]
+    labels = [str(names.get(at, at)) for at in range(count)]
+    if count < 2:
+        return _step(logits, asked, None)
+    place = int(logits[0].argmax()) if asked is None else _place(asked, labels)
+    return Target(
+        f"class {labels[place]}", (labels[place], ANY_OTHER), "one", _of_one(answer_of, place)
+    )
+
+
+def _place(asked: Asked, labels: Sequence[str]) -> int:
+    text = str(asked)
+    if text in labels:
+        return labels.index(text)
+    if text.isdecimal() and int(text) < len(labels):
+        return int(text)
+    shown = ", ".join(labels[:_LISTED]) + (" ..." if len(labels) > _LISTED else "")
+    raise InputError(
+        f"there is no target {text!r}", remedy=f"the model has {len(labels)} classes: {shown}"
+    )
+
+
+def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Target:
+    query, what = logits.shape[1] - 1, "next token"
+    if not causal:
+        mask = getattr(question.tokenizer, "mask_token_id", None)
+        ids = question.named.get("input_ids")
+        masked = [] if mask is None or ids is None else (ids[0] == mask).nonzero()[:, 0].tolist()
+        if not masked:
+            word = getattr(question.tokenizer, "mask_token", None)
+            put = f"put {word} in the text where a token is asked for, or " if word else ""
+            raise InputError(
+                f"the model answers with shape {tuple(logits.shape)} for every place of the input,"
+                " and none is asked for",
+                remedy=f"{put}give target= a function of its output",
+            )
+        query, what = masked[0], "masked token"
+    # A model that is asked for its last logits alone returns no others.
+    at = -1 if causal else query
+    place = _number(question, logits[0, at], asked)
+    word = _word(question, place)
+    return Target(
+        f"{what} {word}",
+        (word, ANY_OTHER),
+        "one",
+        _of_one(lambda output: answer_of(output)[:, at], place),
+        query,
+    )
+
+
+def _word(question: Question, number: int) -> str:
+    return repr(question.tokenizer.decode([number])) if question.tokenizer else str(number)
+
+
+def _number(question: Question, logits: Tensor, asked: Asked) -> int:
+    """The number of a token."""
+    count = len(logits)
+    if asked is None:
+        return int(logits.argmax())
+    if isinstance(asked, int) or question.tokenizer is None:
+        if str(asked).isdecimal() and int(asked) < count:  # type: ignore[arg-type]
+            return int(asked)  # type: ignore[arg-type]
+        raise InputError(f"there is no token {asked}", remedy=f"tokens are 0 to {count - 1}")
+    text, known = str(asked), question.tokenizer
+    forms = [known.encode(one, add_special_tokens=False) for one in (text, f" {text}")]
+    single = [form[0] for form in forms if len(form) == 1 and form[0] != known.unk_token_id]
+    if single:
+        return int(max(single, key=lambda number: float(logits[number])))
+    likely = ", ".join(_word(question, number) for number in logits.topk(_LISTED).indices.tolist())
+    raise InputError(
+        f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"
+    )
+
+
+def _step(values: Tensor, asked: Asked, named: re.Match[str] | None) -> Target:
+    """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
+    wanted = (
+        [int(one or 0) for one in named.groups()]
+        if named
+        else [int(str(asked or 0)), 0]
+        if (asked is None or str(asked).isdecimal())
+        else []
+    )
+    sizes = [*values.shape[1:], 1, 1][:2]
+    if not wanted or any(at >= size for at, size in zip(wanted, sizes, strict=True)):
+        raise InputError(
+            f"there is no target {asked!r}",
+            remedy=f"the model has steps 0 to {sizes[0] - 1}, and channels 0 to {sizes[1] - 1}: "
+            "say 'step 0' or 'step 0, channel 0'",
+        )
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        steps = output_of(output, "prediction_outputs")
+        steps = answer_of(output) if steps is None else steps
+        return steps.double().reshape(len(steps), sizes[0], -1)[:, wanted[0], wanted[1], None]
+
+    channel = f", channel {wanted[1]}" if sizes[1] > 1 else ""
+    name = f"step {wanted[0]}{channel}" if values.dim() > 1 else "the output"
+    return Target(name, ("as high", "lower"), "number", scores)
+
+
+def _embedding(states: Tensor | None, asked: Asked) -> Target:
+    if states is None or asked not in (None, EMBEDDING):
+        raise InputError(
+            f"there is no target {asked!r}",
+            remedy=f"a model without a head has the target {EMBEDDING!r}, or give a function",
+        )
+
+    def scores(output: Any, kept: Tensor) -> Tensor:
+        last = output_of(output, "last_hidden_state")
+        assert last is not None
+        mean = (last.double() * kept[..., None]).sum(1)
+        return torch.nn.functional.normalize(mean, dim=-1)
+
+    return Target("the embedding (cosine)", ("the same", "another"), "embedding", scores)
+
+
+def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
+    value = function(output)
+    name = getattr(function, "__name__", "function").replace("<lambda>", "a function")
+    if not isinstance(value, Tensor) or value.dim() not in (1, 2) or len(value) != 1:
+        told = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise InputError(
+            f"the target {name} returned {told}", remedy="return (batch,) or (batch, outcome)"
+        )
+    if value.dim() == 1 or value.shape[1] == 1:
+        return Target(
+            name,
+            ("as high", "lower"),
+            "number",
+            lambda output, _: function(output).double().reshape(-1, 1),
+        )
+    chances = bool((value >= 0).all()) and abs(float(value.sum()) - 1) < 1e-3
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        found = function(output).double()
+        return found.clamp_min(SURE).log() if chances else found.log_softmax(-1)
+
+    outcomes = tuple(f"outcome {at}" for at in range(value.shape[1]))
+    return Target(name, outcomes, "all", scores)
