@@ -39,7 +39,7 @@ class Ablated:
 
     Attributes:
         change: of the mean loss over the inputs.
-        beside: how much more that is than without a head drawn at random, the mean of these.
+        beyond: how much more that is than without a head drawn at random, the mean of these.
         p: how often chance has it as much more: signs of the inputs' differences flipped; None
             for a single input.
         q: over the heads listed (Benjamini and Hochberg).
@@ -49,7 +49,7 @@ class Ablated:
     head: int
     site: str
     change: float
-    beside: float
+    beyond: float
     p: float | None
     q: float | None
 

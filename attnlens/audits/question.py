@@ -35,7 +35,8 @@ class Question:
         tokenizer: what made numbers of it.
         labels: what the items are called; None where that is not known.
         special: places of special tokens.
-        padding: places that hold nothing.
+        folds: by site, how many rows of its batch an input has, where that is not one: a model
+            may take channels as a batch.
         rows: how many copies of the input the model has read.
     """
 
@@ -46,7 +47,7 @@ class Question:
     tokenizer: Any = None
     labels: tuple[str, ...] | None = None
     special: frozenset[int] = frozenset()
-    padding: frozenset[int] = frozenset()
+    folds: dict[str, int] = field(default_factory=dict)
     rows: int = 0
 
     @property
@@ -82,9 +83,10 @@ class Question:
 
     def kept(self, items: int) -> Tensor:
         """Which items are no padding, ``(1, item)``."""
-        real = torch.ones(1, items)
-        real[0, sorted(self.padding)] = 0
-        return real
+        seen = self.named.get("attention_mask")
+        if isinstance(seen, Tensor) and seen.shape == (1, items):
+            return seen.bool().cpu()
+        return torch.ones(1, items, dtype=torch.bool)
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
@@ -105,9 +107,13 @@ class Question:
             rows = next(iter(some.values()))
             kept = self.kept(items).expand(len(rows), -1)
             if rows.dim() == 2:
-                kept = kept * ~rows
+                kept = kept & ~rows
             else:
                 some = {site: one[:, :, None] for site, one in some.items()}
+            some = {
+                site: one.repeat_interleave(self.folds.get(site, 1), 0)
+                for site, one in some.items()
+            }
             with intervene(self.model, hide=some):
                 yield self.ask(len(rows), **more), kept
 
@@ -210,11 +216,8 @@ def _named_by(question: Question, tokenizer: Any) -> Question:
             remedy="give one label an item",
         )
     numbers = ids[0].tolist()
-    seen = question.named.get("attention_mask")
-    real = [True] * len(numbers) if seen is None else seen[0].bool().tolist()
     special = set(getattr(tokenizer, "all_special_ids", ()))
     question.labels = tuple(tokenizer.decode([number]) for number in numbers)
     question.special = frozenset(at for at, number in enumerate(numbers) if number in special)
-    question.padding = frozenset(at for at, is_real in enumerate(real) if not is_real)
     question.tokenizer = tokenizer
     return question

@@ -136,7 +136,6 @@ class Audit:
     claims: tuple[TestedClaim, ...]
     placebos: tuple[Placebo, ...]
     cost: Cost
-    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> Json:
         """As plain data, numbers to six decimals."""

@@ -60,24 +60,20 @@ def screened(
         output = question.ask()
     keys = _keys(recording, question.labels)
     records = list(whole_records(recording, keys))
-    causal = all(
-        one.shape[-2] == one.shape[-1] and not one.weights.triu(1).any() for one in records
-    )
-    asked = found_target(question, output, target, causal=causal)
+    question.folds = {one.site: one.shape[0] for one in records}
+    asked = found_target(question, output, target, causal=_causal(recording))
     labels = question.labels or tuple(f"item {at}" for at in range(keys))
     if sinks is None:
         sinks = found_sinks([mean_paid(one) for one in records], question.labels, question.special)
-    reads = keys - 1 if causal and asked.query is None else asked.query
+    padding = (~question.kept(keys)[0]).nonzero()[:, 0].tolist()
+    left = {*sinks, *question.special, *padding}
+    if asked.query is not None and asked.places == keys:
+        left.add(asked.query)
     attention = {}
     for one in records:
-        rows = one.weights[0].double()
-        attention[one.site] = np.asarray(rows.mean(1) if reads is None else rows[:, reads])
-    left = {
-        *sinks,
-        *question.special,
-        *question.padding,
-        *(() if asked.query is None else (asked.query,)),
-    }
+        rows = one.weights.double().mean(0)
+        read = asked.query is not None and asked.places == one.shape[-2]
+        attention[one.site] = np.asarray(rows[:, asked.query] if read else rows.mean(1))
     return Screened(
         asked,
         labels,
@@ -88,6 +84,13 @@ def screened(
         tuple(at for at in range(keys) if at not in left),
         heads(Recording(records), labels, sinks=sinks),
     )
+
+
+def _causal(recording: Recording) -> frozenset[int]:
+    """The numbers of places of which none sees a later one, at any site."""
+    square = [one for one in recording.records() if one.shape[-2] == one.shape[-1]]
+    seen = {one.shape[-1] for one in square if bool(one.weights.triu(1).any())}
+    return frozenset({one.shape[-1] for one in square} - seen)
 
 
 def _keys(recording: Recording, labels: Sequence[str] | None) -> int:

@@ -12,7 +12,7 @@ Other answers are brought to two that act as probabilities:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -48,6 +48,7 @@ class Target:
             a number, or an embedding of length 1.
         scores: of an output.
         query: the one place that the answer is read from; None: many, or not known.
+        places: how many places there are where the answer is read.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Target:
     kind: Literal["one", "all", "number", "embedding"]
     scores: Scores
     query: int | None = None
+    places: int = 0
 
     def chances(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
         """Probabilities of scores.
@@ -79,11 +81,13 @@ class Target:
         return np.stack([first, 1 - first], -1)
 
 
-def found_target(question: Question, output: Any, asked: Asked, *, causal: bool) -> Target:
+def found_target(
+    question: Question, output: Any, asked: Asked, *, causal: Collection[int]
+) -> Target:
     """The target meant, for one output.
 
     Args:
-        causal: whether no place sees later ones.
+        causal: numbers of places of which none sees a later one.
 
     Raises:
         InputError: no such target; it lists some there are.
@@ -92,7 +96,7 @@ def found_target(question: Question, output: Any, asked: Asked, *, causal: bool)
         return _of_function(asked, output)
     logits = output_of(output, "logits")
     states = output_of(output, "last_hidden_state")
-    if logits is None and (asked == EMBEDDING or (states is not None and not causal)):
+    if logits is None and (asked == EMBEDDING or states is not None):
         return _embedding(states, asked)
     if logits is None:
         logits = output_of(output, "prediction_outputs")
@@ -104,7 +108,7 @@ def found_target(question: Question, output: Any, asked: Asked, *, causal: bool)
         names = getattr(getattr(question.model, "config", None), "id2label", None)
         return _class(logits, asked, names if isinstance(names, Mapping) else {})
     if logits.dim() == 3:
-        return _token(question, logits, asked, causal)
+        return _token(question, logits, asked, logits.shape[1] in causal)
     raise InputError(
         f"the model answers with shape {tuple(logits.shape)}",
         remedy="give target= a function of its output that returns (batch,) or (batch, outcome)",
@@ -197,6 +201,7 @@ def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Ta
         "one",
         _of_one(lambda output: answer_of(output)[:, at], place),
         query,
+        logits.shape[1],
     )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from attnlens.audits.report import (
     Input,
     Kind,
     Placebo,
-    PlaceboKind,
     TestedClaim,
     TopChange,
 )
@@ -34,11 +32,11 @@ RANDOM_LISTS: Final = 20
 RANDOM_HEADS: Final = 10
 """Placebos of each input."""
 
+FEWEST: Final = 3
+"""Items that can be told apart."""
+
 NEAR: Final = 1e-3
 """The same input in two batches gives probabilities that rounding keeps this near."""
-
-STAND_INS: Final = ("number", "embedding")
-"""Kinds of answers whose probabilities stand for something else."""
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 CONTROL: Final = "other sets of as many items"
@@ -46,11 +44,10 @@ CONTROL: Final = "other sets of as many items"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditClaim(Claim):
-    """A claim of an audit; its place is `MODEL` or the name of a head."""
+    """A claim of an audit; of a head where it has one, else of the whole model."""
 
     kind: Kind
-    site: str | None = None
-    head: str | None = None
+    row: HeadRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,75 +61,57 @@ class Part:
 
 
 class _Case:
-    """One screened input, asked with items hidden.
-
-    Attributes:
-        width: how many items a list has at most.
-    """
+    """One screened input, asked with items hidden."""
 
     def __init__(self, question: Question, shown: Screened) -> None:
         self.question, self.shown = question, shown
-        self.width = min(LISTED, max(1, len(shown.items) // 3))
-        keys = len(shown.labels)
-        reads_last = shown.target.query == keys - 1 and "logits_to_keep" in question.takes
-        self._more = {"logits_to_keep": 1} if reads_last else {}
-        everything = np.zeros((2, keys), bool)
-        everything[1, list(shown.items)] = True
-        self._full, self._nothing = self._scores(dict.fromkeys(shown.sites, everything))
+        self.width = min(LISTED, max(1, len(shown.items) // FEWEST))
+        last = shown.target.query == len(shown.labels) - 1
+        self._more = {"logits_to_keep": 1} if last and "logits_to_keep" in question.takes else {}
+        ends = np.repeat([[True], [False]], len(shown.items), 1)
+        self._full, self._nothing = self._scores(ends)
 
-    def _scores(self, hide: Mapping[str, Flags]) -> Floats:
-        """The target's scores, ``(copy, score)``."""
-        target = self.shown.target
-        return np.concatenate(
-            [
-                target.scores(output, kept).cpu().numpy()
-                for output, kept in self.question.hidden(hide, **self._more)
-            ]
-        )
+    def _scores(self, kept: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        shown = self.shown
+        masks = np.zeros((len(kept), len(shown.labels)), bool)
+        masks[:, list(shown.items)] = ~kept
+        hide = dict.fromkeys(shown.sites, masks)
+        if rows is not None:
+            hide = {
+                site: np.zeros((len(kept), *shown.attention[site].shape), bool)
+                for site in {row.site for row in rows}
+            }
+            for at, row in enumerate(rows):
+                hide[row.site][at, row.head] = masks[at]
+        parts = self.question.hidden(hide, **self._more)
+        return np.concatenate([shown.target.scores(*one).cpu().numpy() for one in parts])
 
-    def _asked(self, hide: Mapping[str, Flags]) -> Floats:
-        chances = self.shown.target.chances(self._scores(hide), self._full, self._nothing)
-        whole = ~next(iter(hide.values())).reshape(len(chances), -1).any(1)
+    def without(self, kept: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        """Probabilities with items hidden from the whole model, or from one head each.
+
+        Args:
+            kept: ``(mask, item)``.
+            rows: a head for each mask.
+
+        Returns:
+            ``(mask, outcome)``.
+        """
+        scores = self._scores(kept, rows)
+        chances = self.shown.target.chances(scores, self._full, self._nothing)
+        whole = kept.all(1)
         if whole.any():
             first = chances[whole][0]
-            near = whole & (abs(chances - first).max(1) < NEAR)
-            chances[near] = first
+            chances[whole & (abs(chances - first).max(1) < NEAR)] = first
         return chances
 
-    def _masks(self, kept: Flags) -> Flags:
-        masks = np.zeros((len(kept), len(self.shown.labels)), bool)
-        masks[:, list(self.shown.items)] = ~kept
-        return masks
+    def place(self, row: HeadRow) -> Place:
+        """Where items are hidden from one head."""
+        return Place(lambda kept: self.without(kept, [row] * len(kept)), self.shown.items)
 
-    def without(self, kept: Flags) -> Floats:
-        """Probabilities with items hidden from the whole model, ``(mask, outcome)``."""
-        return self._asked(dict.fromkeys(self.shown.sites, self._masks(kept)))
-
-    def without_in(self, row: HeadRow, kept: Flags) -> Floats:
-        """Probabilities with items hidden from one head."""
-        masks = np.zeros(
-            (len(kept), len(self.shown.attention[row.site]), len(self.shown.labels)), bool
-        )
-        masks[:, row.head] = self._masks(kept)
-        return self._asked({row.site: masks})
-
-    def each_in(self, rows: Sequence[HeadRow], sets: Sequence[tuple[int, ...]]) -> Floats:
-        """Probabilities with a set of items hidden from a head, each row another head."""
-        sites = dict.fromkeys(row.site for row in rows)
-        hide = {
-            site: np.zeros(
-                (len(rows), len(self.shown.attention[site]), len(self.shown.labels)), bool
-            )
-            for site in sites
-        }
-        for at, (row, items) in enumerate(zip(rows, sets, strict=True)):
-            hide[row.site][at, row.head, list(items)] = True
-        return self._asked(hide)
-
-    def top(self, weights: Floats, many: int | None = None) -> tuple[int, ...]:
-        """The items with most weight, in order, of ``(item,)``."""
+    def top(self, weights: Floats, many: int) -> tuple[int, ...]:
+        """The items with most weight of ``(key,)``."""
         items = np.array(self.shown.items)
-        order = np.argsort(-weights[items], kind="stable")[: many or self.width]
+        order = np.argsort(-weights[items], kind="stable")[:many]
         return tuple(sorted(items[order].tolist()))
 
     def lift(self, weights: Floats, items: Sequence[int]) -> float:
@@ -142,57 +121,51 @@ class _Case:
 
     def named(self, items: Sequence[int]) -> tuple[str, ...]:
         """Items by label, with their places where others are called so too."""
-        often = Counter(self.shown.labels)
+        labels = self.shown.labels
+        often = Counter(labels)
         return tuple(
-            (self.shown.labels[at].strip() or repr(self.shown.labels[at]))
-            + (f"@{at}" if often[self.shown.labels[at]] > 1 else "")
+            (labels[at].strip() or repr(labels[at])) + (f"@{at}" if often[labels[at]] > 1 else "")
             for at in items
         )
 
-    def words(self, items: Sequence[int]) -> str:
-        """Items in a sentence."""
-        return ", ".join(self.named(items))
+    def claim(
+        self,
+        kind: Kind,
+        told: str,
+        items: tuple[int, ...],
+        weights: Floats | None = None,
+        row: HeadRow | None = None,
+    ) -> AuditClaim:
+        """A claim about items; with ``weights`` that these are attended to."""
+        return AuditClaim(
+            kind=kind,
+            text=f"{told} mattered: {', '.join(self.named(items))}",
+            removed=items,
+            window=self.shown.items,
+            lift=None if weights is None else self.lift(weights, items),
+            first=kind == "weighed most",
+            row=row,
+            place=MODEL if row is None else f"{row.site} {row.head}",
+        )
 
     def model_claims(self) -> list[AuditClaim]:
         """What all heads together weigh most, and attend to most; and the last items."""
-        shown = self.shown
-        weighed = np.sum([one.sum(0) for one in shown.importance.values()], axis=0)
+        shown, width = self.shown, self.width
+        weighed: Floats = sum((one.sum(0) for one in shown.importance.values()), np.zeros(1))
         attended = np.concatenate(list(shown.attention.values())).mean(0)
-        most, some, seen = self.top(weighed, 1), self.top(weighed), self.top(attended)
-        last = shown.items[-self.width :]
-        listed: list[tuple[Kind, tuple[int, ...], str, float | None]] = [
-            ("weighed most", most, "the item that weighs most", None),
-            ("weighed", some, "the items that weigh most", None),
-            ("attended", seen, "the items attended most", self.lift(attended, seen)),
-            ("last items", last, f"the last {len(last)} items", None),
-        ]
+        seen, last = self.top(attended, width), shown.items[-width:]
         return [
-            AuditClaim(
-                kind=kind,
-                text=f"{told} mattered: {self.words(items)}",
-                removed=items,
-                window=shown.items,
-                lift=lift,
-                first=kind == "weighed most",
-            )
-            for kind, items, told, lift in listed
-            if kind != "weighed" or len(items) > 1
+            self.claim("weighed most", "the item that weighs most", self.top(weighed, 1)),
+            self.claim("weighed", "the items that weigh most", self.top(weighed, width)),
+            self.claim("attended", "the items attended most", seen, attended),
+            self.claim("last items", f"the last {width} items", last),
         ]
 
     def head_claim(self, row: HeadRow) -> AuditClaim:
         """What a head looks at."""
         weights = self.shown.attention[row.site][row.head]
-        items = self.top(weights)
-        return AuditClaim(
-            kind="head",
-            text=f"what {row.name} looks at mattered: {self.words(items)}",
-            removed=items,
-            window=self.shown.items,
-            lift=self.lift(weights, items),
-            place=f"{row.site} {row.head}",
-            site=row.site,
-            head=row.name,
-        )
+        items = self.top(weights, self.width)
+        return self.claim("head", f"what {row.name} looks at", items, weights, row)
 
 
 def tested(
@@ -200,9 +173,9 @@ def tested(
 ) -> Part:
     """Test what one input's attention points at.
 
-    Of heads, what they look at is first hidden from each alone, together. Only of those that
-    carry a tenth of what it does to the whole model every item is hidden alone; of the others
-    nothing is claimed, and they count as claims that did not hold.
+    What heads look at is first hidden from each alone, together. Only of those that carry a tenth
+    of what it does to the whole model every item is hidden alone; of the others nothing is
+    claimed, and they count as claims that did not hold.
 
     Args:
         number: of the input.
@@ -212,77 +185,61 @@ def tested(
     Raises:
         InputError: too few items to tell any apart.
     """
-    if len(shown.items) < 3:
+    if len(shown.items) < FEWEST:
         raise InputError(
             f"{len(shown.items)} items are left beside sinks, too few to compare",
             remedy="give a longer input, or say sinks=[]",
         )
     case = _Case(question, shown)
+    items = list(shown.items)
     scored = [
-        replace(
-            row, importance=float(shown.importance[row.site][row.head, list(shown.items)].sum())
-        )
+        replace(row, importance=float(shown.importance[row.site][row.head, items].sum()))
         for row in table
     ]
-    ranked = sorted(scored, key=lambda row: -(row.importance or 0.0))[:heads]
-    claims = [case.head_claim(row) for row in ranked]
-    places = {
-        claim.place: Place(partial(case.without_in, row), shown.items)
-        for claim, row in zip(claims, ranked, strict=True)
-    }
+    claims = [
+        case.head_claim(row) for row in sorted(scored, key=lambda row: -(row.importance or 0.0))
+    ][:heads]
+    places = {claim.place: case.place(claim.row) for claim in claims if claim.row is not None}
     trial = Trial[AuditClaim](
         {MODEL: Place(case.without, shown.items), **places}, seed=seed, items="items"
     )
-    compared = trial.compare(case.model_claims())
-    compared += _of_heads(trial, case, ranked, claims)
-    judged = trial.judge(compared)
-    placebos = _placebos(trial, case, scored, np.random.default_rng([seed, number]))
-    full = trial.hidden(MODEL).full
+    judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
+    full, kind = trial.hidden(MODEL).full, shown.target.kind
+    chance = float(full.max() if kind == "all" else full[0]) if kind in ("all", "one") else None
     return Part(
-        Input(
-            question.text,
-            case.shown.labels,
-            case.named(shown.sinks),
-            shown.target.name,
-            None
-            if shown.target.kind in STAND_INS
-            else float(full.max() if shown.target.kind == "all" else full[0]),
-        ),
+        Input(question.text, shown.labels, case.named(shown.sinks), shown.target.name, chance),
         _with_chances(trial, case, scored),
         tuple(_told(number, case, one, full) for one in judged),
-        placebos,
+        _placebos(trial, case, scored, np.random.default_rng([seed, number])),
     )
 
 
 def _of_heads(
-    trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], claims: Sequence[AuditClaim]
+    trial: Trial[AuditClaim], case: _Case, claims: Sequence[AuditClaim]
 ) -> list[Compared[AuditClaim]]:
     """Claims of heads compared, those that carry too little without a test."""
-    if not claims:
+    kept = np.array([[at not in one.removed for at in case.shown.items] for one in claims], bool)
+    rows = [one.row for one in claims if one.row is not None]
+    if not rows:
         return []
-    sets = [claim.removed for claim in claims]
     full = trial.hidden(MODEL).full
-    found = case.each_in(rows, sets)
-    own = trial.effect(full, found)
-    whole = trial.effect(full, trial.without(MODEL, sets))
+    found, without = case.without(kept, rows), case.without(kept)
+    own, whole = trial.effect(full, found), trial.effect(full, without)
     compared = []
     for at, claim in enumerate(claims):
         share = min(1.0, float(own[at] / whole[at])) if whole[at] > 0 else 0.0
-        if share >= LEAST_SHARE:
-            compared += trial.compare([claim])
-            continue
-        compared.append(
-            Compared(
-                claim=claim,
-                removed=claim.removed,
-                probabilities=found[at],
-                effect=float(own[at]),
-                points=100 * (found[at] - full),
-                singles=np.zeros(0),
-                share=share,
-                chance=np.zeros(0),
-            )
-        )
+        none = np.zeros(0)
+        compared += (
+            trial.compare([claim])
+            if share >= LEAST_SHARE
+            else [
+                Compared(
+                    claim=claim, removed=claim.removed, probabilities=found[at],
+                    effect=float(own[at]), points=100 * (found[at] - full), singles=none,
+                    share=share, chance=none,
+                )
+            ]
+        )  # fmt: skip
     return compared
 
 
@@ -301,23 +258,17 @@ def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> tuple[Placebo, ...]:
     """Lists drawn at random, and those of heads drawn at random, each judged alone."""
-    listed = trial.pool(case.model_claims()[-1]).drawn(generator, RANDOM_LISTS)
-    drawn = generator.choice(len(rows), min(RANDOM_HEADS, len(rows)), replace=False)
-    of_heads = [case.head_claim(rows[at]).removed for at in drawn.tolist()]
-    sets: dict[PlaceboKind, list[tuple[int, ...]]] = dict(
-        zip(PLACEBOS, (listed, of_heads), strict=True)
+    heads = generator.permutation(len(rows))[:RANDOM_HEADS].tolist()
+    lists = (
+        trial.pool(case.model_claims()[-1]).drawn(generator, RANDOM_LISTS),
+        [case.head_claim(rows[at]).removed for at in heads],
     )
-    claims = [
-        AuditClaim(kind="attended", text=kind, removed=one, window=case.shown.items)
-        for kind, some in sets.items()
-        for one in some
-    ]
-    alone = [trial.judge([one])[0] for one in trial.compare(claims)]
-    verdicts = {kind: [one for one in alone if one.claim.text == kind] for kind in PLACEBOS}
-    return tuple(
-        Placebo(kind, len(some), sum(one.judged.verdict == "supported" for one in some))
-        for kind, some in verdicts.items()
-    )
+    found = []
+    for kind, sets in zip(PLACEBOS, lists, strict=True):
+        compared = trial.compare([case.claim("attended", kind, one) for one in sets])
+        verdicts = [trial.judge([one])[0].judged.verdict for one in compared]
+        found.append(Placebo(kind, len(sets), verdicts.count("supported")))
+    return tuple(found)
 
 
 def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> TestedClaim:
@@ -330,8 +281,8 @@ def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> Te
     return TestedClaim(
         input=number,
         claim=claim.text,
-        scale=claim.site,
-        head=claim.head,
+        scale=None if claim.row is None else claim.row.site,
+        head=None if claim.row is None else claim.row.name,
         kind=claim.kind,
         reference=claim.kind == "last items",
         removed=claim.removed,
@@ -341,9 +292,7 @@ def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> Te
         effect_nats=one.effect,
         single_effects=tuple(one.singles.tolist()),
         share=one.share,
-        changes=tuple(
-            Change(name, float(points)) for name, points in zip(outcomes, one.points, strict=True)
-        ),
+        changes=tuple(map(Change, outcomes, one.points.tolist())),
         top_change=TopChange(
             outcomes[top], float(one.points[top]), float(full[top]), float(one.probabilities[top])
         ),
