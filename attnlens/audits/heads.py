@@ -199,8 +199,7 @@ def _rows(
             flags |= {"duplicate": duplicate_token(tokens), "induction": induction(tokens)}
         scores = {name: relation_scores(record, one) for name, one in flags.items()}
     shares = as_floats(record)
-    with np.errstate(invalid="ignore"):
-        spread = np.nanmean(entropy(shares), axis=(0, 2))
+    spread = entropy(shares)
     to_sinks = shares[..., sorted(sinks)].sum(-1).mean((0, 2))
     for head in range(record.shape[1]):
         share = {name: _known(one.share[:, head]) for name, one in scores.items()}
@@ -213,13 +212,13 @@ def _rows(
             site=record.site,
             **{name: share.get(name) for name in ("previous", "first", "duplicate", "induction")},
             sink=float(to_sinks[head]),
-            entropy=float(spread[head]),
+            entropy=_known(spread[:, head]),
             relation=best,
             lift=None if best is None else lifts[best],
         )
 
 
 def _known(values: Floats) -> float | None:
-    """The mean over a batch of what is known."""
+    """The mean of what is known."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None

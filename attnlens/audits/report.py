@@ -64,7 +64,7 @@ class TopChange(Change):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestedClaim:
+class AuditedClaim:
     """A claim and what came of it; the fields are those of an explanation's ``evidence``.
 
     Attributes:
@@ -133,7 +133,7 @@ class Audit:
     inputs: tuple[Input, ...]
     target: str
     heads: HeadTable
-    claims: tuple[TestedClaim, ...]
+    claims: tuple[AuditedClaim, ...]
     placebos: tuple[Placebo, ...]
     cost: Cost
 

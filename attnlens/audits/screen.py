@@ -29,8 +29,9 @@ class Screened:
 
     Attributes:
         sites: whose keys are the items.
-        attention: what each head of a site pays the items where the answer is read (a mean over
-            all queries where that is many places), ``(head, item)`` by site.
+        attention: what each head of a site pays the items where the answer is read: at one
+            place, at the last where no place sees later ones, else a mean over all queries;
+            ``(head, item)`` by site.
         importance: gradient times attention, summed over queries, not negative, likewise.
         sinks: places that are no items of claims.
         items: places that claims are about: no sinks, and not the place that the answer is
@@ -61,7 +62,8 @@ def screened(
     keys = _keys(recording, question.labels)
     records = list(whole_records(recording, keys))
     question.folds = {one.site: one.shape[0] for one in records}
-    asked = found_target(question, output, target, causal=_causal(recording))
+    causal = _causal(recording)
+    asked = found_target(question, output, target, causal=causal)
     labels = question.labels or tuple(f"item {at}" for at in range(keys))
     if sinks is None:
         sinks = found_sinks([mean_paid(one) for one in records], question.labels, question.special)
@@ -71,9 +73,11 @@ def screened(
         left.add(asked.query)
     attention = {}
     for one in records:
-        rows = one.weights.double().mean(0)
-        read = asked.query is not None and asked.places == one.shape[-2]
-        attention[one.site] = np.asarray(rows[:, asked.query] if read else rows.mean(1))
+        rows = one.weights.double().mean(0).cpu()
+        read = asked.query if asked.places == one.shape[-2] else None
+        if read is None and one.shape[-2] == one.shape[-1] in causal:
+            read = -1
+        attention[one.site] = np.asarray(rows.mean(1) if read is None else rows[:, read])
     return Screened(
         asked,
         labels,
@@ -141,7 +145,7 @@ def importance(
             (direction * scores).sum(), list(gates.values()), retain_graph=True, allow_unused=True
         )
         for square, move in zip(squares, moves, strict=True):
-            square += 0 if move is None else move[0] ** 2
+            square += 0 if move is None else move[0].cpu() ** 2
     found = [(square[:, 0] / len(directions)).sqrt().double().numpy() for square in squares]
     return dict(zip(gates, found, strict=True))
 

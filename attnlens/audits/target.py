@@ -266,7 +266,7 @@ def _embedding(states: Tensor | None, asked: Asked) -> Target:
     def scores(output: Any, kept: Tensor) -> Tensor:
         last = output_of(output, "last_hidden_state")
         assert last is not None
-        mean = (last.double() * kept[..., None]).sum(1)
+        mean = (last.double() * kept[..., None].to(last.device)).sum(1)
         return torch.nn.functional.normalize(mean, dim=-1)
 
     return Target("the embedding (cosine)", ("the same", "another"), "embedding", scores)

@@ -18,7 +18,7 @@ from attnlens.audits.report import (
     Input,
     Kind,
     Placebo,
-    TestedClaim,
+    AuditedClaim,
     TopChange,
 )
 from attnlens.audits.screen import Screened
@@ -56,7 +56,7 @@ class Part:
 
     input: Input
     table: HeadTable
-    claims: tuple[TestedClaim, ...]
+    claims: tuple[AuditedClaim, ...]
     placebos: tuple[Placebo, ...]
 
 
@@ -271,14 +271,14 @@ def _placebos(
     return tuple(found)
 
 
-def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> TestedClaim:
+def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> AuditedClaim:
     claim, outcomes = one.claim, case.shown.target.outcomes
     picture = one.share is not None and one.share < LEAST_SHARE
     top = int(np.abs(one.points).argmax()) if len(outcomes) > 2 else 0
     quantiles = None
     if one.chance.size:
         quantiles = tuple(float(value) for value in np.quantile(one.chance, QUANTILES))
-    return TestedClaim(
+    return AuditedClaim(
         input=number,
         claim=claim.text,
         scale=None if claim.row is None else claim.row.site,

@@ -24,7 +24,7 @@ from attnlens.words import count
 if TYPE_CHECKING:
     from attnlens.audits.ablate import Ablation
     from attnlens.audits.heads import HeadRow, HeadTable
-    from attnlens.audits.report import Audit, Input, TestedClaim
+    from attnlens.audits.report import Audit, Input, AuditedClaim
 
 SHOWN_CLAIMS: Final = 12
 SHOWN_HEADS: Final = 8
@@ -146,7 +146,7 @@ def sections(audit: Audit) -> list[Section]:
     return [*(one for one in found if one.rows), heads_section(ranked)]
 
 
-def claims_section(title: str, claims: Sequence[TestedClaim]) -> Section:
+def claims_section(title: str, claims: Sequence[AuditedClaim]) -> Section:
     """Claims with their verdicts, those that hold first."""
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda one: (order.index(one.verdict), -one.effect_nats))
@@ -165,11 +165,11 @@ def claims_section(title: str, claims: Sequence[TestedClaim]) -> Section:
     )
 
 
-def _sign(one: TestedClaim) -> tuple[str, str]:
+def _sign(one: AuditedClaim) -> tuple[str, str]:
     return VERDICTS[one.verdict] if one.verdict else ("○", "picture")
 
 
-def _claim_row(one: TestedClaim) -> list[str]:
+def _claim_row(one: AuditedClaim) -> list[str]:
     change = one.top_change
     share = "" if one.share is None else fine_percent(one.share)
     return [
