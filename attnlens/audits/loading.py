@@ -21,6 +21,7 @@ from attnlens.errors import InputError
 
 OFFLINE: Final = "nothing is ever downloaded: give a folder with config.json, weights and tokenizer"
 _WEIGHTS: Final = (".safetensors", ".bin")
+_TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +67,8 @@ def _of_folder(path: str) -> Loaded:
         raise InputError("holds no config.json, so it is no model", path=path, remedy=OFFLINE)
     if not any(name.endswith(_WEIGHTS) for name in names):
         raise InputError("holds no weights (.safetensors or .bin)", path=path, remedy=OFFLINE)
+    if not any(name.startswith(_TOKENS) or name.endswith(".model") for name in names):
+        raise InputError("holds no tokenizer", path=path, remedy=OFFLINE)
     transformers = _transformers()
     with _quietly(path, "its config.json cannot be read"):
         config = transformers.AutoConfig.from_pretrained(path, local_files_only=True)
@@ -79,7 +82,7 @@ def _of_folder(path: str) -> Loaded:
         )
     with _quietly(path, "its weights cannot be read"):
         model = kind.from_pretrained(path, local_files_only=True).eval()
-    with _quietly(path, "holds no tokenizer that can be read"):
+    with _quietly(path, "its tokenizer cannot be read"):
         tokens = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
     return Loaded(model, tokens)
 

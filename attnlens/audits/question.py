@@ -194,6 +194,8 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
         raise InputError("the text is empty", remedy="give a sentence")
     named = dict(tokenizer(text, return_tensors="pt"))
     count = named["input_ids"].shape[1]
+    if not count:
+        raise InputError("the text has no token", remedy="give another, or another tokenizer")
     config = getattr(model, "config", None)
     most = min((getattr(config, name) for name in _READS if getattr(config, name, None)), default=0)
     if most and count > most:

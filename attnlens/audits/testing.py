@@ -14,11 +14,11 @@ from attnlens.audits.heads import HeadRow, HeadTable
 from attnlens.audits.question import Question
 from attnlens.audits.report import (
     PLACEBOS,
+    AuditedClaim,
     Change,
     Input,
     Kind,
     Placebo,
-    AuditedClaim,
     TopChange,
 )
 from attnlens.audits.screen import Screened

@@ -24,7 +24,7 @@ from attnlens.words import count
 if TYPE_CHECKING:
     from attnlens.audits.ablate import Ablation
     from attnlens.audits.heads import HeadRow, HeadTable
-    from attnlens.audits.report import Audit, Input, AuditedClaim
+    from attnlens.audits.report import Audit, AuditedClaim, Input
 
 SHOWN_CLAIMS: Final = 12
 SHOWN_HEADS: Final = 8
@@ -105,7 +105,10 @@ def _signed(nats: float) -> str:
 
 
 def _add(page: Page, section: Section) -> None:
-    columns = [Figure(head, right=at in section.figures) for at, head in enumerate(section.heads)]
+    columns = [
+        Figure(head, right=at in section.figures, shrinks=at == len(section.heads) - 1)
+        for at, head in enumerate(section.heads)
+    ]
     add_table(page, columns, section.rows, styles=section.styles)
     if section.more:
         page.paragraph(section.more, "quiet")
