@@ -94,7 +94,8 @@ def ablate(
 
     Args:
         model: with `eval` called.
-        inputs, tokens: as `attnlens.audit` takes them; two or more for a test.
+        inputs: as `attnlens.audit` takes them; two or more for a test.
+        tokens: likewise.
         loss: of the model's output, a number or ``(batch,)``; None: of texts, the next token's
             cross-entropy, the mean over a text in nats.
         heads: ``"each"``, or names such as ``["L16H0"]``; up to `RANDOM_HEADS` others, drawn at

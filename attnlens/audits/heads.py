@@ -114,13 +114,16 @@ def heads(
         "Efficient Streaming Language Models with Attention Sinks".
     """
     records = list(whole_records(recording, None if tokens is None else len(tokens)))
+
+    def words(record: AttentionRecord) -> Sequence[object] | None:
+        return record.axes[-1].labels if tokens is None else tokens
+
     if sinks is None:
-        labels = tokens or records[0].axes[-1].labels
-        sinks = found_sinks([mean_paid(one) for one in records], labels)
+        sinks = found_sinks([mean_paid(one) for one in records], words(records[0]))
     return HeadTable(
         row
         for at, one in enumerate(records)
-        for row in _rows(one, layer_of(one.site, at), tokens or one.axes[-1].labels, sinks)
+        for row in _rows(one, layer_of(one.site, at), words(one), sinks)
     )
 
 
