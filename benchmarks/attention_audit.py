@@ -5,7 +5,7 @@
 Sentences of these pages and of sample_data/commentary.csv are put to MiniLM, and beginnings of
 these pages' sentences to SmolLM2 (extra ``real``). `attnlens audit --texts` writes a line of JSON
 for each to FOLDER, and goes on there where it was stopped. Then the tables of
-docs/attention_audit.md are printed, in Markdown. Intervals are 95% bootstraps over texts.
+docs/attention_audit.md are printed, in Markdown. Intervals are of 95%, texts independent.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import attnlens
+from attnlens.analysis.scores import ratio_interval
 from attnlens.audits.loading import loaded
 from attnlens.audits.question import recorded
 
@@ -86,12 +87,9 @@ def share(audits: Iterable[Any], pick: Callable[[Any], list[bool]]) -> str:
     found = [(sum(hits), len(hits)) for hits in map(pick, audits) if hits]
     if not found:
         return "none"
-    pairs = np.array(found)
-    draws = np.random.default_rng(0).integers(0, len(pairs), (2000, len(pairs)))
-    sums = pairs[draws].sum(1)
-    low, high = np.quantile(sums[:, 0] / sums[:, 1], (0.025, 0.975))
-    mean = pairs[:, 0].sum() / pairs[:, 1].sum()
-    return f"{mean:.1%} [{low:.1%}, {high:.1%}] of {pairs[:, 1].sum():,}"
+    above, below = np.array(found, float).T
+    mean, low, high = ratio_interval(above, below)
+    return f"{mean:.1%} [{max(low, 0):.1%}, {min(high, 1):.1%}] of {below.sum():,.0f}"
 
 
 def tables(name: str, audits: list[dict[str, Any]]) -> None:

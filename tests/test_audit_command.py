@@ -107,10 +107,16 @@ def test_many_texts_go_on_where_they_stopped(attnlens_here: Here, bert: Path) ->
     assert [json.loads(line)["claims"] for line in again] == [
         json.loads(line)["claims"] for line in whole
     ]
-    (attnlens_here.folder / "texts.txt").write_text("another text\n", encoding="utf-8")
-    answer = attnlens_here(*asked)
-    assert (answer.status, answer.out) == (2, "")
-    assert "holds other audits than of these texts; give another --out" in answer.err
+    for held in ("", "my notes", "my\nnotes\n", f"{again[0]}\nmy notes"):
+        out.write_text(held, encoding="utf-8")
+        (attnlens_here.folder / "texts.txt").write_text("another text\n", encoding="utf-8")
+        if held:
+            answer = attnlens_here(*asked)
+            assert (answer.status, answer.out) == (2, "")
+            assert "holds other audits than of these texts; give another --out" in answer.err
+            assert out.read_text(encoding="utf-8") == held
+    answer = attnlens_here("audit", bert, "--texts", "texts.txt", "--out", "texts.txt")
+    assert "is read by this command too" in answer.err
 
 
 def test_a_recording_is_kept_with_its_tokens(attnlens_here: Here, bert: Path) -> None:
@@ -173,6 +179,11 @@ def bad(folder: Path, gpt: Path) -> dict[str, tuple[tuple[str | Path, ...], str]
     config = json.loads((gpt / "config.json").read_text())
     strange = {**config, "architectures": ["MartianLM"]}
     (folder / "strange" / "config.json").write_text(json.dumps(strange))
+    shutil.copytree(gpt, folder / "attack")
+    named = {"AutoConfig": "own.Own", "AutoModel": "own.Own"}
+    attack = {**config, "model_type": "own", "auto_map": named}
+    (folder / "attack" / "config.json").write_text(json.dumps(attack))
+    (folder / "attack" / "own.py").write_text("open('ran', 'w').close()\nclass Own: pass\n")
     (folder / "not.gguf").write_bytes(b"GGUF" + bytes(60))
     text = ("--text", TEXT)
     return {
@@ -182,6 +193,7 @@ def bad(folder: Path, gpt: Path) -> dict[str, tuple[tuple[str | Path, ...], str]
         "no weights": (("weightless", *text), "holds no weights"),
         "no tokenizer": (("wordless", *text), "holds no tokenizer"),
         "unknown architecture": (("strange", *text), "give module:function"),
+        "code of its own": (("attack", *text), "its config.json cannot be read"),
         "no gguf": (("not.gguf", *text), "cannot be read as GGUF"),
         "too long": (
             (gpt, "--text", "the old " * 30),
@@ -206,6 +218,7 @@ def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path) -> 
         assert (answer.status, answer.out) == (2, ""), name
         assert told in answer.err, (name, answer.err)
         assert answer.err.count("\n") == 1, (name, answer.err)
+    assert not list(attnlens_here.folder.rglob("ran"))
 
 
 @pytest.mark.skipif(find_spec(REAL) is None, reason=f"{REAL} is not installed")

@@ -10,9 +10,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 from typing import Any, Final
 
 from torch import nn
@@ -70,8 +71,9 @@ def _of_folder(path: str) -> Loaded:
     if not any(name.startswith(_TOKENS) or name.endswith(".model") for name in names):
         raise InputError("holds no tokenizer", path=path, remedy=OFFLINE)
     transformers = _transformers()
+    safely = {"local_files_only": True, "trust_remote_code": False}
     with _quietly(path, "its config.json cannot be read"):
-        config = transformers.AutoConfig.from_pretrained(path, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(path, **safely)
         named = (getattr(config, "architectures", None) or ["AutoModel"])[0]
     kind = getattr(transformers, named, None)
     if kind is None:
@@ -83,7 +85,7 @@ def _of_folder(path: str) -> Loaded:
     with _quietly(path, "its weights cannot be read"):
         model = kind.from_pretrained(path, local_files_only=True).eval()
     with _quietly(path, "its tokenizer cannot be read"):
-        tokens = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
+        tokens = transformers.AutoTokenizer.from_pretrained(path, **safely)
     return Loaded(model, tokens)
 
 
@@ -147,9 +149,9 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quietly(path: str, problem: str) -> Any:
-    """What goes wrong in a library, as one line; its warnings are not shown."""
+    """What goes wrong in a library, as one line; its warnings and progress are not shown."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")
             yield
     except Exception as error:

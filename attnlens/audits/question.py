@@ -115,7 +115,8 @@ class Question:
                 for site, one in some.items()
             }
             with intervene(self.model, hide=some):
-                yield self.ask(len(rows), **more), kept
+                output = self.ask(len(rows), **more)
+            yield output, kept
 
 
 def questions(model: nn.Module, inputs: Any, tokens: Any = None) -> list[Question]:

@@ -12,7 +12,7 @@ Other answers are brought to two that act as probabilities:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -35,6 +35,7 @@ Scores = Callable[[Any, Tensor], Tensor]
 EMBEDDING: Final = "embedding"
 ANY_OTHER: Final = "any other"
 _LISTED: Final = 6
+_FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, outcome)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,25 +95,20 @@ def found_target(
     """
     if callable(asked):
         return _of_function(asked, output)
-    logits = output_of(output, "logits")
     states = output_of(output, "last_hidden_state")
-    if logits is None and (asked == EMBEDDING or states is not None):
-        return _embedding(states, asked)
-    if logits is None:
-        logits = output_of(output, "prediction_outputs")
-        logits = _first(output) if logits is None else logits
+    if states is not None and output_of(output, "logits") is None:
+        return _embedding(asked)
+    answer = answer_of(output)
     step = re.fullmatch(r"step (\d+)(?:,? channel (\d+))?", str(asked))
-    if step or output_of(output, "prediction_outputs") is not None or logits.dim() == 1:
-        return _step(logits, asked, step)
-    if logits.dim() == 2:
+    forecast = output_of(output, "prediction_outputs") is not None
+    if step or forecast or answer.dim() == 1 or answer.shape[1:] == (1,):
+        return _step(answer, asked, step)
+    if answer.dim() == 2:
         names = getattr(getattr(question.model, "config", None), "id2label", None)
-        return _class(logits, asked, names if isinstance(names, Mapping) else {})
-    if logits.dim() == 3:
-        return _token(question, logits, asked, logits.shape[1] in causal)
-    raise InputError(
-        f"the model answers with shape {tuple(logits.shape)}",
-        remedy="give target= a function of its output that returns (batch,) or (batch, outcome)",
-    )
+        return _class(answer, asked, names if isinstance(names, Mapping) else {})
+    if answer.dim() == 3:
+        return _token(question, answer, asked, answer.shape[1] in causal)
+    raise InputError(f"the model answers with shape {tuple(answer.shape)}", remedy=_FUNCTION)
 
 
 def output_of(output: Any, name: str) -> Tensor | None:
@@ -121,47 +117,41 @@ def output_of(output: Any, name: str) -> Tensor | None:
     return value if isinstance(value, Tensor) else None
 
 
-def _first(output: Any) -> Tensor:
-    """The first tensor of an output."""
-    parts = output.values() if isinstance(output, Mapping) else output
-    one = output if isinstance(output, Tensor) else None
-    if (one is None and isinstance(parts, Sequence)) or isinstance(output, Mapping):
-        one = next((part for part in parts if isinstance(part, Tensor)), None)
-    if one is None:
-        raise InputError(
-            f"the model answers with {type(output).__name__}, which holds no tensor",
-            remedy="give target= a function of its output that returns (batch,) or "
-            "(batch, outcome)",
-        )
-    return one
+def answer_of(output: Any) -> Tensor:
+    """The logits or the forecast of an output, or else its first tensor.
+
+    Raises:
+        InputError: it holds none.
+    """
+    for name in ("logits", "prediction_outputs"):
+        named = output_of(output, name)
+        if named is not None:
+            return named
+    parts: Any = output.values() if isinstance(output, Mapping) else output
+    if isinstance(output, Tensor) or not isinstance(parts, Iterable):
+        parts = [output]
+    for part in parts:
+        if isinstance(part, Tensor):
+            return part
+    raise InputError(f"the model answers with {type(output).__name__}", remedy=_FUNCTION)
 
 
-def _of_one(pick: Callable[[Any], Tensor], place: int) -> Scores:
-    """The log-odds of one of many logits ``(row, outcome)``."""
+def _of_one(place: int, at: int | None = None) -> Scores:
+    """The log-odds of one of many logits ``(row, outcome)``, or those of one place."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
-        logits = pick(output).double()
+        logits = answer_of(output).double()
+        logits = logits if at is None else logits[:, at]
         others = torch.cat((logits[:, :place], logits[:, place + 1 :]), -1).logsumexp(-1)
         return (logits[:, place] - others)[:, None]
 
     return scores
 
 
-def answer_of(output: Any) -> Tensor:
-    """The logits of an output, or else its first tensor."""
-    logits = output_of(output, "logits")
-    return _first(output) if logits is None else logits
-
-
 def _class(logits: Tensor, asked: Asked, names: Mapping[Any, str]) -> Target:
-    count = logits.shape[1]
-    labels = [str(names.get(at, at)) for at in range(count)]
-    if count < 2:
-        return _step(logits, asked, None)
+    labels = [str(names.get(at, at)) for at in range(logits.shape[1])]
     place = int(logits[0].argmax()) if asked is None else _place(asked, labels)
-    return Target(
-        f"class {labels[place]}", (labels[place], ANY_OTHER), "one", _of_one(answer_of, place)
-    )
+    return Target(f"class {labels[place]}", (labels[place], ANY_OTHER), "one", _of_one(place))
 
 
 def _place(asked: Asked, labels: Sequence[str]) -> int:
@@ -188,7 +178,7 @@ def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Ta
             raise InputError(
                 f"the model answers with shape {tuple(logits.shape)} for every place of the input,"
                 " and none is asked for",
-                remedy=f"{put}give target= a function of its output",
+                remedy=f"{put}{_FUNCTION}",
             )
         query, what = masked[0], "masked token"
     # A model that is asked for its last logits alone returns no others.
@@ -199,7 +189,7 @@ def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Ta
         f"{what} {word}",
         (word, ANY_OTHER),
         "one",
-        _of_one(lambda output: answer_of(output)[:, at], place),
+        _of_one(place, at),
         query,
         logits.shape[1],
     )
@@ -247,8 +237,7 @@ def _step(values: Tensor, asked: Asked, named: re.Match[str] | None) -> Target:
         )
 
     def scores(output: Any, _: Tensor) -> Tensor:
-        steps = output_of(output, "prediction_outputs")
-        steps = answer_of(output) if steps is None else steps
+        steps = answer_of(output)
         return steps.double().reshape(len(steps), sizes[0], -1)[:, wanted[0], wanted[1], None]
 
     channel = f", channel {wanted[1]}" if sizes[1] > 1 else ""
@@ -256,8 +245,8 @@ def _step(values: Tensor, asked: Asked, named: re.Match[str] | None) -> Target:
     return Target(name, ("as high", "lower"), "number", scores)
 
 
-def _embedding(states: Tensor | None, asked: Asked) -> Target:
-    if states is None or asked not in (None, EMBEDDING):
+def _embedding(asked: Asked) -> Target:
+    if asked not in (None, EMBEDDING):
         raise InputError(
             f"there is no target {asked!r}",
             remedy=f"a model without a head has the target {EMBEDDING!r}, or give a function",

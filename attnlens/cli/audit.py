@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cli.options import add_out, whole
-from attnlens.cli.output import check_files, emit, page, progress, utf8_stdout
+from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -20,6 +20,9 @@ MODEL: Final = (
     "(model, inputs) or (model, inputs, tokens)"
 )
 FORMATS: Final = ("text", "html", "json", "md")
+BEGINS: Final = b'{"model":'
+"""How each line of many audits begins."""
+
 MOST_TEXTS: Final = 64 << 20
 
 
@@ -109,8 +112,14 @@ def _inputs(options: argparse.Namespace, model: Loaded) -> Any:
     return options.text if model.inputs is None else model.inputs
 
 
+def _check(options: argparse.Namespace, *read: str | None) -> None:
+    """Whether ``--out`` can be written, and is nothing that is read."""
+    inputs = [options.path, *filter(None, read)]
+    check_outputs({"--out": options.out}, inputs=inputs)
+
+
 def run(options: argparse.Namespace) -> int:
-    check_files(options)
+    _check(options, options.texts)
     if options.texts is not None:
         return _many(options)
     from attnlens.audits import audit
@@ -194,22 +203,27 @@ def _done(out: str, texts: list[str]) -> int:
     if not os.path.exists(out):
         return 0
     with open(out, "rb+") as file:
-        lines = file.read().split(b"\n")
-        file.truncate(sum(len(line) + 1 for line in lines[:-1]))
-    for at, line in enumerate(lines[:-1]):
-        try:
-            before = json.loads(line)["inputs"][0]["text"]
-        except (ValueError, KeyError, IndexError, TypeError):
-            before = None
-        if at >= len(texts) or before != texts[at]:
+        *lines, rest = file.read().split(b"\n")
+        ours = [_text_of(line) for line in lines] == texts[: len(lines)]
+        if not ours or not (rest.startswith(BEGINS) or BEGINS.startswith(rest)):
             raise InputError(
                 "holds other audits than of these texts", path=out, remedy="give another --out"
             )
-    return len(lines) - 1
+        file.truncate(sum(len(line) + 1 for line in lines))
+    return len(lines)
+
+
+def _text_of(line: bytes) -> str | None:
+    """The text that a line is an audit of."""
+    try:
+        text: str | None = json.loads(line)["inputs"][0]["text"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    return text
 
 
 def _record(options: argparse.Namespace) -> int:
-    check_files(options)
+    _check(options)
     from attnlens.audits.question import recorded
 
     model = _model(options)

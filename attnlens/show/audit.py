@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.show.canvas import Page, terminal_page
 from attnlens.show.heat_map import Cell, Column, HeatMap, Row
-from attnlens.show.notebook import WIDTH, framed, preformatted
+from attnlens.show.notebook import WIDTH, framed
 from attnlens.show.numbers import fine_percent, number
 from attnlens.show.page import render_page, render_plain
 from attnlens.show.safe import visible_all
@@ -138,8 +138,9 @@ def inputs_of(audit: Audit) -> list[str]:
 
 def sections(audit: Audit) -> list[Section]:
     """Claims about the model, about heads, and the heads screened highest."""
+    many = len(audit.inputs) > 1
     found = [
-        claims_section(told, [one for one in audit.claims if one.removed_from == place])
+        claims_section(told, [one for one in audit.claims if one.removed_from == place], many)
         for place, told in (
             ("model", "what mattered: hidden from the whole model"),
             ("head", "what heads look at: hidden from that head alone"),
@@ -149,8 +150,8 @@ def sections(audit: Audit) -> list[Section]:
     return [*(one for one in found if one.rows), heads_section(ranked)]
 
 
-def claims_section(title: str, claims: Sequence[AuditedClaim]) -> Section:
-    """Claims with their verdicts, those that hold first."""
+def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
+    """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda one: (order.index(one.verdict), -one.effect_nats))
     left = Counter(one.verdict or PICTURE for one in ranked[SHOWN_CLAIMS:])
@@ -160,7 +161,7 @@ def claims_section(title: str, claims: Sequence[AuditedClaim]) -> Section:
     return Section(
         title,
         ("verdict", "q", "target", "share", "claim"),
-        [_claim_row(one) for one in some],
+        [_claim_row(one, f"input {one.input + 1}: " if many else "") for one in some],
         (1, 3),
         tuple(one.top_change.points / most for one in some),
         tuple("reference" if one.reference else _sign(one)[1] for one in some),
@@ -172,7 +173,7 @@ def _sign(one: AuditedClaim) -> tuple[str, str]:
     return VERDICTS[one.verdict] if one.verdict else ("○", "picture")
 
 
-def _claim_row(one: AuditedClaim) -> list[str]:
+def _claim_row(one: AuditedClaim, lead: str) -> list[str]:
     change = one.top_change
     share = "" if one.share is None else fine_percent(one.share)
     return [
@@ -180,7 +181,7 @@ def _claim_row(one: AuditedClaim) -> list[str]:
         number(one.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
         share,
-        one.claim,
+        f"{lead}{one.claim}",
     ]
 
 
@@ -267,9 +268,6 @@ FORMS: Final = {
         "page": audit_page,
         "markdown": audit_markdown,
     },
-    "HeadTable": {
-        "text": _text(render_heads),
-        "html": lambda one: preformatted(repr(one)),
-    },
-    "Ablation": {"text": _text(render_ablation), "html": lambda one: preformatted(repr(one))},
+    "HeadTable": {"text": _text(render_heads)},
+    "Ablation": {"text": _text(render_ablation)},
 }
