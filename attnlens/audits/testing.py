@@ -28,8 +28,8 @@ from attnlens.claims.trial import Compared, Trial
 from attnlens.claims.verdict import LEAST_SHARE
 from attnlens.errors import InputError
 
-RANDOM_LISTS: Final = 20
-RANDOM_HEADS: Final = 10
+RANDOM_LISTS: Final = 10
+RANDOM_HEADS: Final = 5
 """Placebos of each input."""
 
 FEWEST: Final = 3
