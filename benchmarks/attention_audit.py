@@ -2,10 +2,9 @@
 
     python benchmarks/attention_audit.py FOLDER [--sentences 300] [--tokens 100]
 
-Sentences of these pages and of sample_data/commentary.csv are put to MiniLM, and beginnings of
-these pages' sentences to SmolLM2 (extra ``real``). `attnlens audit --texts` writes a line of JSON
-for each to FOLDER, and goes on there where it was stopped. Then the tables of
-docs/attention_audit.md are printed, in Markdown. Intervals are of 95%, texts independent.
+Sentences of our pages and commentary go to MiniLM, beginnings of our pages' to SmolLM2 (extra
+``real``): `attnlens audit --texts` writes a line each to FOLDER, and goes on where it stopped. Then
+the tables of docs/attention_audit.md are printed; intervals are of 95%, texts independent.
 """
 
 from __future__ import annotations
@@ -138,7 +137,6 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=300, metavar="N")
     parser.add_argument("--tokens", type=int, default=100, metavar="N")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
     sentence_model, token_model = model_paths(options.folder)
     whole, begun = texts(options.sentences, options.tokens)
     tables("MiniLM: embeddings", audited(sentence_model, options.folder, "sentences", whole))

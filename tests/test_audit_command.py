@@ -74,7 +74,7 @@ def test_a_process_audits_a_folder(gpt: Path, tmp_path: Path) -> None:
     assert lines[0] == "audit of GPT2LMHeadModel, 4 heads at 2 sites: next token 'spring'"
     assert "sinks, left out of claims: [CLS]" in answer.out
     assert len(lines) <= 40
-    assert max(map(len, lines)) <= 100
+    assert "the last 3 items: the@9, flood, in" in answer.out
 
 
 def test_every_form_is_written(attnlens_here: Here, gpt: Path) -> None:
@@ -211,9 +211,10 @@ def bad(folder: Path, gpt: Path) -> dict[str, tuple[tuple[str | Path, ...], str]
 
 
 def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path) -> None:
+    cases = bad(attnlens_here.folder, gpt)
     if find_spec("gguf") is None or find_spec("accelerate") is None:
-        pytest.skip("gguf or accelerate is not installed")
-    for name, (words, told) in bad(attnlens_here.folder, gpt).items():
+        cases["no gguf"] = (cases["no gguf"][0], "is needed to read a GGUF file")
+    for name, (words, told) in cases.items():
         answer = attnlens_here("audit", *words)
         assert (answer.status, answer.out) == (2, ""), name
         assert told in answer.err, (name, answer.err)

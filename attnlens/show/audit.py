@@ -105,10 +105,7 @@ def _signed(nats: float) -> str:
 
 
 def _add(page: Page, section: Section) -> None:
-    columns = [
-        Figure(head, right=at in section.figures, shrinks=at == len(section.heads) - 1)
-        for at, head in enumerate(section.heads)
-    ]
+    columns = [Figure(head, right=at in section.figures) for at, head in enumerate(section.heads)]
     add_table(page, columns, section.rows, styles=section.styles)
     if section.more:
         page.paragraph(section.more, "quiet")
@@ -181,7 +178,7 @@ def _claim_row(one: AuditedClaim, lead: str) -> list[str]:
         number(one.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
         share,
-        f"{lead}{one.claim}",
+        lead + one.claim.replace(" mattered:", ":"),
     ]
 
 
