@@ -253,6 +253,7 @@ STATES = torch.randn(1, 12, 16)
         (ENCODER, STATES, {}, "give target= a function"),
         (ENCODER, STATES, {"target": lambda out: out}, r"return \(batch,\) or \(batch, outcome\)"),
         (ENCODER, STATES, {"target": lambda out: out[:, 0, 0], "layers": [7]}, "layers are 0 to 1"),
+        (ENCODER, STATES, {"target": lambda out: out[:, 0, 0], "sinks": [-1]}, "0 to 11"),
         (ENCODER, STATES, {"tokens": ["a"]}, "attention is over 12 keys"),
         (ENCODER, "a text", {}, "give tokens=tokenizer"),
         (ENCODER, [], {}, "there is no input"),

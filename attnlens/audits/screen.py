@@ -65,6 +65,8 @@ def screened(
     causal = _causal(recording)
     asked = found_target(question, output, target, causal=causal)
     labels = question.labels or tuple(f"item {at}" for at in range(keys))
+    if strange := [at for at in sinks or () if not 0 <= at < keys]:
+        raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
     if sinks is None:
         sinks = found_sinks([mean_paid(one) for one in records], question.labels, question.special)
     padding = (~question.kept(keys)[0]).nonzero()[:, 0].tolist()
@@ -137,7 +139,7 @@ def importance(
     }
     with torch.enable_grad(), intervene(question.model, scale=gates):
         output = question.ask()
-        scores = target.scores(output, question.kept(next(iter(shapes.values()))[3]))[0]
+        scores = target.scores(output, question.kept(next(iter(shapes.values()))[3]))[0].cpu()
     squares: list[Tensor] = [torch.zeros(gate.shape[1:]) for gate in gates.values()]
     directions = _directions(scores.detach(), target, seed)
     for direction in directions:

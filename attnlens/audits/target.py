@@ -182,7 +182,7 @@ def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Ta
             )
         query, what = masked[0], "masked token"
     # A model that is asked for its last logits alone returns no others.
-    at = -1 if causal else query
+    at = -1 if query == logits.shape[1] - 1 else query
     place = _number(question, logits[0, at], asked)
     word = _word(question, place)
     return Target(
