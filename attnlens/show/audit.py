@@ -155,11 +155,12 @@ def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Se
     told = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
     most = max((abs(one.top_change.points) for one in ranked), default=0.0) or 1.0
     some = ranked[:SHOWN_CLAIMS]
+    of_heads = any(one.share is not None for one in some)
     return Section(
         title,
-        ("verdict", "q", "target", "share", "claim"),
+        ("verdict", "q", "target", *(["share"] if of_heads else []), "claim"),
         [_claim_row(one, f"input {one.input + 1}: " if many else "") for one in some],
-        (1, 3),
+        (1, 3) if of_heads else (1,),
         tuple(one.top_change.points / most for one in some),
         tuple("reference" if one.reference else _sign(one)[1] for one in some),
         f"and {sum(left.values())} more: {told}" if left else "",
@@ -172,12 +173,11 @@ def _sign(one: AuditedClaim) -> tuple[str, str]:
 
 def _claim_row(one: AuditedClaim, lead: str) -> list[str]:
     change = one.top_change
-    share = "" if one.share is None else fine_percent(one.share)
     return [
         f"{_sign(one)[0]} {one.verdict or PICTURE}",
         number(one.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
-        share,
+        *([] if one.share is None else [fine_percent(one.share)]),
         lead + one.claim.replace(" mattered:", ":"),
     ]
 
@@ -212,12 +212,11 @@ def closing(audit: Audit) -> list[str]:
     return [*([looks] if known else []), f"placebos supported: {told}", cost]
 
 
-def importance_map(table: Sequence[HeadRow]) -> HeatMap:
+def importance_map(table: Sequence[HeadRow], most: float) -> HeatMap:
     """Sites down, heads across, the darkest the most important."""
     sites: dict[str, list[HeadRow]] = {}
     for row in table:
         sites.setdefault(row.site, []).append(row)
-    most = max((row.importance or 0.0 for row in table), default=0.0)
 
     def cell(row: HeadRow) -> Cell:
         value = row.importance or 0.0
@@ -234,12 +233,14 @@ def importance_map(table: Sequence[HeadRow]) -> HeatMap:
 
 def _document(draw: Callable[..., str], template: str, audit: Audit) -> str:
     shown = visible_all(audit)
+    most = max((row.importance or 0.0 for row in shown.heads), default=0.0)
     return draw(
         template,
         title=heading(shown),
         inputs=inputs_of(shown),
         sections=sections(shown),
-        map=importance_map(shown.heads),
+        map=importance_map(shown.heads, most),
+        most=number(most),
         closing=closing(shown),
     )
 
