@@ -14,6 +14,7 @@ from attnlens._version import VERSION as __version__
 from attnlens.shown import drawn_by
 
 if TYPE_CHECKING:
+    from attnlens.audits import ablate, audit, heads
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.model.predictor import FullModel, Sizes
     from attnlens.cricket.model.temporal import (
@@ -58,10 +59,13 @@ __all__ = [
     "TemporalEncoder",
     "WhatIf",
     "__version__",
+    "ablate",
+    "audit",
     "check_grounding",
     "describe",
     "explain",
     "figure",
+    "heads",
     "intervene",
     "load_recording",
     "next_over",
@@ -77,6 +81,7 @@ __all__ = [
 _HOMES = {
     name: f"attnlens.{home}"
     for home, names in {
+        "audits": "ablate audit heads",
         "cricket.explain.types": "Explanation",
         "cricket.model.predictor": "FullModel Sizes",
         "cricket.model.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
@@ -100,7 +105,10 @@ _HOMES = {
 drawn_by(
     {
         "AttentionRecord": "attnlens.show.notebook",
+        "Ablation": "attnlens.show.audit",
+        "Audit": "attnlens.show.audit",
         "Explanation": "attnlens.cricket.pages.notebook",
+        "HeadTable": "attnlens.show.audit",
         "Recording": "attnlens.show.notebook",
         "WhatIf": "attnlens.cricket.pages.notebook",
     }

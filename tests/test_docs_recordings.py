@@ -1,4 +1,4 @@
-"""The examples of docs/recordings.md and docs/intervening.md run, and their commands answer."""
+"""The examples of docs/recordings.md, intervening.md and audit.md run, and commands answer."""
 
 from __future__ import annotations
 
@@ -53,6 +53,22 @@ def test_every_example_on_recordings_runs(
 def test_every_function_is_told_of() -> None:
     text = (REPOSITORY / "docs" / "recordings.md").read_text(encoding="utf-8")
     assert {name for name in analysis.__all__ if name.islower()} <= set(re.findall("[a-z_]+", text))
+
+
+def test_every_example_on_audits_runs(
+    attnlens_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers")
+    names = run("audit.md", 5)
+    assert "what mattered: hidden from the whole model" in capsys.readouterr().out
+    assert (tmp_path / "audit.html").stat().st_size > 10_000
+    assert len(names["table"]) == len(names["report"].claims)
+    for _, block in blocks("audit.md", "sh"):
+        for line in block.splitlines():
+            # Each command is one that there is: what is wrong is that the model is not here.
+            answer = attnlens_here(*shlex.split(line, comments=True)[1:])
+            assert answer.status == 2
+            assert "no such" in answer.err
 
 
 def test_every_example_on_interventions_runs() -> None:

@@ -36,6 +36,7 @@ ROOMS = {
     "templates": "",
     "show": "jinja2 markupsafe plotly",
     "text": "torch numpy",
+    "audits": "torch numpy pandas transformers",
     "symbolic": "torch numpy",
     "llm": "",
     "cricket": "",

@@ -1,0 +1,221 @@
+"""`ablate`: what a loss becomes without single heads, beside heads drawn at random."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlens.arrays import Floats
+from attnlens.audits.heads import layer_of
+from attnlens.audits.question import Question, questions
+from attnlens.audits.target import answer_of
+from attnlens.claims.verdict import benjamini_hochberg
+from attnlens.errors import InputError
+from attnlens.recorder import intervene, record
+from attnlens.shown import drawn
+
+if TYPE_CHECKING:
+    import pandas
+
+Loss = Callable[[Any], Tensor]
+How = Literal["zero", "mean"]
+
+RANDOM_HEADS: Final = 20
+LISTABLE: Final = 12
+"""Of no more inputs than this all changes of sign are listed; else `DRAWS` are drawn."""
+
+DRAWS: Final = 3999
+
+
+@dataclass(frozen=True, slots=True)
+class Ablated:
+    """One head taken away.
+
+    Attributes:
+        change: of the mean loss over the inputs.
+        beyond: how much more that is than without a head drawn at random, the mean of these.
+        p: how often chance has it as much more: signs of the inputs' differences flipped; None
+            for a single input.
+        q: over the heads listed (Benjamini and Hochberg).
+    """
+
+    layer: int
+    head: int
+    site: str
+    change: float
+    beyond: float
+    p: float | None
+    q: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """Heads taken away one by one.
+
+    Attributes:
+        loss: the mean over the inputs, nothing taken away.
+        heads: those listed, the costliest first.
+        random: changes of the mean loss without each of the heads drawn at random.
+    """
+
+    how: How
+    inputs: int
+    loss: float
+    heads: tuple[Ablated, ...]
+    random: tuple[float, ...]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per head."""
+        import pandas
+
+        return pandas.DataFrame([asdict(one) for one in self.heads])
+
+    def __repr__(self) -> str:
+        return drawn(self, "text")
+
+
+def ablate(
+    model: nn.Module,
+    inputs: Any,
+    loss: Loss | None = None,
+    *,
+    tokens: Any = None,
+    heads: str | Sequence[str] = "each",
+    how: How = "zero",
+    seed: int = 0,
+) -> Ablation:
+    """What each head is worth to a loss: its change without the head, beside random heads.
+
+    Args:
+        model: with `eval` called.
+        inputs: as `attnlens.audit` takes them; two or more for a test.
+        tokens: likewise.
+        loss: of the model's output, a number or ``(batch,)``; None: of texts, the next token's
+            cross-entropy, the mean over a text in nats.
+        heads: ``"each"``, or names such as ``["L16H0"]``; up to `RANDOM_HEADS` others, drawn at
+            random, stand beside them.
+        how: ``"zero"``: its weights become 0, so that it adds nothing; ``"mean"``: it attends
+            evenly to what it sees, so that it adds the mean of the values.
+        seed: of what is drawn.
+
+    Raises:
+        InputError: an input or a head there is not, or no loss.
+        InterventionError: attention that cannot be changed.
+
+    Reference:
+        Michel et al. 2019, "Are Sixteen Heads Really Better than One?".
+    """
+    if how not in ("zero", "mean"):
+        raise InputError(f"there is no way {how!r}", remedy="say 'zero' or 'mean'")
+    asked = questions(model, inputs, tokens)
+    known = _heads_of(asked[0])
+    named = list(known) if heads == "each" else _listed(heads, known)
+    generator = np.random.default_rng(seed)
+    others = list(known) if heads == "each" else [name for name in known if name not in named]
+    beside = generator.permutation(others)[:RANDOM_HEADS].tolist()
+    full = np.array([_loss(one, loss) for one in asked])
+
+    def change(name: str) -> Floats:
+        site, head = known[name]
+        edit: Any = {"scale": 0.0} if how == "zero" else {"replace": _even}
+        with intervene(model, sites=[site], heads=head, **edit):
+            changed: Floats = np.array([_loss(one, loss) for one in asked]) - full
+        return changed
+
+    changes = {name: change(name) for name in dict.fromkeys([*named, *beside])}
+    random = np.array([changes[name] for name in beside])
+    more = {name: changes[name] - _mean_of_others(random, beside, name) for name in named}
+    p_values = [_p(more[name], generator) for name in named]
+    known_p = [p for p in p_values if p is not None]
+    q_values = benjamini_hochberg(known_p) if known_p else [None] * len(named)
+    rows = [
+        Ablated(
+            layer_of(known[name][0], 0),
+            known[name][1],
+            known[name][0],
+            float(changes[name].mean()),
+            float(more[name].mean()),
+            p,
+            q,
+        )
+        for name, p, q in zip(named, p_values, q_values, strict=True)
+    ]
+    rows.sort(key=lambda row: -row.change)
+    means = random.mean(1) if len(random) else np.zeros(0)
+    return Ablation(how, len(asked), float(full.mean()), tuple(rows), tuple(means.tolist()))
+
+
+def _even(weights: Tensor) -> Tensor:
+    """Attention spread over the keys that are seen."""
+    seen = (weights > 0).to(weights.dtype)
+    return seen / seen.sum(-1, keepdim=True).clamp_min(1)
+
+
+def _heads_of(question: Question) -> dict[str, tuple[str, int]]:
+    """Every head by name: its site and its number."""
+    with torch.no_grad(), record(question.model, lazy=True) as recording:
+        question.ask()
+    known: dict[str, tuple[str, int]] = {}
+    for at, site in enumerate(recording):
+        for head in range(recording.calls(site)[0].shape[1]):
+            name = f"L{layer_of(site, at)}H{head}"
+            known[name if name not in known else f"{site} {head}"] = (site, head)
+    return known
+
+
+def _listed(heads: str | Sequence[str], known: Mapping[str, object]) -> list[str]:
+    named = [heads] if isinstance(heads, str) else list(dict.fromkeys(heads))
+    strange = [name for name in named if name not in known]
+    if strange or not named:
+        some = ", ".join(list(known)[:6])
+        raise InputError(
+            f"there is no head {strange[0]!r}" if named else "no head is named",
+            remedy=f"say 'each', or some of {some} ... ({len(known)} in all)",
+        )
+    return named
+
+
+@torch.no_grad()
+def _loss(question: Question, loss: Loss | None) -> float:
+    output = question.ask()
+    if loss is not None:
+        found = loss(output)
+        if not isinstance(found, Tensor) or found.numel() != 1:
+            raise InputError("the loss is no number", remedy="return a tensor (), or (batch,)")
+        return float(found)
+    ids = question.named.get("input_ids")
+    logits = answer_of(output)
+    if ids is None or logits.dim() != 3 or ids.shape[1] < 2:
+        raise InputError(
+            "these inputs have no loss of their own", remedy="give loss= a function of the output"
+        )
+    return float(nn.functional.cross_entropy(logits[0, :-1].double(), ids[0, 1:]))
+
+
+def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:
+    """The mean change without random heads, this one not among them, ``(input,)``."""
+    others = [at for at, one in enumerate(names) if one != name]
+    return random[others].mean(0) if others else 0.0
+
+
+def _p(more: Floats, generator: np.random.Generator) -> float | None:
+    """How often flipped signs give a mean as large; exact for few inputs.
+
+    Reference:
+        Fisher 1935, "The Design of Experiments", section 21.
+    """
+    count = len(more)
+    if count < 2:
+        return None
+    slack = 1e-12 * float(abs(more).sum())
+    if count <= LISTABLE:
+        signs = np.array(list(itertools.product((1, -1), repeat=count)))
+        return float((signs @ more >= more.sum() - slack).mean())
+    signs = generator.choice((1, -1), (DRAWS, count))
+    return float(((signs @ more >= more.sum() - slack).sum() + 1) / (DRAWS + 1))

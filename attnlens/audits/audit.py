@@ -1,0 +1,129 @@
+"""`audit`: which items a model's answer rests on, by its attention, each claim tested."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+from torch import nn
+
+from attnlens.audits.heads import FIGURES, HeadRow, HeadTable
+from attnlens.audits.question import questions
+from attnlens.audits.report import PLACEBOS, Audit, Audited, Cost, Placebo
+from attnlens.audits.screen import screened
+from attnlens.audits.target import Asked
+from attnlens.audits.testing import tested
+from attnlens.errors import InputError
+
+HEADS: Final = 8
+"""Heads of which a claim is made, those screened highest."""
+
+
+def audit(
+    model: nn.Module,
+    inputs: Any,
+    *,
+    tokens: Any = None,
+    target: Asked = None,
+    layers: Iterable[int] | None = None,
+    heads: int = HEADS,
+    sinks: Collection[int] | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Audit:
+    """Which items a model's answer rests on, by its attention, and whether that holds.
+
+    All heads are screened by one forward with gradients. What they point at becomes claims: the
+    item and the items that weigh most (gradient times attention, all heads together), those
+    attended most, and what the heads screened highest look at. Every item is hidden from all
+    attention once; each claim's items together; then `attnlens.claims` judges. Sinks are named,
+    and no claim is about them.
+
+    Args:
+        model: any, with `eval` called.
+        inputs: a text or several, with a tokenizer; or tensors, batch first: one, several, or by
+            the names of the model's arguments.
+        tokens: a tokenizer of Hugging Face, or what the items (keys of attention) are called.
+        target: a class by name or number; a next token, or that at ``[MASK]``, by text or
+            number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``;
+            a function of the output that returns numbers ``(batch,)``, or probabilities or
+            logits ``(batch, outcome)``. None: the likeliest token or class, the first step, or
+            the embedding of a model without a head; see `attnlens.audits.target`.
+        layers: rows and claims of heads of these layers alone; None: all.
+        heads: claims are made of so many heads.
+        sinks: places left out of claims beside special tokens; None: those found
+            (`attnlens.audits.heads.found_sinks`).
+        seed: of everything drawn.
+        progress: is told what is being done.
+
+    Raises:
+        InputError: an input, a target or a layer that there is not, or too few items.
+        RecordingError: attention that cannot be recorded.
+        InterventionError: attention that cannot be hidden.
+    """
+    started = time.perf_counter()
+    asked = questions(model, inputs, tokens)
+    parts = []
+    for number, question in enumerate(asked):
+        told = f"input {number + 1} of {len(asked)}" if len(asked) > 1 else "the input"
+        progress(f"auditing {told}")
+        shown = screened(question, target, sinks=sinks, seed=seed)
+        parts.append(tested(number, question, shown, _layers(shown.table, layers), heads, seed))
+    tables = [one.table for one in parts]
+    names = list(dict.fromkeys(part.input.target for part in parts))
+    return Audit(
+        model=Audited(
+            type(model).__name__,
+            sum(one.numel() for one in model.parameters()),
+            len({row.site for row in tables[0]}),
+            len(tables[0]),
+        ),
+        inputs=tuple(part.input for part in parts),
+        target=names[0] if len(names) == 1 else "the likeliest of each input",
+        heads=_mean_table(tables),
+        claims=tuple(claim for part in parts for claim in part.claims),
+        placebos=tuple(
+            Placebo(kind, sum(one.tested for one in some), sum(one.supported for one in some))
+            for kind, some in (
+                (kind, [one for part in parts for one in part.placebos if one.kind == kind])
+                for kind in PLACEBOS
+            )
+        ),
+        cost=Cost(sum(one.rows for one in asked), time.perf_counter() - started),
+    )
+
+
+def _layers(table: HeadTable, layers: Iterable[int] | None) -> HeadTable:
+    """The heads of some layers."""
+    known = {row.layer for row in table}
+    wanted = known if layers is None else set(layers)
+    if strange := sorted(wanted - known):
+        raise InputError(
+            f"there is no layer {strange[0]}", remedy=f"layers are {min(known)} to {max(known)}"
+        )
+    return HeadTable(row for row in table if row.layer in wanted)
+
+
+def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
+    """Means over inputs of each head's figures, where they are known."""
+    if len(tables) == 1:
+        return tables[0]
+    by_head: dict[tuple[str, int], list[HeadRow]] = {}
+    for row in (row for table in tables for row in table):
+        by_head.setdefault((row.site, row.head), []).append(row)
+
+    def mean(rows: Sequence[HeadRow], name: str) -> Any:
+        known = [value for row in rows if (value := getattr(row, name)) is not None]
+        return fmean(known) if known else None
+
+    return HeadTable(
+        HeadRow(
+            layer=rows[0].layer,
+            head=rows[0].head,
+            site=rows[0].site,
+            **{name: mean(rows, name) for name in FIGURES},
+        )
+        for rows in by_head.values()
+    )

@@ -1,0 +1,227 @@
+"""What every head of a recording looks at: one row each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from attnlens.analysis.focus import as_floats, entropy
+from attnlens.analysis.heads import (
+    duplicate_token,
+    earlier_token,
+    first_token,
+    induction,
+    relation_scores,
+)
+from attnlens.arrays import Floats
+from attnlens.errors import InputError
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.shown import drawn
+
+if TYPE_CHECKING:
+    import pandas
+
+SINK_SHARE: Final = 0.3
+SINK_HEADS: Final = 0.25
+"""An item is a sink where so many of all heads pay it so much, on average over queries."""
+
+FIGURES: Final = (
+    "previous", "first", "duplicate", "induction", "sink", "entropy", "importance",
+)  # fmt: skip
+"""What a row tells of a head that has a mean."""
+
+SINK_QUERIES: Final = 3
+"""What fewer queries look at is no sink."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadRow:
+    """One head; shares of its attention, 0 to 1, are means over the queries that have such a key.
+
+    Attributes:
+        layer: the first number in the name of its site, else the site's place among all.
+        site: the module, as in ``named_modules()``.
+        previous, first, duplicate, induction: paid to the token before, to the first, to earlier
+            ones that are the same, to those that follow these; None where no query has any.
+        sink: paid to sinks.
+        entropy: nats, a mean over queries.
+        relation: of previous, duplicate and induction that which is preferred most.
+        lift: how many times even attention it is paid.
+        importance: gradient times attention, summed over keys that are no sinks; None without
+            an audit.
+        p: how often chance names items that do as much as those it looks at most, hidden from
+            the whole model; None without an audit.
+    """
+
+    layer: int
+    head: int
+    site: str
+    previous: float | None
+    first: float | None
+    duplicate: float | None
+    induction: float | None
+    sink: float | None
+    entropy: float | None
+    relation: str | None = None
+    lift: float | None = None
+    importance: float | None = None
+    p: float | None = None
+
+    @property
+    def name(self) -> str:
+        """``L16H0``."""
+        return f"L{self.layer}H{self.head}"
+
+
+class HeadTable(tuple[HeadRow, ...]):
+    """Rows of heads; shows itself as a table."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per head."""
+        import pandas
+
+        names = [field.name for field in fields(HeadRow)]
+        return pandas.DataFrame([asdict(row) for row in self], columns=names)
+
+    def __repr__(self) -> str:
+        return drawn(self, "text")
+
+
+def heads(
+    recording: Recording,
+    tokens: Sequence[object] | None = None,
+    *,
+    sinks: Collection[int] | None = None,
+) -> HeadTable:
+    """What every head looks at: the token before, the first, its like, sinks.
+
+    Args:
+        recording: with whole weights ``(batch, head, query, key)`` or lazy.
+        tokens: one for each key, to find those that are the same; those that label the keys
+            where they are not given. Sites with another number of keys are then left out.
+        sinks: places of sinks; None: `found_sinks`.
+
+    Raises:
+        InputError: no record with whole weights.
+
+    Reference:
+        Olsson et al. 2022, "In-context Learning and Induction Heads"; Xiao et al. 2023,
+        "Efficient Streaming Language Models with Attention Sinks".
+    """
+    records = list(whole_records(recording, None if tokens is None else len(tokens)))
+
+    def words(record: AttentionRecord) -> Sequence[object] | None:
+        return record.axes[-1].labels if tokens is None else tokens
+
+    if sinks is None:
+        sinks = found_sinks([mean_paid(one) for one in records], words(records[0]))
+    return HeadTable(
+        row
+        for at, one in enumerate(records)
+        for row in _rows(one, layer_of(one.site, at), words(one), sinks)
+    )
+
+
+def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
+    """The first record of each site with so many keys, its weights worked out."""
+    found = 0
+    for site in recording:
+        record = recording.calls(site)[0]
+        names = tuple(axis.name for axis in record.axes)
+        fits = names == ("batch", "head", "query", "key") and record.keys is None
+        if fits and record.rows is None and keys in (None, record.shape[-1]):
+            found += 1
+            yield (
+                record
+                if record.lazy is None
+                else record.replaced(weights=record.weights, lazy=None)
+            )
+    if not found:
+        some = f" over {keys} keys" if keys else ""
+        raise InputError(
+            f"no whole attention (batch, head, query, key){some} was recorded",
+            remedy="record without rows= and top_k=",
+        )
+
+
+def layer_of(site: str, place: int) -> int:
+    """The layer that a site is of."""
+    number = re.search(r"\d+", site)
+    return int(number[0]) if number else place
+
+
+def mean_paid(record: AttentionRecord) -> Floats:
+    """What each key is paid by the other queries that see it, ``(head, key)``; 0 of few."""
+    shares = as_floats(record).mean(0)
+    queries, keys = shares.shape[1:]
+    seen = (shares > 0).any(0)
+    if queries == keys:
+        shares, seen = shares * ~np.eye(keys, dtype=bool), seen & ~np.eye(keys, dtype=bool)
+    count = seen.sum(0)
+    return np.where(count >= SINK_QUERIES, shares.sum(1) / np.maximum(count, 1), 0.0)
+
+
+def found_sinks(
+    paid: Sequence[Floats], labels: Sequence[object] | None, special: Iterable[int] = ()
+) -> tuple[int, ...]:
+    """The places of sinks: special ones, and the first and separators that most heads pay.
+
+    A sink is paid what a head has left, whatever stands there. The first item and separators
+    (labels without a letter or a digit) are sinks where at least `SINK_HEADS` of all heads pay
+    them `SINK_SHARE` of their attention, a mean over the queries that see them.
+
+    Args:
+        paid: of each site, `mean_paid`.
+        special: places of special tokens.
+
+    Reference:
+        Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks".
+    """
+    share = np.concatenate(list(paid))
+    many = (share >= SINK_SHARE).mean(0) >= SINK_HEADS
+    words = [""] * len(many) if labels is None else list(map(str, labels))
+    separators = {
+        at for at, word in enumerate(words) if word and not any(sign.isalnum() for sign in word)
+    }
+    return tuple(sorted({*special, *(at for at in {0, *separators} if many[at])}))
+
+
+def _rows(
+    record: AttentionRecord, layer: int, tokens: Sequence[object] | None, sinks: Collection[int]
+) -> Iterator[HeadRow]:
+    queries, keys = record.shape[-2:]
+    scores = {}
+    if queries == keys:
+        flags = {"previous": earlier_token(keys), "first": first_token(keys)}
+        if tokens is not None:
+            flags |= {"duplicate": duplicate_token(tokens), "induction": induction(tokens)}
+        scores = {name: relation_scores(record, one) for name, one in flags.items()}
+    shares = as_floats(record)
+    spread = entropy(shares)
+    to_sinks = shares[..., sorted(sinks)].sum(-1).mean((0, 2))
+    for head in range(record.shape[1]):
+        share = {name: _known(one.share[:, head]) for name, one in scores.items()}
+        lifts = {name: _known(one.lift[:, head]) for name, one in scores.items()}
+        known = [name for name in lifts if name != "first" and lifts[name] is not None]
+        best = max(known, default=None, key=lambda name: lifts[name] or 0.0)
+        yield HeadRow(
+            layer=layer,
+            head=head,
+            site=record.site,
+            **{name: share.get(name) for name in ("previous", "first", "duplicate", "induction")},
+            sink=float(to_sinks[head]),
+            entropy=_known(spread[:, head]),
+            relation=best,
+            lift=None if best is None else lifts[best],
+        )
+
+
+def _known(values: Floats) -> float | None:
+    """The mean of what is known."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None

@@ -1,0 +1,161 @@
+"""Models from files, for the command line: a Hugging Face folder, a GGUF file, a function.
+
+Nothing is downloaded: transformers is told to stay offline, and code that comes with a model is
+not run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from importlib import import_module
+from io import StringIO
+from typing import Any, Final
+
+from torch import nn
+
+from attnlens.errors import InputError
+
+OFFLINE: Final = "nothing is ever downloaded: give a folder with config.json, weights and tokenizer"
+_WEIGHTS: Final = (".safetensors", ".bin")
+_TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A model ready to be asked.
+
+    Attributes:
+        tokens: its tokenizer, or labels; None without.
+        inputs: what a function gave with it; None of a file.
+    """
+
+    model: nn.Module
+    tokens: Any = None
+    inputs: Any = None
+
+
+def loaded(path: str) -> Loaded:
+    """The model that a path names.
+
+    Args:
+        path: a folder of Hugging Face, a GGUF file, or ``module:function`` that returns
+            ``(model, inputs)`` or ``(model, inputs, tokens)``.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    if os.path.isdir(path):
+        return _of_folder(path)
+    if path.lower().endswith(".gguf"):
+        if not os.path.isfile(path):
+            raise InputError("no such file", path=path, remedy="give a GGUF file")
+        return _of_gguf(path)
+    module, colon, function = path.partition(":")
+    if colon and not os.path.exists(path):
+        return _of_function(module, function)
+    problem = "is neither a folder nor a GGUF file" if os.path.exists(path) else "no such model"
+    raise InputError(problem, path=path, remedy=f"{OFFLINE}, a .gguf, or module:function")
+
+
+def _of_folder(path: str) -> Loaded:
+    names = os.listdir(path)
+    if "config.json" not in names:
+        raise InputError("holds no config.json, so it is no model", path=path, remedy=OFFLINE)
+    if not any(name.endswith(_WEIGHTS) for name in names):
+        raise InputError("holds no weights (.safetensors or .bin)", path=path, remedy=OFFLINE)
+    if not any(name.startswith(_TOKENS) or name.endswith(".model") for name in names):
+        raise InputError("holds no tokenizer", path=path, remedy=OFFLINE)
+    transformers = _transformers()
+    safely = {"local_files_only": True, "trust_remote_code": False}
+    with _quietly(path, "its config.json cannot be read"):
+        config = transformers.AutoConfig.from_pretrained(path, **safely)
+        named = (getattr(config, "architectures", None) or ["AutoModel"])[0]
+    kind = getattr(transformers, named, None)
+    if kind is None:
+        raise InputError(
+            f"is a {named}, which transformers {transformers.__version__} does not know",
+            path=path,
+            remedy="load it yourself, and give module:function",
+        )
+    with _quietly(path, "its weights cannot be read"):
+        model = kind.from_pretrained(path, local_files_only=True).eval()
+    with _quietly(path, "its tokenizer cannot be read"):
+        tokens = transformers.AutoTokenizer.from_pretrained(path, **safely)
+    return Loaded(model, tokens)
+
+
+def _of_gguf(path: str) -> Loaded:
+    for name in ("gguf", "accelerate"):
+        try:
+            import_module(name)
+        except ImportError:
+            raise InputError(
+                f"{name} is needed to read a GGUF file",
+                path=path,
+                remedy=f"pip install {name}, or attnlens[real]",
+            ) from None
+    transformers = _transformers()
+    folder, file = os.path.split(os.path.abspath(path))
+    with _quietly(path, "cannot be read as GGUF"):
+        options = {"gguf_file": file, "local_files_only": True}
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder, **options).eval()
+        return Loaded(model, transformers.AutoTokenizer.from_pretrained(folder, **options))
+
+
+def _of_function(module: str, name: str) -> Loaded:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        function: Callable[[], Any] = getattr(import_module(module), name)
+    except ImportError as error:
+        raise InputError(
+            f"{module} cannot be imported ({error})", remedy="give a module of the current folder"
+        ) from error
+    except AttributeError:
+        raise InputError(f"{module} has no {name}", remedy="give module:function") from None
+    try:
+        found = function()
+    except Exception as error:
+        raise InputError(
+            f"{module}:{name} raised {type(error).__name__}: {error}", remedy="mend it first"
+        ) from error
+    if not isinstance(found, tuple) or len(found) not in (2, 3):
+        raise InputError(
+            f"{module}:{name} returned {type(found).__name__}",
+            remedy="return (model, inputs) or (model, inputs, tokens)",
+        )
+    model, inputs, *tokens = found
+    return Loaded(model, tokens[0] if tokens else None, inputs)
+
+
+def _transformers() -> Any:
+    os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
+    try:
+        import transformers
+    except ImportError:
+        raise InputError(
+            "transformers is needed to read such models", remedy="pip install transformers"
+        ) from None
+    logging: Any = transformers.utils.logging
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    return transformers
+
+
+@contextmanager
+def _quietly(path: str, problem: str) -> Any:
+    """What goes wrong in a library, as one line; its warnings and progress are not shown."""
+    try:
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    except Exception as error:
+        told = " ".join(str(error).split())[:160]
+        raise InputError(
+            f"{problem} ({type(error).__name__}: {told})", path=path, remedy=OFFLINE
+        ) from error

@@ -1,0 +1,226 @@
+"""A question: one input to a model, and how to ask it again with parts of it hidden."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.arrays import Flags
+from attnlens.errors import AttnlensError, InputError, RecordingError
+from attnlens.recorder import intervene, record
+from attnlens.recording.recording import Recording
+
+MOST_ITEMS: Final = 1024
+"""Items of all copies of an input that are asked about in one forward."""
+
+Named = dict[str, Any]
+
+_GIVE: Final = "give a text and its tokenizer, tensors, or a dict of what the model takes by name"
+_READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions", "n_ctx")
+
+
+@dataclass(eq=False)
+class Question:
+    """One input, a batch of 1.
+
+    Attributes:
+        args, named: what the model is called with.
+        text: where the input is one.
+        tokenizer: what made numbers of it.
+        labels: what the items are called; None where that is not known.
+        special: places of special tokens.
+        folds: by site, how many rows of its batch an input has, where that is not one: a model
+            may take channels as a batch.
+        rows: how many copies of the input the model has read.
+    """
+
+    model: nn.Module
+    args: tuple[Any, ...] = ()
+    named: Named = field(default_factory=dict)
+    text: str | None = None
+    tokenizer: Any = None
+    labels: tuple[str, ...] | None = None
+    special: frozenset[int] = frozenset()
+    folds: dict[str, int] = field(default_factory=dict)
+    rows: int = 0
+
+    @property
+    def takes(self) -> Mapping[str, inspect.Parameter]:
+        """What the model's forward takes."""
+        return inspect.signature(self.model.forward).parameters
+
+    def ask(self, copies: int = 1, **more: Any) -> Any:
+        """The model's output for copies of the input.
+
+        Raises:
+            InputError: it cannot be called so.
+        """
+
+        def copied(value: Any) -> Any:
+            one = isinstance(value, Tensor) and value.dim() > 0 and value.shape[0] == 1
+            return value.expand(copies, *value.shape[1:]) if one else value
+
+        self.rows += copies
+        named = {name: copied(value) for name, value in self.named.items()}
+        if "use_cache" in self.takes and "use_cache" not in named:
+            named["use_cache"] = False
+        try:
+            return self.model(*map(copied, self.args), **named, **more)
+        except AttnlensError:
+            raise
+        except (TypeError, ValueError, RuntimeError, IndexError, KeyError) as error:
+            told = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"the model cannot be called with this input ({type(error).__name__}: {told})",
+                remedy=f"give inputs as a dict of what it takes: {', '.join(self.takes)}",
+            ) from error
+
+    def kept(self, items: int) -> Tensor:
+        """Which items are no padding, ``(1, item)``."""
+        seen = self.named.get("attention_mask")
+        if isinstance(seen, Tensor) and seen.shape == (1, items):
+            return seen.bool().cpu()
+        return torch.ones(1, items, dtype=torch.bool)
+
+    @torch.no_grad()
+    def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
+        """Outputs with items hidden, a batch of copies at a time, and which items were kept.
+
+        Args:
+            hide: by site, true where hidden: ``(copy, item)``, or ``(copy, head, item)`` from
+                single heads.
+
+        Yields:
+            an output, and ``(copy, item)``, 0 where an item is hidden from all heads or padding.
+        """
+        first = next(iter(hide.values()))
+        items = first.shape[-1]
+        step = max(1, MOST_ITEMS // items)
+        for start in range(0, len(first), step):
+            some = {site: torch.from_numpy(one[start : start + step]) for site, one in hide.items()}
+            rows = next(iter(some.values()))
+            kept = self.kept(items).expand(len(rows), -1)
+            if rows.dim() == 2:
+                kept = kept & ~rows
+            else:
+                some = {site: one[:, :, None] for site, one in some.items()}
+            some = {
+                site: one.repeat_interleave(self.folds.get(site, 1), 0)
+                for site, one in some.items()
+            }
+            with intervene(self.model, hide=some):
+                output = self.ask(len(rows), **more)
+            yield output, kept
+
+
+def questions(model: nn.Module, inputs: Any, tokens: Any = None) -> list[Question]:
+    """The inputs one by one.
+
+    Args:
+        inputs: a text or several, with a tokenizer; a tensor, a tuple of them, or a mapping from
+            the model's arguments; the first dimension is the batch.
+        tokens: a tokenizer of Hugging Face, or what the items are called.
+
+    Raises:
+        InputError: no model, no input, or one that cannot be read.
+    """
+    if not isinstance(model, nn.Module):
+        raise InputError(f"an audit needs a torch.nn.Module, not {type(model).__name__}")
+    if model.training:
+        raise InputError(
+            "the model is in training: it answers differently each time",
+            remedy="call model.eval() first",
+        )
+    texts = [inputs] if isinstance(inputs, str) else inputs
+    if isinstance(texts, Sequence) and texts and all(isinstance(one, str) for one in texts):
+        return [_of_text(model, text, tokens) for text in texts]
+    labels = None
+    if isinstance(tokens, Sequence) and not isinstance(tokens, str):
+        labels = tuple(map(str, tokens))
+    args, named = ((), dict(inputs)) if isinstance(inputs, Mapping) else (inputs, {})
+    args = (
+        (args,) if isinstance(args, Tensor) else tuple(args) if isinstance(args, Sequence) else ()
+    )
+    tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor) and one.dim()]
+    if not tensors or not all(map(len, tensors)):
+        raise InputError("there is no input", remedy=_GIVE)
+    batch = len(tensors[0])
+
+    def row(value: Any, at: int) -> Any:
+        whole = isinstance(value, Tensor) and value.dim() and len(value) == batch
+        return value[at : at + 1] if whole else value
+
+    found = []
+    for at in range(batch):
+        one = Question(
+            model,
+            tuple(row(value, at) for value in args),
+            {name: row(value, at) for name, value in named.items()},
+            labels=labels,
+        )
+        if labels is None and tokens is not None:
+            one = _named_by(one, tokens)
+        found.append(one)
+    return found
+
+
+def recorded(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
+    """The attention of one input, with what its items are called.
+
+    Raises:
+        InputError: as `questions` says, or several inputs.
+    """
+    found = questions(model, inputs, tokens)
+    if len(found) > 1:
+        raise InputError(f"there are {len(found)} inputs", remedy="give one")
+    with torch.no_grad(), record(model) as recording:
+        found[0].ask()
+    for axis in ("query", "key"):
+        if found[0].labels is not None:
+            with suppress(RecordingError):  # an axis of another length
+                recording = recording.labelled(**{axis: found[0].labels})
+    return recording
+
+
+def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
+    if not callable(tokenizer):
+        raise InputError("a text needs its tokenizer", remedy="give tokens=tokenizer")
+    if not text.strip():
+        raise InputError("the text is empty", remedy="give a sentence")
+    named = dict(tokenizer(text, return_tensors="pt"))
+    count = named["input_ids"].shape[1]
+    if not count:
+        raise InputError("the text has no token", remedy="give another, or another tokenizer")
+    config = getattr(model, "config", None)
+    most = min((getattr(config, name) for name in _READS if getattr(config, name, None)), default=0)
+    if most and count > most:
+        raise InputError(
+            f"the text has {count:,} tokens, and the model reads {most:,}", remedy="shorten it"
+        )
+    known = inspect.signature(model.forward).parameters
+    open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
+    device = next((one.device for one in model.parameters()), torch.device("cpu"))
+    named = {name: one.to(device) for name, one in named.items() if open_ended or name in known}
+    return _named_by(Question(model, named=named, text=text), tokenizer)
+
+
+def _named_by(question: Question, tokenizer: Any) -> Question:
+    """With the words of a tokenizer's numbers as labels."""
+    ids = question.named.get("input_ids", question.args[0] if question.args else None)
+    if ids is None or not hasattr(tokenizer, "decode"):
+        raise InputError(
+            "tokens= is neither a tokenizer of these inputs nor a list of labels",
+            remedy="give one label an item",
+        )
+    numbers = ids[0].tolist()
+    special = set(getattr(tokenizer, "all_special_ids", ()))
+    question.labels = tuple(tokenizer.decode([number]) for number in numbers)
+    question.special = frozenset(at for at, number in enumerate(numbers) if number in special)
+    question.tokenizer = tokenizer
+    return question

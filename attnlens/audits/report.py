@@ -1,0 +1,178 @@
+"""What an audit found, as plain frozen data; it shows and saves itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from attnlens.audits.heads import HeadTable
+from attnlens.claims.verdict import Verdict
+from attnlens.errors import InputError
+from attnlens.files import Json, render_json, write_text
+from attnlens.shown import drawn
+
+if TYPE_CHECKING:
+    import pandas
+
+Kind = Literal["weighed most", "weighed", "attended", "last items", "head"]
+PlaceboKind = Literal["random lists", "random heads"]
+PLACEBOS: Final[tuple[PlaceboKind, ...]] = ("random lists", "random heads")
+FORMS: Final = {".html": "page", ".json": "json", ".md": "markdown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The model: its class, and how much attention it has."""
+
+    name: str
+    parameters: int
+    sites: int
+    heads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input: its items, those left out of claims, and what the model answered.
+
+    Attributes:
+        sinks: labels of what holds attention whatever stands there.
+        probability: of the target; None of a number or an embedding.
+    """
+
+    text: str | None
+    items: tuple[str, ...]
+    sinks: tuple[str, ...]
+    target: str
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An outcome's change, percentage points."""
+
+    outcome: str
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopChange(Change):
+    """The outcome that moves most, before and after."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedClaim:
+    """A claim and what came of it; the fields are those of an explanation's ``evidence``.
+
+    Attributes:
+        input: which one, from 0.
+        scale, head: the site and the name of the head that a claim is about.
+        removed, items: what was hidden, by place and by label.
+    """
+
+    input: int
+    claim: str
+    scale: str | None
+    head: str | None
+    kind: Kind
+    reference: bool
+    removed: tuple[int, ...]
+    items: tuple[str, ...]
+    removed_from: Literal["model", "head"]
+    outcome: str | None
+    effect_nats: float
+    single_effects: tuple[float, ...]
+    share: float | None
+    changes: tuple[Change, ...]
+    top_change: TopChange
+    control: str | None
+    controls: int
+    control_median_nats: float | None
+    control_quantiles_nats: tuple[float, ...] | None
+    p: float | None
+    q: float | None
+    replaced: None
+    verdict: Verdict | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placebo:
+    """Lists of which nothing is known to be true, each judged as a claim alone would be.
+
+    ``random lists`` are drawn evenly: those told as supported are false alarms. ``random heads``
+    are what heads drawn at random look at, hidden from the whole model.
+    """
+
+    kind: PlaceboKind
+    tested: int
+    supported: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Inputs that the model has read, copies with something hidden among them, and seconds."""
+
+    forwards: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An audit.
+
+    Attributes:
+        target: what was asked, in words.
+        heads: one row each, means over the inputs, in the order of layers.
+    """
+
+    model: Audited
+    inputs: tuple[Input, ...]
+    target: str
+    heads: HeadTable
+    claims: tuple[AuditedClaim, ...]
+    placebos: tuple[Placebo, ...]
+    cost: Cost
+
+    def to_dict(self) -> Json:
+        """As plain data, numbers to six decimals."""
+        from attnlens.show.numbers import rounded_all
+
+        data: Json = rounded_all({**asdict(self), "heads": [asdict(row) for row in self.heads]})
+        return data
+
+    def to_json(self) -> str:
+        """As JSON."""
+        return render_json(self.to_dict())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per claim."""
+        import pandas
+
+        rows = [asdict(one) for one in self.claims]
+        flat = [{**row, **row["top_change"]} for row in rows]
+        return pandas.DataFrame(flat).drop(columns=["changes", "replaced", "top_change"])
+
+    def __repr__(self) -> str:
+        return drawn(self, "text")
+
+    def _repr_html_(self) -> str:
+        return drawn(self, "html")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a page, data or a document, as the name ends: ``.html``, ``.json``, ``.md``.
+
+        Raises:
+            InputError: another ending, or a file that cannot be written.
+        """
+        form = FORMS.get(os.path.splitext(path)[1].lower())
+        if form is None:
+            raise InputError(
+                "is none of the forms that an audit has",
+                path=path,
+                remedy=f"give a name that ends in {', '.join(FORMS)}",
+            )
+        write_text(path, (self.to_json() if form == "json" else drawn(self, form)) + "\n")

@@ -1,0 +1,160 @@
+"""One forward with gradients: what every head looks at, and what that weighs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlens.arrays import Floats
+from attnlens.audits.heads import HeadTable, found_sinks, heads, mean_paid, whole_records
+from attnlens.audits.question import Question
+from attnlens.audits.target import Asked, Target, found_target
+from attnlens.errors import InputError
+from attnlens.recorder import intervene, record
+from attnlens.recording.recording import Recording
+
+PROBES: Final = 4
+"""Directions that an answer of many numbers is followed in."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Screened:
+    """What one input's attention shows, before anything is hidden.
+
+    Attributes:
+        sites: whose keys are the items.
+        attention: what each head of a site pays the items where the answer is read: at one
+            place, at the last where no place sees later ones, else a mean over all queries;
+            ``(head, item)`` by site.
+        importance: gradient times attention, summed over queries, not negative, likewise.
+        sinks: places that are no items of claims.
+        items: places that claims are about: no sinks, and not the place that the answer is
+            read from.
+        table: the heads.
+    """
+
+    target: Target
+    labels: tuple[str, ...]
+    sites: tuple[str, ...]
+    attention: Mapping[str, Floats]
+    importance: Mapping[str, Floats]
+    sinks: tuple[int, ...]
+    items: tuple[int, ...]
+    table: HeadTable
+
+
+def screened(
+    question: Question, target: Asked, *, sinks: Collection[int] | None, seed: int
+) -> Screened:
+    """Screen one input.
+
+    Raises:
+        InputError: no attention over its items, or no such target.
+    """
+    with torch.no_grad(), record(question.model, lazy=True) as recording:
+        output = question.ask()
+    keys = _keys(recording, question.labels)
+    records = list(whole_records(recording, keys))
+    question.folds = {one.site: one.shape[0] for one in records}
+    causal = _causal(recording)
+    asked = found_target(question, output, target, causal=causal)
+    labels = question.labels or tuple(f"item {at}" for at in range(keys))
+    if strange := [at for at in sinks or () if not 0 <= at < keys]:
+        raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
+    if sinks is None:
+        sinks = found_sinks([mean_paid(one) for one in records], question.labels, question.special)
+    padding = (~question.kept(keys)[0]).nonzero()[:, 0].tolist()
+    left = {*sinks, *question.special, *padding}
+    if asked.query is not None and asked.places == keys:
+        left.add(asked.query)
+    attention = {}
+    for one in records:
+        rows = one.weights.double().mean(0).cpu()
+        read = asked.query if asked.places == one.shape[-2] else None
+        if read is None and one.shape[-2] == one.shape[-1] in causal:
+            read = -1
+        attention[one.site] = np.asarray(rows.mean(1) if read is None else rows[:, read])
+    return Screened(
+        asked,
+        labels,
+        tuple(one.site for one in records),
+        attention,
+        importance(question, asked, {one.site: one.shape for one in records}, seed=seed),
+        tuple(sorted(sinks)),
+        tuple(at for at in range(keys) if at not in left),
+        heads(Recording(records), labels, sinks=sinks),
+    )
+
+
+def _causal(recording: Recording) -> frozenset[int]:
+    """The numbers of places of which none sees a later one, at any site."""
+    square = [one for one in recording.records() if one.shape[-2] == one.shape[-1]]
+    seen = {one.shape[-1] for one in square if bool(one.weights.triu(1).any())}
+    return frozenset({one.shape[-1] for one in square} - seen)
+
+
+def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
+    """How many items there are: labels, else the commonest number of keys."""
+    counts = Counter(one.shape[-1] for one in recording.records())
+    if labels is None:
+        return counts.most_common(1)[0][0]
+    if len(labels) not in counts:
+        raise InputError(
+            f"there are {len(labels)} labels, and no attention over so many keys",
+            remedy=f"attention is over {', '.join(map(str, sorted(counts)))} keys",
+        )
+    return len(labels)
+
+
+def importance(
+    question: Question, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
+) -> dict[str, Floats]:
+    """Gradient times attention, summed over queries: how fading a key in one head moves the target.
+
+    Each head's column of weights is multiplied by a gate of 1, so that one backward pass of the
+    target's score tells ``sum over queries of A ∂s/∂A`` of every head and key. An answer of many
+    numbers is followed in `PROBES` random directions, and the root of the mean square is told;
+    log-probabilities are weighed by the root of their probability, so that this is Fisher's
+    metric.
+
+    Args:
+        shapes: of each site's weights, ``(batch, head, query, key)``.
+
+    Returns:
+        by site ``(head, key)``, not negative.
+
+    Reference:
+        Michel et al. 2019, "Are Sixteen Heads Really Better than One?"; Barkan et al. 2021,
+        "Grad-SAM", for gradient times attention.
+    """
+    gates = {
+        site: torch.ones(1, shape[1], 1, shape[3], requires_grad=True)
+        for site, shape in shapes.items()
+    }
+    with torch.enable_grad(), intervene(question.model, scale=gates):
+        output = question.ask()
+        scores = target.scores(output, question.kept(next(iter(shapes.values()))[3]))[0].cpu()
+    squares: list[Tensor] = [torch.zeros(gate.shape[1:]) for gate in gates.values()]
+    directions = _directions(scores.detach(), target, seed)
+    for direction in directions:
+        moves = torch.autograd.grad(
+            (direction * scores).sum(), list(gates.values()), retain_graph=True, allow_unused=True
+        )
+        for square, move in zip(squares, moves, strict=True):
+            square += 0 if move is None else move[0].cpu() ** 2
+    found = [(square[:, 0] / len(directions)).sqrt().double().numpy() for square in squares]
+    return dict(zip(gates, found, strict=True))
+
+
+def _directions(scores: Tensor, target: Target, seed: int) -> list[Any]:
+    if len(scores) == 1:
+        return [1.0]
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(0, 2, (PROBES, len(scores)), generator=generator).double() * 2 - 1
+    return list(signs * (scores / 2).exp() if target.kind == "all" else signs)

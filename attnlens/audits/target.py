@@ -1,0 +1,286 @@
+"""What a question is about: a token, a class, a step of a forecast, an embedding, any function.
+
+Claims are tested on probabilities. Of a token or a class they are its own and that of any other.
+Other answers are brought to two that act as probabilities:
+
+- A number ``y``: ``sigmoid((y - y of the full input) / s)``, where ``s`` is how far hiding every
+  item moves it. So the full input has 1/2, and the log-odds count parts of what all items do.
+- An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input, mean
+  pooled over the items that are not hidden, as sentence encoders pool over those not masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlens.arrays import Floats
+from attnlens.audits.question import Question
+from attnlens.claims.trial import SURE
+from attnlens.errors import InputError
+
+Asked = str | int | Callable[[Any], Tensor] | None
+"""What an audit may be asked about."""
+
+Scores = Callable[[Any, Tensor], Tensor]
+"""An output and which items are kept ``(row, item)`` to numbers with a gradient
+``(row, score)``."""
+
+EMBEDDING: Final = "embedding"
+ANY_OTHER: Final = "any other"
+_LISTED: Final = 6
+_FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, outcome)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What is asked.
+
+    Attributes:
+        name: in words.
+        outcomes: what its probabilities are of.
+        kind: what the scores are: the log-odds of one outcome, log-probabilities of all,
+            a number, or an embedding of length 1.
+        scores: of an output.
+        query: the one place that the answer is read from; None: many, or not known.
+        places: how many places there are where the answer is read.
+    """
+
+    name: str
+    outcomes: tuple[str, ...]
+    kind: Literal["one", "all", "number", "embedding"]
+    scores: Scores
+    query: int | None = None
+    places: int = 0
+
+    def chances(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
+        """Probabilities of scores.
+
+        Args:
+            scores: ``(row, score)``.
+            full, nothing: those of the full input, and with every item hidden, ``(score,)``.
+
+        Returns:
+            ``(row, outcome)``.
+        """
+        if self.kind == "all":
+            return np.exp(scores).clip(SURE)
+        if self.kind == "embedding":
+            first = (1 + scores @ full) / 2
+        else:
+            odds = scores[:, 0]
+            if self.kind == "number":
+                odds = (odds - full[0]) / (float(abs(full - nothing)[0]) or 1.0)
+            first = 1 / (1 + np.exp(-odds.clip(-700, 700)))
+        first = first.clip(SURE, 1 - SURE)
+        return np.stack([first, 1 - first], -1)
+
+
+def found_target(
+    question: Question, output: Any, asked: Asked, *, causal: Collection[int]
+) -> Target:
+    """The target meant, for one output.
+
+    Args:
+        causal: numbers of places of which none sees a later one.
+
+    Raises:
+        InputError: no such target; it lists some there are.
+    """
+    if callable(asked):
+        return _of_function(asked, output)
+    states = output_of(output, "last_hidden_state")
+    if states is not None and output_of(output, "logits") is None:
+        return _embedding(asked)
+    answer = answer_of(output)
+    step = re.fullmatch(r"step (\d+)(?:,? channel (\d+))?", str(asked))
+    forecast = output_of(output, "prediction_outputs") is not None
+    if step or forecast or answer.dim() == 1 or answer.shape[1:] == (1,):
+        return _step(answer, asked, step)
+    if answer.dim() == 2:
+        names = getattr(getattr(question.model, "config", None), "id2label", None)
+        return _class(answer, asked, names if isinstance(names, Mapping) else {})
+    if answer.dim() == 3:
+        return _token(question, answer, asked, answer.shape[1] in causal)
+    raise InputError(f"the model answers with shape {tuple(answer.shape)}", remedy=_FUNCTION)
+
+
+def output_of(output: Any, name: str) -> Tensor | None:
+    """A tensor of an output by name."""
+    value = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+    return value if isinstance(value, Tensor) else None
+
+
+def answer_of(output: Any) -> Tensor:
+    """The logits or the forecast of an output, or else its first tensor.
+
+    Raises:
+        InputError: it holds none.
+    """
+    for name in ("logits", "prediction_outputs"):
+        named = output_of(output, name)
+        if named is not None:
+            return named
+    parts: Any = output.values() if isinstance(output, Mapping) else output
+    if isinstance(output, Tensor) or not isinstance(parts, Iterable):
+        parts = [output]
+    for part in parts:
+        if isinstance(part, Tensor):
+            return part
+    raise InputError(f"the model answers with {type(output).__name__}", remedy=_FUNCTION)
+
+
+def _of_one(place: int, at: int | None = None) -> Scores:
+    """The log-odds of one of many logits ``(row, outcome)``, or those of one place."""
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        logits = answer_of(output).double()
+        logits = logits if at is None else logits[:, at]
+        others = torch.cat((logits[:, :place], logits[:, place + 1 :]), -1).logsumexp(-1)
+        return (logits[:, place] - others)[:, None]
+
+    return scores
+
+
+def _class(logits: Tensor, asked: Asked, names: Mapping[Any, str]) -> Target:
+    labels = [str(names.get(at, at)) for at in range(logits.shape[1])]
+    place = int(logits[0].argmax()) if asked is None else _place(asked, labels)
+    return Target(f"class {labels[place]}", (labels[place], ANY_OTHER), "one", _of_one(place))
+
+
+def _place(asked: Asked, labels: Sequence[str]) -> int:
+    text = str(asked)
+    if text in labels:
+        return labels.index(text)
+    if text.isdecimal() and int(text) < len(labels):
+        return int(text)
+    shown = ", ".join(labels[:_LISTED]) + (" ..." if len(labels) > _LISTED else "")
+    raise InputError(
+        f"there is no target {text!r}", remedy=f"the model has {len(labels)} classes: {shown}"
+    )
+
+
+def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Target:
+    query, what = logits.shape[1] - 1, "next token"
+    if not causal:
+        mask = getattr(question.tokenizer, "mask_token_id", None)
+        ids = question.named.get("input_ids")
+        masked = [] if mask is None or ids is None else (ids[0] == mask).nonzero()[:, 0].tolist()
+        if not masked:
+            word = getattr(question.tokenizer, "mask_token", None)
+            put = f"put {word} in the text where a token is asked for, or " if word else ""
+            raise InputError(
+                f"the model answers with shape {tuple(logits.shape)} for every place of the input,"
+                " and none is asked for",
+                remedy=f"{put}{_FUNCTION}",
+            )
+        query, what = masked[0], "masked token"
+    # A model that is asked for its last logits alone returns no others.
+    at = -1 if query == logits.shape[1] - 1 else query
+    place = _number(question, logits[0, at], asked)
+    word = _word(question, place)
+    return Target(
+        f"{what} {word}",
+        (word, ANY_OTHER),
+        "one",
+        _of_one(place, at),
+        query,
+        logits.shape[1],
+    )
+
+
+def _word(question: Question, number: int) -> str:
+    return repr(question.tokenizer.decode([number])) if question.tokenizer else str(number)
+
+
+def _number(question: Question, logits: Tensor, asked: Asked) -> int:
+    """The number of a token."""
+    count = len(logits)
+    if asked is None:
+        return int(logits.argmax())
+    if isinstance(asked, int) or question.tokenizer is None:
+        if str(asked).isdecimal() and int(asked) < count:  # type: ignore[arg-type]
+            return int(asked)  # type: ignore[arg-type]
+        raise InputError(f"there is no token {asked}", remedy=f"tokens are 0 to {count - 1}")
+    text, known = str(asked), question.tokenizer
+    forms = [known.encode(one, add_special_tokens=False) for one in (text, f" {text}")]
+    single = [form[0] for form in forms if len(form) == 1 and form[0] != known.unk_token_id]
+    if single:
+        return int(max(single, key=lambda number: float(logits[number])))
+    likely = ", ".join(_word(question, number) for number in logits.topk(_LISTED).indices.tolist())
+    raise InputError(
+        f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"
+    )
+
+
+def _step(values: Tensor, asked: Asked, named: re.Match[str] | None) -> Target:
+    """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
+    wanted = (
+        [int(one or 0) for one in named.groups()]
+        if named
+        else [int(str(asked or 0)), 0]
+        if (asked is None or str(asked).isdecimal())
+        else []
+    )
+    sizes = [*values.shape[1:], 1, 1][:2]
+    if not wanted or any(at >= size for at, size in zip(wanted, sizes, strict=True)):
+        raise InputError(
+            f"there is no target {asked!r}",
+            remedy=f"the model has steps 0 to {sizes[0] - 1}, and channels 0 to {sizes[1] - 1}: "
+            "say 'step 0' or 'step 0, channel 0'",
+        )
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        steps = answer_of(output)
+        return steps.double().reshape(len(steps), sizes[0], -1)[:, wanted[0], wanted[1], None]
+
+    channel = f", channel {wanted[1]}" if sizes[1] > 1 else ""
+    name = f"step {wanted[0]}{channel}" if values.dim() > 1 else "the output"
+    return Target(name, ("as high", "lower"), "number", scores)
+
+
+def _embedding(asked: Asked) -> Target:
+    if asked not in (None, EMBEDDING):
+        raise InputError(
+            f"there is no target {asked!r}",
+            remedy=f"a model without a head has the target {EMBEDDING!r}, or give a function",
+        )
+
+    def scores(output: Any, kept: Tensor) -> Tensor:
+        last = output_of(output, "last_hidden_state")
+        assert last is not None
+        mean = (last.double() * kept[..., None].to(last.device)).sum(1)
+        return torch.nn.functional.normalize(mean, dim=-1)
+
+    return Target("the embedding (cosine)", ("the same", "another"), "embedding", scores)
+
+
+def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
+    value = function(output)
+    name = getattr(function, "__name__", "function").replace("<lambda>", "a function")
+    if not isinstance(value, Tensor) or value.dim() not in (1, 2) or len(value) != 1:
+        told = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise InputError(
+            f"the target {name} returned {told}", remedy="return (batch,) or (batch, outcome)"
+        )
+    if value.dim() == 1 or value.shape[1] == 1:
+        return Target(
+            name,
+            ("as high", "lower"),
+            "number",
+            lambda output, _: function(output).double().reshape(-1, 1),
+        )
+    chances = bool((value >= 0).all()) and abs(float(value.sum()) - 1) < 1e-3
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        found = function(output).double()
+        return found.clamp_min(SURE).log() if chances else found.log_softmax(-1)
+
+    outcomes = tuple(f"outcome {at}" for at in range(value.shape[1]))
+    return Target(name, outcomes, "all", scores)

