@@ -34,8 +34,8 @@ class Witness(TorchDispatchMode):
     """Follows the operators of a run.
 
     Attention is every softmax over the last of three dimensions or more whose result comes to a
-    product of matrices, and every fused call, worked out in float64. A softmax that is put together
-    of exponentials and sums is not seen.
+    product of matrices, or to a sum of what it was multiplied with; and every fused call, worked
+    out in float64. A softmax that is put together of exponentials and sums is not seen.
 
     Attributes:
         weights: of all attention, in the order in which it is used.
@@ -60,7 +60,9 @@ class Witness(TorchDispatchMode):
             for softmax in found[:1]:
                 for part in leaves(output):
                     self._follow(part, softmax)
-        elif name in ("mm", "bmm", "baddbmm", "addmm"):
+        elif name in ("mm", "bmm", "baddbmm", "addmm") or (
+            name == "sum" and found and args[0].numel() > found[0].numel()
+        ):
             self.weights += [one for one in found if not any(one is w for w in self.weights)]
         return output
 

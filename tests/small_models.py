@@ -14,7 +14,7 @@ from attention_witness import Inputs
 from torch import Tensor, nn
 
 MOST_PARAMETERS = 60e6
-TOKENS, SIDE, STEPS = 12, 32, 14
+TOKENS, SIDE, STEPS = 48, 32, 14
 # What sizes are called in configurations, and how large they are here; the first that fits counts.
 SIZES = (
     (r".*vocab_size.*", 99),
@@ -27,6 +27,8 @@ SIZES = (
     (r"(n|max)_.*positions?.*|max_seq.*", 128),
     (r".*(image_size|img_size)", SIDE),
     (r".*patch_size", 8),
+    (r"sliding_window|attention_window|attention_chunk_size", 8),
+    (r"block_size", 4),
     (r".*experts_per_tok|.*top_?k|moe_k", 2),
     (r".*experts", 4),
     (r".*(_id|_index)", 3),
