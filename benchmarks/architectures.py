@@ -119,7 +119,12 @@ def main() -> int:
     os.environ["HF_HUB_OFFLINE"] = "1"
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    for name in options.only or [*OTHERS, *hugging_face_types()]:
+    known = [*OTHERS, *hugging_face_types()]
+    for name in options.only or []:
+        if name not in known:
+            parser.error(f"--only: nothing is called {name!r}; try one of {', '.join(known[-8:])}")
+    row_of(models("bert"))  # reads in what every process would have to read in else
+    for name in options.only or known:
         if name not in rows:
             rows[name] = {"name": name, **apart(name)}
             with options.rows.open("a", encoding="utf-8") as file:

@@ -60,9 +60,8 @@ def models(name: str) -> Iterator[tuple[nn.Module, list[Inputs]]]:
 
 
 def hugging_face_types() -> list[str]:
-    """The types of transformers that have a model, read in once for the processes to come."""
+    """The types of transformers that have a model."""
     import transformers
-    from transformers import modeling_utils  # noqa: F401  # what every one of them needs
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
     transformers.logging.set_verbosity_error()

@@ -73,19 +73,14 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
     """
     config: Any = getattr(model, "config", None)
     kind = getattr(config, "model_type", "")
-    if kind not in ("patchtst", "time_series_transformer", "informer"):
-        if not any(type(module).__name__ == _FUSION for module in model.modules()):
-            raise RecordingError(
-                f"{type(model).__name__}: its steps are not known; known are PatchTST, "
-                "TimeSeriesTransformer, Informer and the temporal fusion transformer; for another "
-                "use recording.labelled(key=steps(past, ahead))"
-            )
-        kind = ""
-    lags = getattr(config, "lags_sequence", None) if kind != "patchtst" else None
-    notes: tuple[str, ...] = ()
-    if lags:
-        told = ", ".join(map(str, lags))
-        notes = (f"the token of a step holds the values that lie so many steps before it: {told}",)
+    if any(type(module).__name__ == _FUSION for module in model.modules()):
+        kind = _FUSION
+    if kind not in _LABELS:
+        raise RecordingError(
+            f"{type(model).__name__}: its steps are not known; known are PatchTST, "
+            "TimeSeriesTransformer, Informer and the temporal fusion transformer; for another use "
+            "recording.labelled(key=steps(past, ahead))"
+        )
     labelled = []
     for record in recording.records():
         if record.rows is not None:
@@ -93,20 +88,32 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
                 f"{record.site}: only some queries were kept, so which steps they are is not "
                 "known; record without rows= and choose with sel(query=...)"
             )
-        labels = _of_patches(record, config) if kind == "patchtst" else {}
-        labels = labels or _of_steps(record, model, config)
-        told_of = (ACTIVE,) if "active 1" in labels["query"] else ()
-        record = record.replaced(notes=(*record.notes, *notes, *told_of))
+        labels = _LABELS[kind](record, model, config)
+        notes = (ACTIVE,) if "active 1" in labels["query"] else ()
+        if kind in ("time_series_transformer", "informer"):
+            lags = ", ".join(map(str, config.lags_sequence))
+            notes += (f"the token of a step holds the values {lags} steps before it",)
+        record = record.replaced(notes=(*record.notes, *notes))
         labelled.append(record.labelled(**labels))
-        notes = ()  # once, with the first
     return Recording(labelled)
 
 
-def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
-    """Of encoders of steps, and of decoders, which write from ``t`` on."""
+def _of_fusion(record: AttentionRecord, _: nn.Module, config: Any) -> Labels:
+    """Of forecast steps, which look at all known ones and at each other."""
+    del config
     *_, queries, keys = record.sizes
-    if config is None or not hasattr(config, "lags_sequence"):
-        return {"query": steps(0, queries), "key": steps(keys - queries, queries)}
+    known = keys - queries
+    if record.keys is None and not bool(record.weights[..., known - 1].any(2).any(1).all()):
+        raise RecordingError(
+            f"{record.site}: a batch of series of several lengths, padded after their last known "
+            "step, so that a place is no step; record those of one length together"
+        )
+    return {"query": steps(0, queries), "key": steps(known, queries)}
+
+
+def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
+    """Of an encoder of known steps, and of a decoder, which writes from ``t`` on."""
+    *_, queries, keys = record.sizes
     *_, side, _, number, attention = record.site.split(".")
     decodes, crosses = side == "decoder", attention == "encoder_attn"
     spans = [(step, step) for step in range(-config.context_length, 0)]
@@ -120,7 +127,7 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     return {"query": query, "key": steps(0, keys) if decodes and not crosses else known}
 
 
-def _of_patches(record: AttentionRecord, config: Any) -> Labels:
+def _of_patches(record: AttentionRecord, _: nn.Module, config: Any) -> Labels:
     """Of PatchTST: patches of each channel, or channels where they look at each other."""
     names = patches(config.context_length, config.patch_length, config.patch_stride)
     names = ("class", *names) if config.use_cls_token else names
@@ -146,3 +153,11 @@ def _distilled(spans: list[Span]) -> Iterator[Span]:
 def _named(span: Span) -> str:
     first, last = (f"t{step:+d}" if step else "t" for step in span)
     return first if first == last else f"{first}..{last}"
+
+
+_LABELS: Final = {
+    "patchtst": _of_patches,
+    "time_series_transformer": _of_steps,
+    "informer": _of_steps,
+    _FUSION: _of_fusion,
+}
