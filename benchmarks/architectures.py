@@ -6,8 +6,8 @@
 
 Each runs in a process of its own, for a minute at most, as the library has it and, where that can
 be asked for, eager with `output_attentions=True`, beside the witness of
-`tests/attention_witness.py`. Exit 1 where a row is wrong: weights that differ, are missing without a
-word, or are no attention; an output that changed in a bit; an exception that is not ours; a crash.
+`tests/attention_witness.py`. Exit 1 where a row is wrong: weights that differ, are missing without
+a word, or are no attention; an output that changed in a bit; an exception not of ours; a crash.
 """
 
 from __future__ import annotations
