@@ -2,7 +2,7 @@
 
     python benchmarks/architectures.py rows.jsonl                 # all; goes on where it stopped
     python benchmarks/architectures.py rows.jsonl --only bert t5
-    python benchmarks/architectures.py rows.jsonl --page > docs/architectures.md
+    python benchmarks/architectures.py rows.jsonl --page docs/architectures.md
 
 Each runs in a process of its own, for a minute at most, as the library has it and, where that can
 be asked for, eager with `output_attentions=True`, beside the witness of
@@ -34,21 +34,16 @@ from small_models import OTHERS, hugging_face_types, models  # noqa: E402
 
 SECONDS = 60
 MOST_TOLD = 300
+TABLES = "<!-- tables -->"
 PACKAGES = ("torch", "transformers", "x-transformers", "diffusers", "timm", "torchvision")
 STATES = {
-    "wrong": "**wrong**: silent, or not so",
+    "wrong": "wrong",
     "exact": "exact",
     "adapter": "exact with the adapter that the error names",
     "error": "an error says what was not seen",
     "no attention": "no attention, and `record` says so",
-    "not run": "no small model, or no inputs for it, could be made",
+    "not run": "not run: no small model, or no inputs for it, could be made here",
 }
-
-HEAD = """# Architectures
-
-{versions}; Python {python}
-
-"""
 
 
 def apart(name: str) -> dict[str, Any]:
@@ -70,13 +65,13 @@ def apart(name: str) -> dict[str, Any]:
 
 
 def page(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """docs/architectures.md."""
+    """The tables of docs/architectures.md."""
     families: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         library, _, name = row["name"].rpartition(": ")
         families.setdefault(library or "transformers", []).append(row | {"name": name})
     versions = ", ".join(f"{package} {installed(package)}" for package in PACKAGES)
-    yield HEAD.format(python=platform.python_version(), versions=versions, seconds=SECONDS)
+    yield f"With {versions}, Python {platform.python_version()}, on a CPU.\n"
     yield f"| |{'|'.join(families)}|\n|---|{'---:|' * len(families)}"
     for state, meaning in STATES.items():
         counts = (sum(row["state"] == state for row in those) for those in families.values())
@@ -109,12 +104,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("rows", type=Path, metavar="ROWS.jsonl")
     parser.add_argument("--only", nargs="+", metavar="NAME")
-    parser.add_argument("--page", action="store_true", help="print the document; run nothing")
+    parser.add_argument("--page", type=Path, help="write the tables there; run nothing")
     options = parser.parse_args()
     lines = options.rows.read_text("utf-8").splitlines() if options.rows.exists() else []
     rows = {row["name"]: row for row in map(json.loads, lines)}
     if options.page:
-        print("\n".join(page(list(rows.values()))))
+        head, _, _ = options.page.read_text("utf-8").partition(TABLES)
+        tables = "\n".join(page(list(rows.values())))
+        options.page.write_text(f"{head}{TABLES}\n\n{tables}\n", encoding="utf-8")
         return 0
     os.environ["HF_HUB_OFFLINE"] = "1"
     warnings.filterwarnings("ignore")

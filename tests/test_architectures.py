@@ -46,9 +46,16 @@ def test_architectures_are_recorded_exactly_and_left_as_they_were(tmp_path: Path
     assert ran.returncode == 0, ran.stdout + ran.stderr
     found = {row["name"]: row["state"] for row in map(json.loads, rows.open())}
     assert found == dict.fromkeys(EXACT, "exact") | dict.fromkeys(NO_ATTENTION, "no attention")
-    page = python(script, rows, "--page").stdout
-    assert "transformers: exact\n\n" in page
-    assert "| bert | sdpa, eager | 2 | 2 of 2 |" in page
+    page = tmp_path / "page.md"
+    page.write_text("# Kept\n\n<!-- tables -->\nleft out", encoding="utf-8")
+    assert python(script, rows, "--page", page).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Kept\n\n<!-- tables -->\n\nWith torch ")
+    assert "left out" not in text
+    assert "| bert | sdpa, eager | 2 | 2 of 2 |" in text
+    unknown = python(script, rows, "--only", "brt")
+    assert unknown.returncode == 2
+    assert "nothing is called 'brt'" in unknown.stderr
 
 
 def test_a_process_that_dies_or_hangs_is_a_row() -> None:
