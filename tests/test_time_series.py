@@ -172,6 +172,15 @@ def test_what_is_not_known_is_said() -> None:
         other(**inputs)
     with pytest.raises(RecordingError, match="only some queries were kept"):
         with_steps(part, other)
+    encoder = other.model.encoder
+    with torch.no_grad(), attnlens.record(encoder) as alone:
+        encoder(
+            inputs_embeds=torch.randn(
+                1, CONTEXT, encoder.value_embedding.value_projection.in_features
+            )
+        )
+    with pytest.raises(RecordingError, match="record the whole model, not its encoder"):
+        with_steps(alone, encoder)
 
 
 @pytest.mark.filterwarnings("ignore")  # of transformers, of itself

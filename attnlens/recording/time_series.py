@@ -89,18 +89,18 @@ def with_steps(recording: Recording, model: nn.Module) -> Recording:
                 "known; record without rows= and choose with sel(query=...)"
             )
         labels = _LABELS[kind](record, model, config)
-        notes = (ACTIVE,) if "active 1" in labels["query"] else ()
+        notes = [ACTIVE] if "active 1" in labels["query"] else []
         if kind in ("time_series_transformer", "informer"):
             lags = ", ".join(map(str, config.lags_sequence))
-            notes += (f"the token of a step holds the values {lags} steps before it",)
+            notes.append(f"the token of a step holds the values {lags} steps before it")
         record = record.replaced(notes=(*record.notes, *notes))
         labelled.append(record.labelled(**labels))
     return Recording(labelled)
 
 
-def _of_fusion(record: AttentionRecord, _: nn.Module, config: Any) -> Labels:
+def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     """Of forecast steps, which look at all known ones and at each other."""
-    del config
+    del model, config
     *_, queries, keys = record.sizes
     known = keys - queries
     if record.keys is None and not bool(record.weights[..., known - 1].any(2).any(1).all()):
@@ -114,8 +114,10 @@ def _of_fusion(record: AttentionRecord, _: nn.Module, config: Any) -> Labels:
 def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     """Of an encoder of known steps, and of a decoder, which writes from ``t`` on."""
     *_, queries, keys = record.sizes
-    *_, side, _, number, attention = record.site.split(".")
-    decodes, crosses = side == "decoder", attention == "encoder_attn"
+    *above, _, number, attention = record.site.split(".")
+    if not above:
+        raise RecordingError(f"{record.site}: record the whole model, not its encoder or decoder")
+    decodes, crosses = above[-1] == "decoder", attention == "encoder_attn"
     spans = [(step, step) for step in range(-config.context_length, 0)]
     for _ in range(config.encoder_layers - 1 if crosses else int(number)):
         if getattr(config, "distil", False):
@@ -127,8 +129,9 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     return {"query": query, "key": steps(0, keys) if decodes and not crosses else known}
 
 
-def _of_patches(record: AttentionRecord, _: nn.Module, config: Any) -> Labels:
+def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     """Of PatchTST: patches of each channel, or channels where they look at each other."""
+    del model
     names = patches(config.context_length, config.patch_length, config.patch_stride)
     names = ("class", *names) if config.use_cls_token else names
     channels = tuple(f"channel {place}" for place in range(config.num_input_channels))
