@@ -4,8 +4,8 @@
     python benchmarks/architectures.py rows.jsonl --only bert t5
     python benchmarks/architectures.py rows.jsonl --page docs/architectures.md
 
-Each runs in a process of its own, for a minute at most, as the library has it and, where that can
-be asked for, eager with `output_attentions=True`, beside the witness of
+Each runs in a process of its own, with 20 s of CPU, as the library has it and, where that can be
+asked for, eager with `output_attentions=True`, beside the witness of
 `tests/attention_witness.py`. Exit 1 where a row is wrong: weights that differ, are missing without
 a word, or are no attention; an output that changed in a bit; an exception not of ours; a crash.
 """
@@ -32,7 +32,7 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 from attention_witness import row_of  # noqa: E402
 from small_models import OTHERS, hugging_face_types, models  # noqa: E402
 
-SECONDS = 60
+SECONDS, HUNG = 20, 600
 MOST_TOLD = 300
 TABLES = "<!-- tables -->"
 PACKAGES = ("torch", "transformers", "x-transformers", "diffusers", "timm", "torchvision")
@@ -51,7 +51,8 @@ def apart(name: str) -> dict[str, Any]:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(HUNG)
         os.write(writer, json.dumps(row_of(models(name))).encode())
         os._exit(0)
     os.close(writer)
@@ -60,7 +61,9 @@ def apart(name: str) -> dict[str, Any]:
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if text:
         return dict(json.loads(text))
-    what = f"took more than {SECONDS} s" if status == -signal.SIGALRM else f"died ({status})"
+    if status == -signal.SIGPROF:
+        return {"state": "not run", "told": f"it took more than {SECONDS} s of CPU, small as it is"}
+    what = "hung" if status == -signal.SIGALRM else f"died ({status})"
     return {"state": "wrong", "told": f"the process {what}"}
 
 

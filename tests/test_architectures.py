@@ -58,17 +58,20 @@ def test_architectures_are_recorded_exactly_and_left_as_they_were(tmp_path: Path
     assert "nothing is called 'brt'" in unknown.stderr
 
 
-def test_a_process_that_dies_or_hangs_is_a_row() -> None:
+def test_a_process_that_dies_or_hangs_or_is_slow_is_a_row() -> None:
     ran = python(
         "-c",
         "import os, time, architectures as a\n"
-        "a.SECONDS = 1\n"
-        "a.OTHERS.update({'x: dies': os.abort, 'x: hangs': lambda: time.sleep(60)})\n"
-        "print(a.apart('x: dies')['told'], a.apart('x: hangs')['told'], sep='\\n')",
+        "a.SECONDS, a.HUNG = 0.3, 2\n"
+        "made = {'dies': os.abort, 'hangs': lambda: time.sleep(60)}\n"
+        "made['works'] = lambda: sum(iter(int, 1))\n"
+        "a.OTHERS.update(made)\n"
+        "print(*(a.apart(name) for name in made), sep='\\n')",
     )
     assert ran.stdout.splitlines() == [
-        "the process died (-6)",
-        "the process took more than 1 s",
+        "{'state': 'wrong', 'told': 'the process died (-6)'}",
+        "{'state': 'wrong', 'told': 'the process hung'}",
+        "{'state': 'not run', 'told': 'it took more than 0.3 s of CPU, small as it is'}",
     ], ran.stderr
 
 
