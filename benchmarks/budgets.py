@@ -45,11 +45,8 @@ BUDGETS = (
         ("cold_explain.py",),
     ),
     Budget("models", "describe and trace of tiny 1.5 x import torch", ("reference_models.py",)),
-    Budget(
-        "evidence",
-        "all evidence of a ball 20 x a bare forward, heat maps of every ball 3 x",
-        ("evidence_cost.py",),
-    ),
+    Budget("maps", "heat maps of every ball 3 x the bare forward", ("ball_costs.py", "maps")),
+    Budget("evidence", "all evidence of a ball 20 x a bare forward", ("ball_costs.py", "evidence")),
     Budget("reading", "JSON 12 x orjson.loads, memory bounded", ("reading.py", "DATA")),
     Budget("over", "an over written, 20 x one encoder forward", ("overs.py",)),
     Budget("record", "what recording costs, from 128 tokens to 2,048", ("recording.py",), True),

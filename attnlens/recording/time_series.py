@@ -1,0 +1,166 @@
+"""Time steps as labels: what a forecaster looks at, by how far back it lies.
+
+``t`` is the first step that is forecast, ``t-1`` the last that is known: ``t-3`` lies three steps
+before the first forecast, a lag of 3. A patch is called by its first and last step,
+``t-16..t-9``::
+
+    with attnlens.record(model, adapters=ForecastAttention()) as recording:
+        model(x)
+    with_steps(recording, model)[site].sel(query="t+1", key="t-3")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from torch import Tensor, nn
+
+from attnlens.errors import RecordingError
+from attnlens.recording.record import AttentionRecord
+from attnlens.recording.recording import Recording
+
+_FUSION: Final = "InterpretableMultiHeadAttention"
+_SPARSE: Final = "InformerProbSparseAttention"
+
+ACTIVE: Final = (
+    "only the queries that the model finds most active look at all, and each head has its own"
+)
+
+Span = tuple[int, int]
+Labels = dict[str, tuple[str, ...]]
+
+
+class ForecastAttention:
+    """An adapter (see `attnlens.recorder.Adapter`) for attention that forecasters form by hand.
+
+    These are the heads of pytorch-forecasting's temporal fusion transformer (Lim et al. 2021) and
+    the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the
+    TimeSeriesTransformer need none.
+    """
+
+    def matches(self, module: nn.Module) -> bool:
+        """Whether a module is one of these."""
+        return type(module).__name__ in (_FUSION, _SPARSE)
+
+    def records(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Tensor:
+        """Its weights, ``(batch, head, query, key)``; in training after dropout."""
+        del args, kwargs
+        weights: Tensor = output[1]
+        return weights.transpose(1, 2) if type(module).__name__ == _FUSION else weights
+
+
+def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
+    """What steps are called: ``steps(2, 2)`` is ``("t-2", "t-1", "t", "t+1")``."""
+    return tuple(_named((step, step)) for step in range(-past, ahead))
+
+
+def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
+    """What patches of the last ``context`` known steps are called; the last one ends at ``t-1``."""
+    starts = range(-length, -context - 1, -stride)
+    return tuple(_named((start, start + length - 1)) for start in reversed(starts))
+
+
+def with_steps(recording: Recording, model: nn.Module) -> Recording:
+    """The same recording with time steps on the axes.
+
+    Known are PatchTST, TimeSeriesTransformer and Informer of transformers, and the temporal fusion
+    transformer of pytorch-forecasting; for another, label by hand with `steps` and
+    `Recording.labelled`.
+
+    Raises:
+        RecordingError: another model, or records of which only some rows were kept.
+    """
+    config: Any = getattr(model, "config", None)
+    kind = getattr(config, "model_type", "")
+    if any(type(module).__name__ == _FUSION for module in model.modules()):
+        kind = _FUSION
+    if kind not in _LABELS:
+        raise RecordingError(
+            f"{type(model).__name__}: its steps are not known; known are PatchTST, "
+            "TimeSeriesTransformer, Informer and the temporal fusion transformer; for another use "
+            "recording.labelled(key=steps(past, ahead))"
+        )
+    labelled = []
+    for record in recording.records():
+        if record.rows is not None:
+            raise RecordingError(
+                f"{record.site}: only some queries were kept, so which steps they are is not "
+                "known; record without rows= and choose with sel(query=...)"
+            )
+        labels = _LABELS[kind](record, model, config)
+        notes = [ACTIVE] if "active 1" in labels["query"] else []
+        if kind in ("time_series_transformer", "informer"):
+            lags = ", ".join(map(str, config.lags_sequence))
+            notes.append(f"the token of a step holds the values {lags} steps before it")
+        record = record.replaced(notes=(*record.notes, *notes))
+        labelled.append(record.labelled(**labels))
+    return Recording(labelled)
+
+
+def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
+    """Of forecast steps, which look at all known ones and at each other."""
+    del model, config
+    *_, queries, keys = record.sizes
+    known = keys - queries
+    if record.keys is None and not bool(record.weights[..., known - 1].any(2).any(1).all()):
+        raise RecordingError(
+            f"{record.site}: a batch of series of several lengths, padded after their last known "
+            "step, so that a place is no step; record those of one length together"
+        )
+    return {"query": steps(0, queries), "key": steps(known, queries)}
+
+
+def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
+    """Of an encoder of known steps, and of a decoder, which writes from ``t`` on."""
+    *_, queries, keys = record.sizes
+    *above, _, number, attention = record.site.split(".")
+    if not above:
+        raise RecordingError(f"{record.site}: record the whole model, not its encoder or decoder")
+    decodes, crosses = above[-1] == "decoder", attention == "encoder_attn"
+    spans = [(step, step) for step in range(-config.context_length, 0)]
+    for _ in range(config.encoder_layers - 1 if crosses else int(number)):
+        if getattr(config, "distil", False):
+            spans = list(_distilled(spans))
+    known = tuple(map(_named, spans))
+    query = steps(0, queries) if decodes else known
+    if type(dict(model.named_modules()).get(record.site)).__name__ == _SPARSE:
+        query = tuple(f"active {place + 1}" for place in range(queries))
+    return {"query": query, "key": steps(0, keys) if decodes and not crosses else known}
+
+
+def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
+    """Of PatchTST: patches of each channel, or channels where they look at each other."""
+    del model
+    names = patches(config.context_length, config.patch_length, config.patch_stride)
+    names = ("class", *names) if config.use_cls_token else names
+    channels = tuple(f"channel {place}" for place in range(config.num_input_channels))
+    inner, outer = names, channels
+    if config.channel_attention and record.call % 2:
+        inner, outer = channels, names
+    series = range(record.sizes[0] // len(outer))
+    batch = tuple(f"series {number}, {name}" for number in series for name in outer)
+    return {"batch": batch, "query": inner, "key": inner}
+
+
+def _distilled(spans: list[Span]) -> Iterator[Span]:
+    """What Informer's convolution and pooling leave: every second place, with two to each side.
+
+    Its convolution is circular, so the first and last place see a little of each other, too.
+    """
+    last = len(spans) - 1
+    for place in range(0, len(spans), 2):
+        yield spans[max(0, place - 2)][0], spans[min(last, place + 2)][1]
+
+
+def _named(span: Span) -> str:
+    first, last = (f"t{step:+d}" if step else "t" for step in span)
+    return first if first == last else f"{first}..{last}"
+
+
+_LABELS: Final = {
+    "patchtst": _of_patches,
+    "time_series_transformer": _of_steps,
+    "informer": _of_steps,
+    _FUSION: _of_fusion,
+}

@@ -1,0 +1,140 @@
+"""Every architecture that can be built here, small and untrained: is what `record` says of it true?
+
+    python benchmarks/architectures.py rows.jsonl                 # all; goes on where it stopped
+    python benchmarks/architectures.py rows.jsonl --only bert t5
+    python benchmarks/architectures.py rows.jsonl --page docs/architectures.md
+
+Each runs in a process of its own, with 20 s of CPU, as the library has it and, where that can be
+asked for, eager with `output_attentions=True`, beside the witness of
+`tests/attention_witness.py`. Exit 1 where a row is wrong: weights that differ, are missing without
+a word, or are no attention; an output that changed in a bit; an exception not of ours; a crash.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
+
+from attention_witness import row_of  # noqa: E402
+from small_models import OTHERS, hugging_face_types, models  # noqa: E402
+
+SECONDS, HUNG = 20, 600
+MOST_TOLD = 300
+TABLES = "<!-- tables -->"
+PACKAGES = ("torch", "transformers", "x-transformers", "diffusers", "timm", "torchvision")
+STATES = {
+    "wrong": "wrong",
+    "exact": "exact",
+    "adapter": "exact with the adapter that the error names",
+    "error": "an error says what was not seen",
+    "no attention": "no attention, and `record` says so",
+    "not run": "not run: no small model, or no inputs for it, could be made here",
+}
+
+
+def apart(name: str) -> dict[str, Any]:
+    """The row of an architecture, made in a process of its own."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(HUNG)
+        os.write(writer, json.dumps(row_of(models(name))).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if text:
+        return dict(json.loads(text))
+    if status == -signal.SIGPROF:
+        return {"state": "not run", "told": f"it took more than {SECONDS} s of CPU, small as it is"}
+    what = "hung" if status == -signal.SIGALRM else f"died ({status})"
+    return {"state": "wrong", "told": f"the process {what}"}
+
+
+def page(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """The tables of docs/architectures.md."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        library, _, name = row["name"].rpartition(": ")
+        families.setdefault(library or "transformers", []).append(row | {"name": name})
+    versions = ", ".join(f"{package} {installed(package)}" for package in PACKAGES)
+    yield f"With {versions}, Python {platform.python_version()}, on a CPU.\n"
+    yield f"| |{'|'.join(families)}|\n|---|{'---:|' * len(families)}"
+    for state, meaning in STATES.items():
+        counts = (sum(row["state"] == state for row in those) for those in families.values())
+        yield f"| {meaning} | {' | '.join(map(str, counts))} |"
+    for state, meaning in STATES.items():
+        for library, those in families.items():
+            chosen = [row for row in those if row["state"] == state]
+            if not chosen:
+                continue
+            yield f"\n## {library}: {meaning}\n"
+            if state == "exact":
+                yield "| | ways | records | of those the library returns |\n|---|---|---:|---:|"
+                for row in chosen:
+                    cells = (str(row[name]) for name in ("name", "ways", "records", "returned"))
+                    yield f"| {' | '.join(cells)} |"
+            elif state in ("no attention", "adapter"):
+                yield ", ".join(row["name"] for row in chosen) + "."
+            else:
+                yield from (f"- {row['name']}: {row['told'][:MOST_TOLD]}" for row in chosen)
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("rows", type=Path, metavar="ROWS.jsonl")
+    parser.add_argument("--only", nargs="+", metavar="NAME")
+    parser.add_argument("--page", type=Path, help="write the tables there; run nothing")
+    options = parser.parse_args()
+    lines = options.rows.read_text("utf-8").splitlines() if options.rows.exists() else []
+    rows = {row["name"]: row for row in map(json.loads, lines)}
+    if options.page:
+        head, _, _ = options.page.read_text("utf-8").partition(TABLES)
+        tables = "\n".join(page(list(rows.values())))
+        options.page.write_text(f"{head}{TABLES}\n\n{tables}\n", encoding="utf-8")
+        return 0
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    known = [*OTHERS, *hugging_face_types()]
+    for name in options.only or []:
+        if name not in known:
+            parser.error(f"--only: nothing is called {name!r}; try one of {', '.join(known[-8:])}")
+    row_of(models("bert"))  # reads in what every process would have to read in else
+    for name in options.only or known:
+        if name not in rows:
+            rows[name] = {"name": name, **apart(name)}
+            with options.rows.open("a", encoding="utf-8") as file:
+                print(json.dumps(rows[name]), file=file)
+    for state in STATES:
+        print(f"{sum(row['state'] == state for row in rows.values()):4} {state}")
+    wrong = [f"{row['name']}: {row['told']}" for row in rows.values() if row["state"] == "wrong"]
+    print(*wrong, sep="\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""What explaining a ball costs, in bare forward passes; how many balls a second those are.
+
+    python benchmarks/ball_costs.py evidence [--match MATCH] [--ball 47] [--rounds 7]
+    python benchmarks/ball_costs.py maps [--match MATCH]
+    python benchmarks/ball_costs.py speed [--model measured] [--matches 32]
+
+`evidence`: all the evidence for one ball: contributions, single balls, every claim on the model or
+on its head, and the second operator. `maps`: the recorded pass that gives heat maps of every scale
+for all balls of a match, and what the dashboard sends, all of that packed. `speed`: whole innings
+that are invented, rated and encoded before the clock starts, many at a time. CPU of one thread; a
+ratio is taken within its round; median and range. Exit 1 where a median is over its budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnlens.cricket.explain.evidence import gather_evidence
+from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.explain.showing import read_encoded, shown_innings
+from attnlens.cricket.match.naming import find_ball
+from attnlens.cricket.model.batch import training_batch
+from attnlens.cricket.model.tensors import encode_innings
+from attnlens.cricket.model.trained import load_predictor
+from attnlens.cricket.model.window import one_thread, window_for
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.simulator.simulate import simulate_match
+
+SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
+BUDGETS = {"evidence": 20.0, "maps": 3.0}
+AIM = 20_000
+Ways = dict[str, Callable[[], object]]
+
+
+def cpu(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def evidence(predictor: Any, options: argparse.Namespace) -> Ways:
+    match = read_match(options.match)
+    window = window_for(match, find_ball(match, options.ball, options.innings), predictor)
+    reading = read_ball(predictor, window)
+    found = gather_evidence(predictor, window, reading)
+    masks = sum(found.spent.values())
+    print(f"{len(window.past)} past balls, {len(found.tested)} claims tested, {masks} masks")
+    return {
+        "bare forward": torch.no_grad()(lambda: predictor.model(window.batch)),
+        "evidence": lambda: gather_evidence(predictor, window, reading),
+    }
+
+
+def maps(predictor: Any, options: argparse.Namespace) -> Ways:
+    match = read_match(options.match)
+    sides = [side for side in match.innings if side.deliveries]
+    encoded = [encode_innings(match, side, predictor.ratings, predictor.base) for side in sides]
+    batches = [training_batch([one])[0] for one in encoded]
+    print(f"{sum(len(side.deliveries) for side in sides)} balls")
+    return {
+        "bare forward": torch.inference_mode()(lambda: [predictor.model(one) for one in batches]),
+        "maps": lambda: [read_encoded(one, predictor) for one in encoded],
+        "what the dashboard sends": lambda: [
+            json.dumps(shown_innings(match, side.number, predictor)) for side in sides
+        ],
+    }
+
+
+def beside_forwards(what: str, ways: Ways, rounds: int) -> bool:
+    """Time every way in turn and print the table; whether the budget is kept."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, work in ways.items():
+            seconds = cpu(work)
+            if number:  # the first one warms up
+                taken[name].append(seconds)
+    print(f"{rounds} rounds, load {os.getloadavg()[0]:.1f}; median (range)")
+    middles = {}
+    for name, spent in taken.items():
+        ratios = [one / base for one, base in zip(spent, taken["bare forward"], strict=True)]
+        middles[name] = statistics.median(ratios)
+        print(
+            f"  {name:<26}{1000 * statistics.median(spent):8.1f} ms CPU  {middles[name]:6.2f} x "
+            f"({min(ratios):.2f}-{max(ratios):.2f})"
+        )
+    passed = middles[what] <= BUDGETS[what]
+    print(f"  {what}: budget {BUDGETS[what]:g} x  {'pass' if passed else 'FAIL'}")
+    return passed
+
+
+def speed(predictor: Any, options: argparse.Namespace) -> None:
+    """Balls a second, the best of the rounds, since other work on the machine only adds."""
+    matches = [simulate_match(seed) for seed in range(options.matches)]
+    innings = sorted(
+        (
+            encode_innings(match, side, predictor.ratings, predictor.base)
+            for match in matches
+            for side in match.innings
+        ),
+        key=len,
+    )
+    batches = [training_batch(innings[at : at + 32])[0] for at in range(0, len(innings), 32)]
+    with torch.inference_mode():
+        predictor.model(batches[0])
+        seconds = [
+            cpu(lambda: [predictor.model(batch) for batch in batches])
+            for _ in range(options.rounds)
+        ]
+    balls = sum(map(len, innings))
+    verdict = "reached" if balls / min(seconds) >= AIM else "not reached"
+    print(f"{balls:,} balls: {balls / min(seconds):,.0f} a second; aim {AIM:,}: {verdict}")
+
+
+@one_thread()
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=(*BUDGETS, "speed"))
+    parser.add_argument("--match", default=str(SAMPLE), metavar="MATCH")
+    parser.add_argument("--ball", default="47", metavar="BALL")
+    parser.add_argument("--innings", type=int, default=1, metavar="N")
+    parser.add_argument("--model", metavar="PATH")
+    parser.add_argument("--matches", type=int, default=32, metavar="N")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N")
+    options = parser.parse_args()
+    predictor = load_predictor(options.model)
+    if options.what == "speed":
+        speed(predictor, options)
+        return 0
+    ways = {"evidence": evidence, "maps": maps}[options.what](predictor, options)
+    return 0 if beside_forwards(options.what, ways, options.rounds) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
