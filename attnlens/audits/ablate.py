@@ -96,8 +96,8 @@ def ablate(
         model: with `eval` called.
         inputs: as `attnlens.audit` takes them; two or more for a test.
         tokens: likewise.
-        loss: of the model's output, a number or ``(batch,)``; None: of texts, the next token's
-            cross-entropy, the mean over a text in nats.
+        loss: of the output for one input, a number or ``(batch,)`` of 1; None: of texts, the next
+            token's cross-entropy, the mean over a text in nats.
         heads: ``"each"``, or names such as ``["L16H0"]``; up to `RANDOM_HEADS` others, drawn at
             random, stand beside them.
         how: ``"zero"``: its weights become 0, so that it adds nothing; ``"mean"``: it attends
@@ -122,7 +122,7 @@ def ablate(
     full = np.array([_loss(one, loss) for one in asked])
 
     def change(name: str) -> Floats:
-        site, head = known[name]
+        _, head, site = known[name]
         edit: Any = {"scale": 0.0} if how == "zero" else {"replace": _even}
         with intervene(model, sites=[site], heads=head, **edit):
             changed: Floats = np.array([_loss(one, loss) for one in asked]) - full
@@ -135,15 +135,7 @@ def ablate(
     known_p = [p for p in p_values if p is not None]
     q_values = benjamini_hochberg(known_p) if known_p else [None] * len(named)
     rows = [
-        Ablated(
-            layer_of(known[name][0], 0),
-            known[name][1],
-            known[name][0],
-            float(changes[name].mean()),
-            float(more[name].mean()),
-            p,
-            q,
-        )
+        Ablated(*known[name], float(changes[name].mean()), float(more[name].mean()), p, q)
         for name, p, q in zip(named, p_values, q_values, strict=True)
     ]
     rows.sort(key=lambda row: -row.change)
@@ -157,15 +149,16 @@ def _even(weights: Tensor) -> Tensor:
     return seen / seen.sum(-1, keepdim=True).clamp_min(1)
 
 
-def _heads_of(question: Question) -> dict[str, tuple[str, int]]:
-    """Every head by name: its site and its number."""
+def _heads_of(question: Question) -> dict[str, tuple[int, int, str]]:
+    """Every head by name: its layer, its number and its site."""
     with torch.no_grad(), record(question.model, lazy=True) as recording:
         question.ask()
-    known: dict[str, tuple[str, int]] = {}
+    known: dict[str, tuple[int, int, str]] = {}
     for at, site in enumerate(recording):
+        layer = layer_of(site, at)
         for head in range(recording.calls(site)[0].shape[1]):
-            name = f"L{layer_of(site, at)}H{head}"
-            known[name if name not in known else f"{site} {head}"] = (site, head)
+            name = f"L{layer}H{head}"
+            known[name if name not in known else f"{site} {head}"] = (layer, head, site)
     return known
 
 
