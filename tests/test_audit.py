@@ -360,7 +360,7 @@ def test_attention_that_cannot_be_hidden_is_no_silent_audit() -> None:
             self.seen = Planted()
 
         def forward(self, words: Tensor) -> Tensor:
-            own = torch.softmax(torch.randn(1, 2, 41, 41), -1)
+            own = torch.softmax(torch.randn(1, 41, 41), -1) @ torch.randn(1, 41, 2)
             return self.seen(words) + 0 * own.sum()
 
     with pytest.raises(IncompleteRecordingError, match="Partly"):

@@ -1,0 +1,76 @@
+"""A picture of a terminal that explains a ball: docs/terminal.svg.
+
+    python benchmarks/terminal_picture.py docs/terminal.svg
+
+What is drawn is what the command prints on a terminal, colours and all, down to the strips of
+balls. Needs `rich`.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+WORDS = ("explain", "sample_data/match.csv", "--ball", "2:87")
+WIDTH = 100
+END = "  the other scales"
+THEME = TerminalTheme(
+    (16, 24, 32),
+    (222, 229, 236),
+    [(60, 70, 80), (240, 138, 75), (127, 214, 160), (255, 201, 77),
+     (98, 176, 239), (195, 161, 230), (108, 196, 220), (222, 229, 236)],
+    [(140, 152, 165), (255, 158, 112), (150, 230, 180), (255, 215, 120),
+     (130, 195, 250), (215, 185, 245), (140, 215, 235), (255, 255, 255)],
+)  # fmt: skip
+
+
+def printed() -> str:
+    """What the command prints on a terminal of `WIDTH` columns."""
+    master, slave = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color", "NO_COLOR": ""}
+    words = [sys.executable, "-m", "attnlens", *WORDS]
+    process = subprocess.Popen(words, cwd=REPOSITORY, env=environment, stdout=slave, stderr=slave)
+    os.close(slave)
+    parts = []
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    process.wait()
+    os.close(master)
+    return b"".join(parts).decode("utf-8").replace("\r\n", "\n")
+
+
+def main() -> None:
+    console = Console(record=True, width=WIDTH + 2, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(Text(f"$ attnlens {' '.join(WORDS)}", style="bold"))
+    page = Text.from_ansi(printed().split("\r\x1b[2K")[-1])
+    for line in page.split("\n"):
+        if line.plain.startswith(END):
+            break
+        console.print(line)
+    svg = console.export_svg(title="attnlens", theme=THEME)
+    # No font is fetched from anywhere.
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
+    svg = svg.replace("Fira Code, monospace", "ui-monospace, DejaVu Sans Mono, Menlo, monospace")
+    svg = svg.replace(
+        "font-family: Fira Code", "font-family: ui-monospace, DejaVu Sans Mono, Menlo"
+    )
+    Path(sys.argv[1]).write_text(svg, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
