@@ -189,7 +189,8 @@ def judged(model: nn.Module, inputs: Inputs) -> dict[str, Any]:
         except AttnlensError as error:
             row["told"] = row["told"] or str(error)
             advice = re.search(r"adapters=SoftmaxAdapter\((.+?)\) to have", str(error))
-            if adapter or not advice:
+            # The remedy is for attention; where the witness saw none, it is left.
+            if adapter or not advice or not witness.weights:
                 none = row["told"].startswith("no attention of") and not witness.weights
                 return row | {"state": "no attention" if none else "error"}
             adapter = SoftmaxAdapter(ast.literal_eval(advice[1]))

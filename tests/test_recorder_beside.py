@@ -244,3 +244,21 @@ def test_attention_that_tells_of_itself_is_told_of_once() -> None:
         model(X)
     assert list(recording) == list(changed) == ["0"]
     assert not any("named like attention" in note for note in recording.notes)
+
+
+def test_a_gate_named_like_attention_is_told_and_not_recorded() -> None:
+    class GatedAttention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attn_layer = nn.Linear(5, 5)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.attn_layer(x).softmax(-1)
+
+    model = nn.ModuleDict({"gate": GatedAttention(), "attention": nn.MultiheadAttention(5, 1)})
+    x = torch.randn(2, 3, 4, 5)
+    with torch.no_grad(), record(model) as recording:
+        y = model["gate"](x)
+        model["attention"](y[0, 0], y[0, 0], y[0, 0])
+    assert list(recording) == ["attention"]
+    assert "not recorded: gate: a softmax of shape (2, 3, 4, 5)" in repr(recording)
