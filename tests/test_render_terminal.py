@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.pages.heads import EFFECT, Tests
+from attnlens.cricket.pages import heads
 from attnlens.cricket.pages.parts import short_names
 from attnlens.cricket.pages.terminal import render_summary, render_terminal
 from attnlens.errors import InputError
@@ -118,13 +118,13 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
 
 def test_an_effect_never_runs_into_the_next_column() -> None:
     shown = Explanation.from_dict(explanation_cases.explanation())
-    claim, tests = shown.evidence[0], Tests(shown, "")
+    claim, tests = shown.evidence[0], heads.Tests(shown, "")
     for outcome in OUTCOMES:
         for before, after in ((0.182, 0.1821), (0.116, 0.124), (0.995, 0.9999), (0.4, 0.1)):
             told = {"outcome": outcome, "before": before, "after": after}
             change = claim.top_change.model_copy(update=told)
             effect = tests.effect(claim.model_copy(update={"top_change": change}))
-            assert len(effect) < EFFECT
+            assert len(effect) < heads.EFFECT
             assert outcome in effect
 
 
