@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from small_predictors import small_predictor
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.timeline import Timeline
+from attnlens.cricket.model.trained import TrainedPredictor, once
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.writers import write_match
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.held_out import held_out, last_day
 from attnlens.cricket.training.dataset import rate_and_encode
+from attnlens.cricket.training.run import read_dated
 from attnlens.errors import InputError
 
 
@@ -71,6 +74,7 @@ def test_matches_after_the_training_are_judged(
     assert ids(later.matches) == ids(matches[4:])
     earlier = held_out(predictor, [source], last=day(matches[4]))
     assert ids(earlier.matches) == ids(matches[3:5])
+    predictor.ratings = Ratings()
     before = held_out(predictor, [source], first=day(matches[0]), last=day(matches[0]))
     assert ids(before.matches) == ids(matches[:1])
 
@@ -145,6 +149,41 @@ def test_ratings_of_later_days_are_told(
     np.testing.assert_allclose(
         next(dated.innings()).arrays.ratings["bowler"], expected.arrays.ratings["bowler"], atol=1e-5
     )
+
+
+def test_matches_that_only_the_ratings_know_are_refused(
+    predictor: TrainedPredictor, matches: list[Match], source: Path
+) -> None:
+    del predictor.card["trained_from"], predictor.card["trained_until"]
+    alone = source / f"{matches[1].match_id}.csv"
+    with pytest.raises(
+        InputError, match="1 of the 1 matches asked for are known to the"
+    ) as refused:
+        held_out(predictor, [alone])
+    assert all(word in str(refused.value) for word in ("--model measured", "--history"))
+    assert held_out(predictor, [alone], allow_in_sample=True).timeline is None
+    assert held_out(predictor, [alone], history=[source]).timeline is not None
+
+
+def test_a_copy_under_another_name_counts_once(
+    predictor: TrainedPredictor, matches: list[Match], source: Path, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        copy = dataclasses.replace(matches[4], match_id=name)
+        write_match(copy, tmp_path / f"{name}.csv")
+    corrected = dataclasses.replace(
+        matches[5], innings=(matches[5].innings[0], *matches[5].innings[:1])
+    )
+    assert [one.match_id for one in once([*matches, corrected])][6:] == [corrected.match_id]
+    found = held_out(predictor, [source, tmp_path])
+    assert ids(found.matches) == ids(matches[3:])
+    # Nor is it learnt twice.
+    alone, again = (
+        Timeline(predictor, history).at_the_end().ratings.tables["striker"].balls
+        for history in (matches[4:5], read_matches(tmp_path))
+    )
+    np.testing.assert_array_equal(alone, again)
+    assert len(read_dated([str(source), str(tmp_path)], lambda _: None)) == len(matches)
 
 
 def test_files_that_cannot_be_read_are_passed_over(

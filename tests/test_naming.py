@@ -38,7 +38,8 @@ def match(tmp_path: Path) -> Match:
         ("3", None, (1, 3)),
         (-1, None, (1, 6)),
         ("-6", None, (1, 1)),
-        ("next", None, (1, 7)),
+        ("next", None, (4, 2)),
+        ("next", 1, (1, 7)),
         ("0.2", None, (1, 2)),
         ("legal:2", None, (1, 3)),
         ("legal:-1", None, (1, 6)),
@@ -108,7 +109,7 @@ def test_balls_that_are_not_there(
             "11/1 | Cem to Eli",
         ),
         (
-            "next",
+            "1:next",
             "innings 1, delivery 7, not yet bowled | label 0.7 | legal ball 0.5 (5th) | 16/1",
         ),
         (

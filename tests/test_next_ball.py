@@ -7,11 +7,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from small_predictors import small_predictor
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.explain.explain_ball import flags_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball, over_ended
 from attnlens.cricket.match.next_ball import with_next_ball
+from attnlens.cricket.model.window import window_for
+from attnlens.cricket.overs.question import find_over
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import AttnlensError, InputError
@@ -74,7 +78,8 @@ def test_who_must_be_named() -> None:
 
 def test_names_are_matched_or_taken_as_they_are() -> None:
     match = cut(simulate_match(4), 1, 20)
-    bowlers = {ball.bowler for ball in match.innings[0].deliveries}
+    balls = match.innings[0].deliveries
+    bowlers = {ball.bowler for ball in balls if ball.over != balls[-1].over - 1}
     known = sorted(bowlers, key=lambda player: player.name)[0]
     part = known.name.split()[-1].lower()
     made = with_next_ball(match, 1, bowler=part)
@@ -138,3 +143,40 @@ def test_nobody_bowls_two_overs_in_a_row_or_too_many() -> None:
     assert spent
     with pytest.raises(InputError, match="has bowled all that one may: 24 balls"):
         with_next_ball(late, 1, bowler=spent[0])
+
+
+def test_in_mid_over_another_bowler_is_told_and_the_one_before_refused() -> None:
+    side = simulate_match(3).innings[0]
+    # Two balls into the over, nobody out on the last.
+    place = next(
+        ball.index
+        for ball in side.deliveries[30:]
+        if side.deliveries[ball.index - 3].over == ball.over - 1 and not ball.wickets
+    )
+    match = cut(simulate_match(3), 1, place)
+    *_, before, _, last = match.innings[0].deliveries
+    with pytest.raises(InputError, match=f"{before.bowler} bowled the over before"):
+        with_next_ball(match, 1, bowler=before.bowler.name)
+    for name, told in (
+        (last.bowler.name, []),
+        ("Bo Zed", [f"{last.bowler} bowled the over so far"]),
+    ):
+        longer = with_next_ball(match, 1, bowler=name)
+        window = window_for(longer, BallReference(1, place + 1), small_predictor(matches=1))
+        flags = flags_of(window, small_predictor(matches=1), evidence=True)
+        assert [one.text for one in flags if one.flag == "bowler_mid_over"] == told
+
+
+def test_next_without_an_innings_is_of_the_one_in_play() -> None:
+    match = cut(simulate_match(4), 2, 13)
+    assert find_ball(match, "next") == find_ball(match, "2:next") == BallReference(2, 14)
+    assert find_ball(match, "next", 1).innings == 1
+    with pytest.raises(BallNotFoundError, match="no innings 0"):
+        find_ball(match, "next", 0)
+    begun = cut(simulate_match(4), 2, 0)
+    asked = [find_over(begun, name) for name in ("next", "2:next", "2:0")]
+    assert {(one.innings.number, one.over, one.before, one.bowled) for one in asked} == {
+        (2, 0, 0, False)
+    }
+    with pytest.raises(BallNotFoundError, match="innings 2 has no deliveries yet"):
+        find_over(begun, "2:1")

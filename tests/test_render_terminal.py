@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.pages import heads
 from attnlens.cricket.pages.parts import short_names
 from attnlens.cricket.pages.terminal import render_summary, render_terminal
 from attnlens.errors import InputError
@@ -104,7 +106,7 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
     assert not any("P(4)" in line for line in lines)
     rare = "\n".join(drawn(data, outcome="nb"))
     assert re.search(r"^  no-ball .* <1% .*◂", rare, re.MULTILINE)
-    assert re.search(r"P\(nb\) 0\.\d%, same", rare)
+    assert re.search(r"P\(nb\) 0\.\d% same ", rare)
     with pytest.raises(InputError, match="no outcome '7'; choose one of 0 1 2 3 4 5 6 W wd nb bye"):
         drawn(data, outcome="7")
     assert any(
@@ -112,6 +114,18 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
     )
     with pytest.raises(InputError, match="no scale 'wide'; choose one of micro short medium long"):
         page(scale="wide")
+
+
+def test_an_effect_never_runs_into_the_next_column() -> None:
+    shown = Explanation.from_dict(explanation_cases.explanation())
+    claim, tests = shown.evidence[0], heads.Tests(shown, "")
+    for outcome in OUTCOMES:
+        for before, after in ((0.182, 0.1821), (0.116, 0.124), (0.995, 0.9999), (0.4, 0.1)):
+            told = {"outcome": outcome, "before": before, "after": after}
+            change = claim.top_change.model_copy(update=told)
+            effect = tests.effect(claim.model_copy(update={"top_change": change}))
+            assert len(effect) < heads.EFFECT
+            assert outcome in effect
 
 
 def test_claims_about_the_model_and_about_heads_stand_apart() -> None:

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.arrays import Floats
+from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.match import Facts, Innings, Match
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.scorecard import match_data
 from attnlens.cricket.model.match_states import (
     Contest,
     States,
@@ -28,6 +30,8 @@ from attnlens.cricket.model.match_states import (
 from attnlens.cricket.model.trained import load_predictor, save_predictor
 from attnlens.cricket.model.win import MOST, Strength, WinModel, strength_of, win_chances
 from attnlens.cricket.model.window import predict_match
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.readers.writers import write_match
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.training.winning import WinRows, fit_win, win_rows
 
@@ -203,3 +207,39 @@ def test_predictions_carry_it() -> None:
     sides = tuple(dataclasses.replace(side, target_balls=None) for side in MATCH.innings)
     first = next(predict_match(dataclasses.replace(unlimited, innings=sides), PREDICTOR))
     assert first["win_before"] is None
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_of_a_target_set_after_the_chase_began_nobody_wins(tmp_path: Path, form: str) -> None:
+    """Rain ended the chase at ball 50, with more runs than would have been needed by then."""
+    first, side = MATCH.innings
+    short = _cut(side, 50)
+    late = dataclasses.replace(short, target=side.deliveries[30].score_before, target_balls=50)
+    outcome = Facts(winner=side.batting_team, by=Facts(runs=short.total - 5), method="D/L")
+    rained = dataclasses.replace(MATCH, innings=(first, late), outcome=outcome)
+    write_match(rained, tmp_path / f"rain.{form}")
+    match = read_match(tmp_path / f"rain.{form}")
+    chase = match.innings[1]
+    assert chase.set_later == {"runs": late.target, "balls": 50}
+    assert (chase.target, chase.target_balls) == (first.total + 1, 120)
+    assert any("set after the chase began" in note for note in match.notes)
+    assert "set_later" in match_data(match)["innings"][1]
+    write_match(match, tmp_path / f"again.{form}")
+    assert read_match(tmp_path / f"again.{form}").innings == match.innings
+    explanation = explain_ball(match, find_ball(match, "2:45"), PREDICTOR, evidence=False)
+    assert explanation.win_probability is None
+    assert "target_set_later" in [caution.flag for caution in explanation.flags]
+    assert explanation.ball.runs_required == first.total + 1 - chase.deliveries[44].score_before
+    assert explanation.ball.balls_left == 120 - chase.deliveries[44].legal_balls_before
+    rows = [row for row in predict_match(match, PREDICTOR) if row["innings"] == 2]
+    assert {row["win_before"] for row in rows} == {None}
+    with pytest.raises(BallNotFoundError, match="its target was set afterwards"):
+        with_next_ball(match, 2, batter="Abe Zed", bowler="Bo Zed")
+    # Reached by the last ball, it may have been the target all along.
+    reached = next(b.index for b in side.deliveries if b.score_before >= (late.target or 0)) - 1
+    ended = dataclasses.replace(
+        rained, innings=(first, dataclasses.replace(late, deliveries=short.deliveries[:reached]))
+    )
+    write_match(ended, tmp_path / f"ended.{form}")
+    chase = read_match(tmp_path / f"ended.{form}").innings[1]
+    assert (chase.target, chase.set_later) == (late.target, {})

@@ -76,7 +76,7 @@ def add_ball(parser: argparse.ArgumentParser) -> None:
         help="47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
         "legal:47, legal:7.4, 2:47, next (not yet bowled)",
     )
-    parser.add_argument("--innings", type=int, metavar="N", help="innings, from 1 (default 1)")
+    parser.add_argument("--innings", type=int, metavar="N", help="default 1, of next the last")
 
 
 def add_days(parser: argparse.ArgumentParser) -> None:

@@ -38,13 +38,13 @@ from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.model.heads import RECENT
-from attnlens.cricket.model.kinds import cautions, few_before
+from attnlens.cricket.model.kinds import cautions, few_before, mid_over
 from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.ratings import venue_key
 from attnlens.cricket.model.tensors import NODES, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.win import strength_of, win_chances
-from attnlens.cricket.model.window import WIN_DIGITS, BallWindow, one_thread, window_for
+from attnlens.cricket.model.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.errors import InputError
 from attnlens.show.numbers import rounded
@@ -219,6 +219,7 @@ def flags_of(
     flags = [
         *few_before(len(window.past)),
         *_unseen(window),
+        *(() if window.delivery.outcome else mid_over(window.innings, window.delivery)),
         *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),
     ]
     return tuple(types.Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
@@ -279,7 +280,7 @@ def _win_probability(
     if winning is None:
         return None
     before, after, happened = (
-        part[place].round(WIN_DIGITS) for part in (winning.before, winning.after, winning.happened)
+        part[place].round(DIGITS) for part in (winning.before, winning.after, winning.happened)
     )
     return types.WinProbability(
         team=innings.batting_team,

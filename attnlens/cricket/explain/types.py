@@ -312,6 +312,7 @@ FlagName = Literal[
     "unseen_batter",
     "unseen_bowler",
     "unseen_venue",
+    "bowler_mid_over",
     "super_over",
     "reduced_match",
     "in_training",
@@ -321,6 +322,7 @@ FlagName = Literal[
     "other_teams",
     "other_balls_per_over",
     "no_target",
+    "target_set_later",
     "evidence_skipped",
 ]
 

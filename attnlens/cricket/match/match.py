@@ -231,6 +231,9 @@ class Innings:
         target_balls: legal balls the chasing side has for it.
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
         declared: whether the side declared; ``None`` where the format cannot tell.
+        set_later: the file's target, ``{"runs": 44, "balls": 44}``, where it was set after the
+            chase began; what was chased is then not known, and ``target`` and ``target_balls``
+            are those of a match without rain. Empty otherwise.
     """
 
     number: int
@@ -243,6 +246,7 @@ class Innings:
     penalty_runs: Facts
     declared: bool | None
     balls_per_over: int = 6
+    set_later: Facts = field(default_factory=Facts)
 
     @property
     def total(self) -> int:

@@ -62,7 +62,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
         ball: ``47`` (delivery, wides and no-balls included), ``-1`` or ``last``,
             ``next``, ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4``
             (legal balls, as on television). ``2:`` before it names the innings.
-        innings: where the name does not say; 1 when ``None``.
+        innings: where the name does not say; when ``None`` as `innings_meant`.
 
     Raises:
         BallNotFoundError: there is no such ball or innings, the name is not
@@ -82,8 +82,13 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
                 f"ball {text!r} names innings {named}, and innings is {innings}"
             )
         innings, text = named, prefix[2]
-    chosen = innings_numbered(match, 1 if innings is None else innings)
+    chosen = innings_numbered(match, innings_meant(match, text) if innings is None else innings)
     return BallReference(chosen.number, _index(chosen, text))
+
+
+def innings_meant(match: Match, name: str) -> int:
+    """The innings of a ball or over that is named without one: 1; of ``next`` the one in play."""
+    return match.innings[-1].number if name == "next" and match.innings else 1
 
 
 def innings_numbered(match: Match, number: int) -> Innings:

@@ -61,9 +61,9 @@ def with_next_ball(
     if bowling is None:
         raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
     _refuse_impossible(innings, facing, bowling)
-    if last is not None and not same_over:
-        _refuse_bowler(match, innings, bowling, last)
     ball = unbowled(innings, facing, other, bowling)
+    if last is not None and not (same_over and bowling.key == last.bowler.key):
+        _refuse_bowler(match, innings, ball)
     longer = replace(innings, deliveries=(*innings.deliveries, ball))
     sides = tuple(longer if side is innings else side for side in match.innings)
     return replace(match, innings=sides)
@@ -82,13 +82,14 @@ def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None
         raise InputError(f"{bowler} bats in this innings", remedy="name another with --bowler")
 
 
-def _refuse_bowler(match: Match, innings: Innings, bowler: Player, last: Delivery) -> None:
-    """Nobody bowls two overs in a row, or more than a fifth of a limited innings.
+def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
+    """Nobody bowls in two overs in a row, or more than a fifth of a limited innings.
 
     In overs of five balls the same bowler may go on for a second one.
     """
-    who = "name another with --bowler"
-    if bowler.key == last.bowler.key and match.balls_per_over != FIVE:
+    who, bowler = "name another with --bowler", ball.bowler
+    before = {one.bowler.key for one in innings.deliveries if one.over == ball.over - 1}
+    if bowler.key in before and match.balls_per_over != FIVE:
         raise InputError(f"{bowler} bowled the over before", remedy=who)
     quota = quota_of(match, innings)
     bowled = sum(ball.is_legal and ball.bowler.key == bowler.key for ball in innings.deliveries)
@@ -114,6 +115,8 @@ def why_over(match: Match, innings: Innings) -> str | None:
 def why_no_more(match: Match, innings: Innings) -> str | None:
     """As `why_over`; and what rain or a captain ended has ended once the next has begun."""
     reason = why_over(match, innings)
+    if reason is None and innings.set_later:
+        return "it had ended, for its target was set afterwards"
     later = [one.number for one in match.innings if one.number > innings.number and one.deliveries]
     if reason is None and later:
         return f"it had ended, for innings {later[0]} came after it"

@@ -207,7 +207,7 @@ def card_data(match: Match, card: Card) -> Json:
         "legal_balls": innings.legal_balls,
         "deliveries": len(innings.deliveries),
         "run_rate": round(rate, 2) if innings.legal_balls else None,
-        **_figures(innings, "target target_balls declared penalty_runs"),
+        **_figures(innings, "target target_balls set_later declared penalty_runs"),
         "extras": {"total": sum(card.extras.values()), **card.extras},
         "batting": [
             {"position": line.position, **_named(line.player), **_figures(line, batting)}

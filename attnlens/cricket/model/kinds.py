@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from attnlens.cricket.match.competition import competition_of
-from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.match.quota import LIMITED, quota_of
 from attnlens.cricket.model.heads import SHORT_HISTORY
@@ -96,7 +96,13 @@ def cautions(
             f"player and venue ratings run to {until}, later than this match; "
             "--history gives those of its date",
         )
-    if innings.number % 2 == 0 and innings.target is None and quota:
+    if innings.set_later:
+        yield (
+            "target_set_later",
+            f"the file's target of {innings.set_later['runs']} was set after the chase began: what "
+            f"was chased is not known, {innings.target} is taken, and who wins is not told",
+        )
+    elif innings.number % 2 == 0 and innings.target is None and quota:
         yield "no_target", "the file gives no target for this chase"
     if not evidence:
         yield "evidence_skipped", "no intervention was run: attention is shown, not tested"
@@ -117,6 +123,13 @@ def few_before(balls: int) -> Iterator[tuple[str, str]]:
     elif balls < SHORT_HISTORY:
         words = "1 ball was" if balls == 1 else f"{balls} balls were"
         yield "short_history", f"only {words} bowled before it in this innings"
+
+
+def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
+    """Another bowled the over so far: only one who is hurt may be replaced in it."""
+    for last in innings.deliveries[: ball.index - 1][-1:]:
+        if last.over == ball.over and last.bowler.key != ball.bowler.key:
+            yield "bowler_mid_over", f"{last.bowler} bowled the over so far"
 
 
 def in_training(match: Match, predictor: Trained) -> str | None:

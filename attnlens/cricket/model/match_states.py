@@ -61,14 +61,15 @@ class Contest:
 def contest_of(match: Match, innings: Innings) -> Contest | None:
     """What an innings is played for; ``None`` where the rules do not tell who wins how.
 
-    That is in unlimited cricket, in a super over, and in a chase whose target the file lacks.
+    That is in unlimited cricket, in a super over, and in a chase whose target the file lacks
+    or has from later.
     """
     quota = quota_of(match, innings)
     if not quota or innings.super_over or innings.number > 2:
         return None
     if innings.number == 1:
         return Contest(chase=False, target=0.0, quota=float(quota))
-    if innings.target is None:
+    if innings.target is None or innings.set_later:
         return None
     return Contest(chase=True, target=float(innings.target), quota=float(quota))
 

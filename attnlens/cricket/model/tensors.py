@@ -161,6 +161,8 @@ class BaseModel:
 
     def of_innings(self, match: Match, innings: Innings) -> Floats32:
         """What it expects of every delivery of an innings, ``(n, 11)``."""
+        if not innings.deliveries:
+            return np.zeros((0, len(self.everything)), np.float32)
         return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.ratings import Lesson, Ratings
-from attnlens.cricket.model.trained import Trained, TrainedPredictor
+from attnlens.cricket.model.trained import Trained, TrainedPredictor, once
 
 T = TypeVar("T", bound=Trained)
 
@@ -34,7 +34,7 @@ class Timeline(Generic[T]):
         self._names = copy.deepcopy(predictor.ratings) if self._is_dated else predictor.ratings
         # Of a match only what its balls teach is kept: there may be thousands.
         taught: dict[datetime.date, list[tuple[str, Lesson]]] = defaultdict(list)
-        for match in history or ():
+        for match in once(history or ()):
             for side in match.innings if match.dates else ():
                 if side.deliveries and not side.super_over:
                     lesson = (
@@ -132,13 +132,13 @@ def brought_up_to_date(
     """The predictor with every later match learnt, date by date; its weights are the same.
 
     Only matches that ended after the ratings' last day teach anything; one that comes twice
-    counts once.
+    counts once, see `once`.
 
     Returns:
         the predictor, its card telling what was added; and that. Where there was nothing to
         learn, the predictor as it was.
     """
-    distinct = {match.match_id: match for match in matches}
+    distinct = {match.match_id: match for match in once(matches)}
     before = predictor.ratings.until or datetime.date.min
     dated = [match for match in distinct.values() if match.dates]
     later = [match for match in dated if max(match.dates) > before]

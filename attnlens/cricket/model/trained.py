@@ -269,6 +269,22 @@ def identities(matches: Iterable[Match]) -> frozenset[int]:
     return frozenset(one for one in found if one is not None)
 
 
+def once(matches: Iterable[Match]) -> Iterator[Match]:
+    """Each match once: what tells the same balls of the same day and sides is the same match,
+    whatever its file is called.
+    """
+    known: set[int] = set()
+    for match in matches:
+        balls = tuple(
+            (side.number, tuple((ball.outcome, ball.runs_total) for ball in side.deliveries))
+            for side in match.innings
+        )
+        told = hash((identity_of(match) or match.match_id, balls))
+        if told not in known:
+            known.add(told)
+            yield match
+
+
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
     """What a checkpoint holds beside its network: the base model, ratings, matches seen."""
     tensors: dict[str, Tensor] = {}

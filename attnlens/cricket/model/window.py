@@ -87,9 +87,8 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
     return BallWindow(match, innings, innings.deliveries[position], batch, tuple(past), arrays)
 
 
-DIGITS: Final = 6
-WIN_DIGITS: Final = 7
-"""One more: the chance before a ball is the mean of those after it to the sixth digit."""
+DIGITS: Final = 8
+"""So many that the chance before a ball is the mean of those after it to the sixth digit."""
 
 COLUMNS: Final[tuple[str, ...]] = (
     "match_id",
@@ -131,5 +130,5 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
             win: list[float | None] = [None] * (1 + len(OUTCOMES))
             if winning is not None:
                 each = (winning.before[row], *winning.after[row])
-                win = [round(float(chance), WIN_DIGITS) for chance in each]
+                win = [round(float(chance), DIGITS) for chance in each]
             yield dict(zip(COLUMNS, (*which, *told, *chances[row].tolist(), *win), strict=True))

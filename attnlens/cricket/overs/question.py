@@ -8,7 +8,13 @@ from typing import Final
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.naming import innings_numbered, ordinal, over_ended, unbowled
+from attnlens.cricket.match.naming import (
+    innings_meant,
+    innings_numbered,
+    ordinal,
+    over_ended,
+    unbowled,
+)
 from attnlens.cricket.match.next_ball import why_no_more
 from attnlens.cricket.overs.tokens import overs_of
 
@@ -58,7 +64,7 @@ class OverQuestion:
             last = self.before + len(self.balls)
             parts.append(f"deliveries {self.before + 1} to {last} of {count}")
         else:
-            parts.append(f"not yet bowled, after delivery {count}")
+            parts.append("not yet bowled" + (f", after delivery {count}" if count else ""))
         parts.append(f"{start.score_before}/{start.wickets_before}")
         if self.innings.target is not None:
             parts.append(f"target {self.innings.target}")
@@ -71,7 +77,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     Args:
         over: its label in the file, from 0; ``last``; ``next``, the over not yet bowled (the
             label after the last one is the same); ``2:12`` names the innings too.
-        innings: where the name does not say; 1 when ``None``.
+        innings: where the name does not say; 1 when ``None``, for ``next`` the one in play.
 
     Raises:
         BallNotFoundError: there is no such over or innings, the name is not understood, or the
@@ -87,14 +93,13 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
                 f"over {text!r} names innings {name[1]}, and innings is {innings}"
             )
         innings = int(name[1])
-    chosen = innings_numbered(match, 1 if innings is None else innings)
+    chosen = innings_numbered(match, innings_meant(match, name[2]) if innings is None else innings)
     overs = overs_of(chosen)
-    if not overs:
+    if not overs and name[2] not in ("next", "0"):
         raise BallNotFoundError(
-            f"innings {chosen.number} has no deliveries, so nothing to go on",
-            remedy="name an innings that has begun",
+            f"innings {chosen.number} has no deliveries yet", remedy="ask for its over 0"
         )
-    labels = list(overs)
+    labels = list(overs) or [-1]
     wanted = {"last": labels[-1], "next": labels[-1] + 1}.get(name[2])
     label = int(name[2]) if wanted is None else wanted
     if label in overs:
@@ -124,7 +129,7 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
             f"innings {innings.number} has no over {label}: {reason}",
             remedy="name an over that was bowled",
         )
-    if not over_ended(innings, innings.deliveries[-1]):
+    if innings.deliveries and not over_ended(innings, innings.deliveries[-1]):
         raise BallNotFoundError(
             f"over {label} cannot be foretold while over {label - 1} is under way",
             remedy=f"ask for over {label - 1}",

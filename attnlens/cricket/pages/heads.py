@@ -102,10 +102,10 @@ class Tests:
         one, two = f"{100 * before:.0f}", f"{100 * after:.0f}"
         if one == two:
             one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
-        if one == two:
-            return f"P({outcome}) {one}%, same"
-        airy = f"P({outcome}) {one} → {two}%"
-        return airy if len(airy) < EFFECT else f"P({outcome}) {one}→{two}%"
+        told = f"{one}% same" if one == two else f"{one} → {two}%"
+        tight = told.replace(" → ", "→")
+        forms = f"P({outcome}) {told}", f"P({outcome}) {tight}", f"{outcome} {tight}"
+        return next(form for form in forms if len(form) < EFFECT)
 
     def chance(self, claim: Evidence) -> str:
         """The q of a claim, where it was tested."""

@@ -71,8 +71,11 @@ def _innings(page: Page, match: Match, card: Card) -> None:
     score = f"{innings.total}{lost}{declared} ({innings.overs_display} overs)"
     page.paragraph(f"{name}{innings.batting_team} {score}", "title")
     if innings.target is not None:
-        balls = f" in {innings.target_balls} balls" if innings.target_balls else ""
-        page.paragraph(f"target {innings.target}{balls}", "quiet")
+        late = innings.set_later
+        runs, limit = late.get("runs", innings.target), late.get("balls", innings.target_balls)
+        balls = f" in {limit} balls" if limit else ""
+        told = ", set after the chase began" if late else ""
+        page.paragraph(f"target {runs}{balls}{told}", "quiet")
     add_table(page, BATTING, map(_batting_row, card.batting), indent=4)
     kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
     total = sum(card.extras.values())

@@ -182,6 +182,13 @@ class MatchDraft:
                 f"innings 2 has no target in the file: {second.target}, "
                 f"one more than innings 1{caution}"
             )
+        if _set_later(second, first.total + 1):
+            second.set_later = Facts.known(runs=second.target, balls=second.target_balls)
+            second.target, second.target_balls, method = first.total + 1, None, None
+            self.notes.append(
+                f"innings 2 went on after its target of {second.set_later['runs']}, set after the "
+                f"chase began; {second.target}, one more than innings 1, stands for what was chased"
+            )
         if second.target_balls is None and self.overs is not None and method is None:
             second.target_balls = self.overs * balls_per_over
 
@@ -202,6 +209,13 @@ class MatchDraft:
             )
         else:
             self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
+
+
+def _set_later(chase: InningsDraft, usual: int) -> bool:
+    """Whether balls were bowled though the file's target, another than usual, was reached."""
+    if chase.target in (None, usual) or not chase.deliveries:
+        return False
+    return chase.deliveries[-1].score_before >= chase.target
 
 
 def _some(items: list[str], separator: str = ", ") -> str:
@@ -245,9 +259,10 @@ def _overs(innings: InningsDraft, balls_per_over: int) -> Iterator[str]:
 def _target(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
     if not draft.method_known or draft.outcome.get("method") is not None:
         return
-    if second.target not in (None, first.total + 1):
+    target = second.set_later.get("runs", second.target)
+    if target not in (None, first.total + 1):
         yield (
-            f"innings 2 has the target {second.target} in the file, and innings 1 made "
+            f"innings 2 has the target {target} in the file, and innings 1 made "
             f"{first.total}: it was revised, and the file does not say how"
         )
 
@@ -257,7 +272,8 @@ def _limited_result(draft: MatchDraft, first: InningsDraft, second: InningsDraft
     winner, margin = outcome.get("winner"), outcome.get("by", {})
     # A rain rule moves the score to beat; without the target it is not known.
     by_rule = outcome.get("method") is not None
-    to_beat = first.total if not by_rule else (second.target or 1) - 1
+    target = second.set_later.get("runs", second.target)
+    to_beat = first.total if not by_rule else (target or 1) - 1
     if not to_beat and by_rule:
         return
     if outcome.get("result") == "tie":

@@ -87,6 +87,7 @@ class InningsDraft:
     oddities: list[str] = field(default_factory=list, init=False)
     over_lengths: list[tuple[int, int]] = field(default_factory=list, init=False)
     restored: list[str] = field(default_factory=list, init=False)
+    set_later: Facts = field(default_factory=Facts, init=False)
     wickets: int = field(default=0, init=False)
     legal_balls: int = field(default=0, init=False)
     legal_in_over: int = field(default=0, init=False)
@@ -237,4 +238,5 @@ class InningsDraft:
             penalty_runs=Facts(pre=self.penalty_before, post=self.penalty_after),
             declared=self.declared,
             balls_per_over=balls_per_over,
+            set_later=self.set_later,
         )

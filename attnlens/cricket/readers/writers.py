@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.readers.info import PLACES
 from attnlens.cricket.readers.text import EXTRA_KINDS
 from attnlens.files import Json, write_text
@@ -136,16 +136,20 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
             yield "super_over", number
         if innings.declared:
             yield "declared", number
-        if innings.target_balls is not None:
-            yield "target_overs", number, _overs(innings)
-        if innings.target is not None:
-            yield "target_runs", number, str(innings.target)
+        target, overs = _target(innings)
+        if overs is not None:
+            yield "target_overs", number, overs
+        if target is not None:
+            yield "target_runs", number, str(target)
 
 
-def _overs(innings: Innings) -> str:
-    """Of the target, overs and balls: 49 balls are 8.1, and 50 overs are 50."""
-    overs, balls = divmod(innings.target_balls or 0, innings.balls_per_over)
-    return f"{overs}.{balls}" if balls else str(overs)
+def _target(innings: Innings) -> tuple[int | None, str | None]:
+    """The file's target: runs; and overs and balls: 49 balls are 8.1, and 50 overs are 50."""
+    kept = innings.set_later or Facts.known(runs=innings.target, balls=innings.target_balls)
+    if "balls" not in kept:
+        return kept.get("runs"), None
+    overs, balls = divmod(kept["balls"], innings.balls_per_over)
+    return kept.get("runs"), f"{overs}.{balls}" if balls else str(overs)
 
 
 def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
@@ -184,10 +188,9 @@ def _json_innings(innings: Innings) -> Json:
             for over, balls in groupby(innings.deliveries, key=lambda ball: ball.over)
         ],
     }
-    target: Json = {}
-    if innings.target is not None:
-        overs = {} if innings.target_balls is None else {"overs": json.loads(_overs(innings))}
-        target = {**overs, "runs": innings.target}
+    runs, overs = _target(innings)
+    target: Json = {} if overs is None else {"overs": json.loads(overs)}
+    target = {} if runs is None else {**target, "runs": runs}
     told = {
         "penalty_runs": {name: runs for name, runs in innings.penalty_runs.items() if runs},
         "declared": bool(innings.declared),

@@ -10,12 +10,13 @@ import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings
 from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.trained import TrainedPredictor, once
 from attnlens.cricket.model.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import InputError
@@ -140,7 +141,7 @@ def held_out(
 
     The matches of ``sources`` that ended after the predictor's training are judged; those
     before, and all of ``history``, bring its ratings to each match's date. A match in
-    several sources counts once.
+    several sources, or under several names, counts once.
 
     Args:
         first, last: judge on matches that ended in these days, both included. Without
@@ -151,8 +152,9 @@ def held_out(
 
     Raises:
         MatchFileError: no match could be read: why the first one could not.
-        InputError: no match is left to judge on, or ``first`` and ``last`` ask for matches
-            inside the training dates.
+        InputError: no match is left to judge on, ``first`` and ``last`` ask for matches
+            inside the training dates, or the ratings run past matches and no earlier one is
+            given to make them anew.
     """
     if first is not None and last is not None and first > last:
         raise InputError(
@@ -195,6 +197,16 @@ def held_out(
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
     earlier = {**given, **read(history, refused, report)}
     past = _timeline(predictor, chosen, earlier, report)
+    until = predictor.ratings.until
+    known = 0 if until is None else sum(_in_days(match, None, until) for match in chosen)
+    if past is None and known and not allow_in_sample:
+        raise InputError(
+            f"{known} of the {len(chosen)} matches asked for are known to the model's ratings, "
+            f"which run to {until}",
+            path=place,
+            remedy="judge with --model measured, give earlier matches with --history, or accept "
+            "flattering figures with --allow-in-sample",
+        )
     return HeldOut(predictor, tuple(chosen), past, inside, earlier)
 
 
@@ -209,14 +221,14 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Callable[[str], None]
 ) -> dict[str, Match]:
-    """Matches with a ball bowled, by id."""
+    """Matches with a ball bowled, each `once`, by id."""
     found: dict[str, Match] = {}
-    for source in sources:
-        for match in read_matches(source, on_error="skip", skipped=skipped):
-            if sides(match):
-                found[match.match_id] = match
-            if len(found) % 50 == 0:
-                report(f"reading matches: {len(found)}")
+    every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
+    for match in once(chain.from_iterable(every)):
+        if sides(match):
+            found[match.match_id] = match
+        if len(found) % 50 == 0:
+            report(f"reading matches: {len(found)}")
     return found
 
 

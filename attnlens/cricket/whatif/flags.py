@@ -9,6 +9,7 @@ from typing import Final
 from attnlens.cricket.explain.explain_ball import flags_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.model.kinds import mid_over
 from attnlens.cricket.model.people import sides_of
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow
@@ -104,8 +105,7 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
             "bowled_last_over",
             f"{now.bowler} bowled in the over before: nobody bowls two in a row",
         )
-    if balls and balls[-1].over == now.over and balls[-1].bowler.key != now.bowler.key:
-        yield "bowler_mid_over", f"{balls[-1].bowler} bowled the over so far"
+    yield from mid_over(after.innings, now)
 
 
 def _unnamed(flag: str, text: str) -> tuple[str, str]:
