@@ -143,9 +143,7 @@ def gather(
     parts = contributions(lambda masks: answers(predict, masks), groups, items)
     outcomes = range(len(parts.full))
     if outcome not in (None, *outcomes):
-        raise InputError(
-            f"there is no outcome {outcome}", remedy=f"name one of 0 to {outcomes[-1]}"
-        )
+        raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")
     places = {
         name: Place(asked, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes))
         for name, asked in {**(heads or {}), MODEL: predict}.items()
@@ -184,6 +182,7 @@ def _check(
     removed, window = set(claim.removed), set(claim.window)
     twice = _twice(claim.removed) | _twice(claim.window)
     far = window - set(distances) if claim.matched else set()
+    lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
     here = "name items that the masks have"
     wrongs: list[tuple[Collection[object], str, str]] = [
         ((removed | window) - set(places[MODEL].items), "names {}", here),
@@ -191,17 +190,9 @@ def _check(
         (removed - window, "removes what its window has not", here),
         (far, "is matched by distance", "give distances of all its window"),
         ({claim.place} - set(places), "is about {!r}", f"name one of {', '.join(places)}"),
-        (
-            set(claim.raises) - set(outcomes),
-            "raises outcome {}",
-            f"name one of 0 to {outcomes[-1]}",
-        ),
+        (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
         (_twice(claim.raises), "raises outcome {} twice", "name every outcome once"),
-        (
-            "?" if math.isnan(claim.lift or 0) else "",
-            "has a lift that is no number",
-            "leave it out",
-        ),
+        (lift, "has a lift that is no number", "leave it out"),
     ]
     for found, what, remedy in wrongs:
         if found:
