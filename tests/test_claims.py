@@ -94,6 +94,10 @@ def test_the_guide_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None
     assert found.contributions[0, 1] > 0.3
     assert sum("supported (q " in line for line in printed) >= 1
     assert sum("points of P(good)" in line for line in printed) == 2
+    # What was not tested is printed too.
+    names["found"] = gather(additive(weights_with(())), [claim(103, lift=1.0)], EVERY, items=ITEMS)
+    exec(blocks[3][blocks[3].index("for tested in") :], names)
+    assert "None (not tested): it looked at (103,)" in capsys.readouterr().out
 
 
 def singles(predict: Callable[[NDArray[np.bool_]], Floats], items: int) -> Floats:

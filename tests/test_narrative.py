@@ -114,6 +114,10 @@ def test_a_head_is_named_where_its_own_look_is_supported_and_with_its_share() ->
     assert other.startswith("Head 2 (same batsman) of the medium scale looked most at balls 7.1, ")
     assert "; hide them from that head alone and it falls from 17% to 16%, which is" in other
     assert other.endswith("supported: 34% of what hiding them from the whole model does.")
+    for one in data["evidence"]:
+        one["share"] = one["share"] and 1.0  # cut there
+    least = "supported: at least 100% of what hiding them from the whole model does."
+    assert any(text.endswith(least) for text in check(data))
     data["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]["earned"] = None
     assert "Head 2 of the medium scale looked" in told(data, "supported")
 

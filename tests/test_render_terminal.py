@@ -142,6 +142,10 @@ def test_claims_about_the_model_and_about_heads_stand_apart() -> None:
         assert re.search(rf"^  {re.escape(name)} +○ picture only$", alone, re.MULTILINE)
     assert re.search(r"^  head 2 \(same batsman\) .* 0.03 ✓ supported$", alone, re.MULTILINE)
     assert "hidden from this head alone: 34% of what hiding them from the whole model" in alone
+    data = explanation_cases.explanation(47)
+    for claim in data["evidence"]:
+        claim["share"] = claim["share"] and 1.0  # what is more is cut
+    assert "from this head alone: at least as much as hiding them" in "\n".join(drawn(data))
     assert "momentum" not in alone.replace("head 0 (recency) where is the momentum now?", "")
 
 

@@ -41,9 +41,13 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
 def divergence(full: Floats, ablated: Floats) -> Floats:
     """``KL(full ‖ ablated)`` in nats along the last axis, both probabilities.
 
-    Never negative: what rounding takes below zero is zero.
+    Never negative: what rounding takes below zero is zero. What has no chance in ``full`` adds
+    nothing; a chance that ``ablated`` leaves nothing of counts as the least number above zero, so
+    that the nats (708 at most) stay finite.
     """
-    nats: Floats = (full * (np.log(full) - np.log(ablated))).sum(-1)
+    least = np.finfo(float).tiny
+    logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, least))
+    nats: Floats = (np.maximum(full, 0) * logs).sum(-1)
     return np.maximum(nats, 0.0)
 
 

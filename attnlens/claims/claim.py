@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from attnlens.arrays import Floats
 from attnlens.claims.verdict import LEAST_LIFT, Judged
+from attnlens.errors import InputError
 
 Sets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
@@ -29,6 +30,38 @@ Replace = Callable[[Sets], Floats]
 
 MODEL: Final = "model"
 """The place of claims about the whole model; every other place is a head."""
+
+ROUNDING: Final = 1e-3
+"""Probabilities sum to 1, and none is below 0, by no more than this."""
+
+A = TypeVar("A", bound=Sequence[object] | NDArray[np.bool_])
+
+
+def answers(ask: Callable[[A], Floats], asked: A, outcomes: int | None = None) -> Floats:
+    """What a model says to each question, ``(question, outcome)``; refused if no probabilities.
+
+    Args:
+        outcomes: how many there are, where that is known.
+
+    Raises:
+        InputError: the answer is not one row of probabilities for each question.
+    """
+    told = ask(asked)
+    try:
+        found = np.asarray(told, dtype=float)
+    except (TypeError, ValueError, RuntimeError):  # ragged, on another device, with a gradient
+        found = np.zeros(0)
+    if found.ndim != 2 or found.shape != (len(asked), outcomes or found.shape[1]):
+        raise InputError(
+            f"the model's answer to {len(asked)} masks is no table of as many rows",
+            remedy=f"give an array (mask, outcome), of {outcomes or 'as many'} outcomes each time",
+        )
+    if not ((found >= -ROUNDING).all() and (np.abs(found.sum(1) - 1) <= ROUNDING).all()):
+        raise InputError(
+            "the model answers with what is no number, is below 0 or does not sum to 1",
+            remedy="give a softmax over the outcomes, in double precision",
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +110,14 @@ class Place:
         items: the items, in the order of the masks' columns.
         replace: the second operator, if there is one.
         inside: a claim in these items, where they are not the model's own.
+        outcomes: how many there are, where that is known.
     """
 
     predict: Predict
     items: tuple[int, ...]
     replace: Replace | None = None
     inside: Callable[[Claim], Claim] | None = None
+    outcomes: int | None = None
 
     def within(self, claim: Claim) -> Claim:
         """The claim in the items of this place."""
@@ -94,7 +129,7 @@ class Place:
         masks = np.ones((len(sets), len(self.items)), bool)
         rows = np.repeat(np.arange(len(sets)), [len(one) for one in sets])
         masks[rows, [column[item] for item in itertools.chain.from_iterable(sets)]] = False
-        return self.predict(masks)
+        return answers(self.predict, masks, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,8 +156,8 @@ class Tested(Generic[C]):
         effect: of that, nats.
         points: change of each outcome, percentage points ``(outcome,)``.
         singles: effect of each of them hidden alone, nats, in the order of ``claim.removed``.
-        share: a head's effect over that of hiding the same items from the whole model; ``None``
-            for a claim about the model.
+        share: a head's effect over that of hiding the same items from the whole model, 1 where
+            the head alone does as much or more; ``None`` for a claim about the model.
         chance: what each other set that chance would have named costs, its effects summed as they
             would be in the places of these items, nats; none where the claim is not tested.
         p, q: ``None`` where the claim is not tested.

@@ -7,7 +7,9 @@ How claims are judged is `attnlens.claims.trial`'s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic
 
@@ -15,7 +17,7 @@ import numpy as np
 
 from attnlens.analysis.shapley import contributions
 from attnlens.arrays import Floats
-from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Predict, Replace, Tested
+from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Predict, Replace, Tested, answers
 from attnlens.claims.controls import stratum
 from attnlens.claims.trial import Trial
 from attnlens.errors import InputError
@@ -23,6 +25,9 @@ from attnlens.recording.record import AttentionRecord
 
 LISTED: Final = 4
 """At most this many items are named per head."""
+
+ALIKE: Final = 0.01
+"""Answers about the same input, asked with other questions, differ by no more than this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,37 +134,71 @@ def gather(
             hidden from that head alone.
 
     Raises:
-        InputError: groups that share an item or miss one, a claim about an item that does
-            not exist, too many groups.
+        InputError: groups that share an item or miss one, too many groups, a claim about what
+            does not exist or that names an item twice, answers that are no probabilities or
+            differ each time.
     """
-    known = set(items)
+    if _twice(items):
+        raise InputError(f"item {min(_twice(items))} is listed twice", remedy="list items once")
+    parts = contributions(lambda masks: answers(predict, masks), groups, items)
+    outcomes = range(len(parts.full))
+    if outcome not in (None, *outcomes):
+        raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")
+    places = {
+        name: Place(asked, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes))
+        for name, asked in {**(heads or {}), MODEL: predict}.items()
+    }
     for claim in claims:
-        strange = (set(claim.removed) | set(claim.window)) - known
-        if strange or not set(claim.removed) <= set(claim.window):
-            what = f"names {min(strange)}" if strange else "removes what its window has not"
-            raise InputError(
-                f"the claim {claim.text!r} {what}", remedy="name items that the masks have"
-            )
-        if claim.matched and distances is None:
-            raise InputError(
-                f"the claim {claim.text!r} is matched by distance", remedy="give distances"
-            )
+        _check(claim, places, distances or {}, outcomes)
+    if _twice([claim.place == MODEL for claim in claims if claim.first]):
+        raise InputError("more than one claim is first", remedy="test one of them first")
     trial: Trial[C] = Trial(
-        {
-            MODEL: Place(predict, tuple(items), replace),
-            **{name: Place(asked, tuple(items)) for name, asked in (heads or {}).items()},
-        },
+        places,
         seed=seed,
         kinds={item: stratum(far) for item, far in (distances or {}).items()},
         outcome=outcome,
     )
-    parts = contributions(predict, groups, items)
-    hidden = trial.hidden(MODEL)
+    compared = trial.compare(claims)
+    for name in dict.fromkeys([MODEL, *(claim.place for claim in claims)]):
+        if np.abs(trial.hidden(name).full - parts.full).max() > ALIKE:
+            raise InputError(
+                f"with nothing hidden, {name!r} answers otherwise than the model did before",
+                remedy="call model.eval() first, and ask heads about the same input",
+            )
     return Evidence(
-        hidden=hidden,
+        hidden=trial.hidden(MODEL),
         baseline=parts.baseline,
         groups=parts.groups,
         contributions=parts.table,
-        tested=trial.judge(trial.compare(claims)),
+        tested=trial.judge(compared),
         spent={"contributions": parts.masks, **trial.spent},
     )
+
+
+def _check(
+    claim: Claim, places: Mapping[str, Place], distances: Mapping[int, int], outcomes: range
+) -> None:
+    """Refuse a claim about what is not there, or is named twice."""
+    removed, window = set(claim.removed), set(claim.window)
+    twice = _twice(claim.removed) | _twice(claim.window)
+    far = window - set(distances) if claim.matched else set()
+    lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
+    here = "name items that the masks have"
+    wrongs: list[tuple[Collection[object], str, str]] = [
+        ((removed | window) - set(places[MODEL].items), "names {}", here),
+        (twice, "names {} twice", "name every item once"),
+        (removed - window, "removes what its window has not", here),
+        (far, "is matched by distance", "give distances of all its window"),
+        ({claim.place} - set(places), "is about {!r}", f"name one of {', '.join(places)}"),
+        (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
+        (_twice(claim.raises), "raises outcome {} twice", "name every outcome once"),
+        (lift, "has a lift that is no number", "leave it out"),
+    ]
+    for found, what, remedy in wrongs:
+        if found:
+            told = what.format(next(iter(found)))
+            raise InputError(f"the claim {claim.text!r} {told}", remedy=remedy)
+
+
+def _twice(named: Sequence[int]) -> set[int]:
+    return {one for one, times in Counter(named).items() if times > 1}

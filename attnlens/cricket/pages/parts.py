@@ -139,7 +139,7 @@ def share_of(claim: Evidence) -> str:
     """What part of an effect goes through the head that a claim is about; empty for the model."""
     if claim.share is None:
         return ""
-    much = "as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
+    much = "at least as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
     return f"{much} hiding them from the whole model does"
 
 

@@ -256,12 +256,13 @@ def _them(claim: Evidence) -> str:
 
 
 def _share(source: Source[Explanation], at: int) -> list[Part]:
-    """What part of hiding a head's balls from the whole model its own look is."""
+    """What part of hiding a head's balls from the whole model its own look is, cut at all of it."""
     claim = source.document.evidence[at]
     if claim.share is None:
         return []
     does = f" of what hiding {_them(claim)} from the whole model does"
-    return [": ", source.quote(f"/evidence/{at}/share", percent), does]
+    least = "at least " if claim.share == 1 else ""
+    return [f": {least}", source.quote(f"/evidence/{at}/share", percent), does]
 
 
 def _looked(source: Source[Explanation], at: int, leading: bool) -> list[Part]:
