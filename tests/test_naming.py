@@ -129,7 +129,7 @@ def test_the_line_of_a_real_ball(shared_data: Path) -> None:
         "innings 1, delivery 47 of 125 | label 7.4 | legal ball 7.4 (46th) | 54/2 | "
         "A Zampa to KL Rahul"
     )
-    assert echo(match, find_ball(match, "next")) == (
+    assert echo(match, find_ball(match, "1:next")) == (
         "innings 1, delivery 126, not yet bowled | label 20.1 | legal ball 20.1 (121st) | 161/7"
     )
 

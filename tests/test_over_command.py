@@ -130,7 +130,7 @@ def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
         ((), "say which over; give --over 12"),
         (("--over", "40"), "match.csv: there is no over 40: innings 1 has overs 0 to 19"),
         (("--over", "20"), "match.csv: innings 1 has no over 20: the side is all out"),
-        (("--over", "next"), "match.csv: innings 1 has no over 20"),
+        (("--over", "next"), "match.csv: innings 2 has no over 20: the target"),
         (("--over", "twelve"), "match.csv: over 'twelve' is not understood; write 12"),
         (("--over", "3", "--innings", "9"), "match.csv: there is no innings 9"),
         (("--over", "3", "--temperature", "0"), "a temperature of 0 cannot be drawn with"),

@@ -186,8 +186,8 @@ class MatchDraft:
             second.set_later = Facts.known(runs=second.target, balls=second.target_balls)
             second.target, second.target_balls, method = first.total + 1, None, None
             self.notes.append(
-                f"innings 2 went on after its target of {second.set_later['runs']}, set after the "
-                f"chase began; {second.target}, one more than innings 1, stands for what was chased"
+                f"innings 2 passed the target {second.set_later['runs']} and went on: it was set "
+                f"after the chase began; {second.target}, one more than innings 1, stands for it"
             )
         if second.target_balls is None and self.overs is not None and method is None:
             second.target_balls = self.overs * balls_per_over
