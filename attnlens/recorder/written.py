@@ -150,8 +150,7 @@ def _is_attention(
     if listener.spoken_for and adapts:
         return True
     before, after = _products_around(frame, module)
-    # By its name alone a module is not attention: a gate multiplies its shares one by one.
-    mixes = before + after > 0
+    mixes = before + after > 0 or not _is_gate(module)
     known = mixes and site in listener.softmaxes
     called = mixes and not known and _is_called_attention(site, module)
     told = known or (called and not listener.is_told_otherwise(site))
@@ -166,6 +165,11 @@ def _is_attention(
         sure = full and (known or called or multiplied or before > 0)
         listener.miss(site, Missed(what, sure, adapts))
     return False
+
+
+def _is_gate(module: nn.Module) -> bool:
+    """Whether a module makes shares by one layer and multiplies with them: no queries, no keys."""
+    return sum(next(child.parameters(), None) is not None for child in module.children()) == 1
 
 
 def _is_called_attention(site: str, module: nn.Module) -> bool:
