@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import signal
 import sys
 import warnings
@@ -85,15 +86,21 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
             if not chosen:
                 continue
             yield f"\n## {library}: {meaning}\n"
-            if state == "exact":
-                yield "| | ways | records | of those the library returns |\n|---|---|---:|---:|"
-                for row in chosen:
-                    cells = (str(row[name]) for name in ("name", "ways", "records", "returned"))
-                    yield f"| {' | '.join(cells)} |"
-            elif state in ("no attention", "adapter"):
-                yield ", ".join(row["name"] for row in chosen) + "."
+            if state in ("exact", "adapter", "no attention"):
+                yield ", ".join(map(named, chosen)) + "."
             else:
-                yield from (f"- {row['name']}: {row['told'][:MOST_TOLD]}" for row in chosen)
+                yield from (f"- {row['name']}: {told_of(row)}" for row in chosen)
+
+
+def named(row: dict[str, Any]) -> str:
+    """An architecture, with how many weights of the library's own are among the records, if few."""
+    found, _, returned = row["returned"].partition(" of ")
+    return row["name"] + f" ({row['returned']})" * (found != returned)
+
+
+def told_of(row: dict[str, Any]) -> str:
+    """What came of it, without the paths of this machine."""
+    return re.sub(r"'/[^']*('|$)", "'...'", row["told"])[:MOST_TOLD]
 
 
 def installed(package: str) -> str:
