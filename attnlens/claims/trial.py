@@ -354,9 +354,9 @@ def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
     """
     q_values: list[float | None] = [None] * len(tested)
     for place in ("model", "head"):
-        family = [at for at, one in enumerate(tested) if one.removed_from == place]
-        p_values = {at: p for at in family if (p := tested[at].p) is not None}
-        for at, q in zip(p_values, benjamini_hochberg([*p_values.values()]), strict=True):
+        family = {at: one.p for at, one in enumerate(tested) if one.removed_from == place}
+        known = {at: p for at, p in family.items() if p is not None}
+        for at, q in zip(known, benjamini_hochberg([*known.values()]), strict=True):
             q_values[at] = q
     return q_values
 

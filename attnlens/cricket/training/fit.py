@@ -105,11 +105,7 @@ def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator
 
 
 def hide_own(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None) -> None:
-    """Hide from each ball those before it that its own batter faced, or its own bowler bowled.
-
-    Args:
-        rows: of which innings ``(innings,)``; of all without.
-    """
+    """Hide from each ball of some innings (or all) those of its own batter, or its own bowler."""
     sequence = batch["sequence"]
     who: Tensor = getattr(sequence["balls"], player)
     same = who[:, :, None] == who[:, None, :]
