@@ -149,15 +149,16 @@ def _is_attention(
     adapts = size > 2 and axis >= size - 2
     if listener.spoken_for and adapts:
         return True
-    before, after = _products_around(frame, module)
-    mixes = before + after > 0 or not _is_gate(module)
-    known = mixes and site in listener.softmaxes
-    called = mixes and not known and _is_called_attention(site, module)
+    known = site in listener.softmaxes
+    called = not known and _is_called_attention(site, module)
+    if (known or called) and _is_gate(module) and not any(_products_around(frame, module)):
+        known = called = False
     told = known or (called and not listener.is_told_otherwise(site))
     if told and size == 4 and last and _counts_heads(module, shape[1]):
         return True
     if size == 2 and (known or called):
         return False  # a gate beside its attention
+    before, after = _products_around(frame, module)
     multiplied = after > 0 or before > 1
     full = last and size > 2
     if multiplied or (full and (known or called or size > 3)):
