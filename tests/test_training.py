@@ -131,7 +131,15 @@ def test_hiding_only_hides(seed: int) -> None:
     batch, _ = training_batch(INNINGS[:3])
     visible, shared = batch["sequence"]["visible"].clone(), batch["sequence"]["shared"].clone()
     past = dict(batch["sequence"]["past"])
-    recipe = Recipe(hide_some=0.3, hide_all=0.2, hide_player=0.25, hide_block=0.25, forget=0.5)
+    recipe = Recipe(
+        hide_some=0.3,
+        hide_all=0.2,
+        hide_player=0.25,
+        hide_block=0.25,
+        hide_batter=0,
+        hide_bowler=0,
+        forget=0.5,
+    )
     hide_and_forget(batch, recipe, np.random.default_rng(seed))
     sequence = batch["sequence"]
     assert not (sequence["visible"] & ~visible).any()
@@ -148,7 +156,9 @@ def test_hiding_only_hides(seed: int) -> None:
 
 def hidden_by(**shares: float) -> list[Any]:
     """Which balls of 64 innings a recipe keeps."""
-    nothing = {"hide_some": 0.0, "hide_all": 0.0, "hide_player": 0.0, "hide_block": 0.0}
+    nothing = dict.fromkeys(
+        (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
+    )
     batch, _ = training_batch([INNINGS[0]] * 64)
     recipe = Recipe(**{**nothing, "forget": 0.0, "forget_past": 0.0, **shares})  # type: ignore[arg-type]  # only shares
     hide_and_forget(batch, recipe, np.random.default_rng(2))
@@ -184,7 +194,9 @@ def test_each_ball_loses_its_own_players_balls(player: Literal["batter", "bowler
     one = INNINGS[0]
     who = getattr(one, player)
     batch, _ = training_batch([one, INNINGS[1]])
-    nothing = {"hide_some": 0.0, "hide_all": 0.0, "hide_player": 0.0, "hide_block": 0.0}
+    nothing = dict.fromkeys(
+        (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
+    )
     never = {f"hide_{player}": 1.0, "forget": 0.0, "forget_past": 0.0}
     hide_and_forget(batch, Recipe(**nothing, **never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
     with torch.no_grad():

@@ -97,18 +97,8 @@ class Pool:
 
 
 def chosen(size: int, count: int, sets: int, generator: np.random.Generator) -> Integers:
-    """``count`` different places of ``size``, drawn ``sets`` times, ``(sets, count)``.
-
-    The first places of a shuffle of Fisher and Yates, all sets at once.
-    """
-    order = np.tile(np.arange(size), (sets, 1))
-    rows = np.arange(sets)
-    for at in range(count):
-        other = generator.integers(at, size, sets)
-        taken = order[rows, other]
-        order[rows, other] = order[:, at]
-        order[:, at] = taken
-    return order[:, :count]
+    """``count`` different places of ``size``, drawn ``sets`` times, ``(sets, count)``."""
+    return generator.permuted(np.tile(np.arange(size), (sets, 1)), axis=1)[:, :count]
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,7 @@ class Sizes:
             `attnlens.cricket.model.relation_attention.RelationAttention`.
         readout: whether what the slots read also reaches the fused vector directly, beside
             its way through the nodes.
+        strict: whether the scales' same-bowler and same-batsman heads see no other balls.
     """
 
     graph: Mapping[str, Mapping[str, int]]
@@ -84,13 +85,14 @@ class Sizes:
     dropout: float = 0.1
     null: float | None = 1.5
     readout: bool = True
+    strict: bool = True
 
     def to_dict(self) -> Json:
         return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
 
     @classmethod
     def from_dict(cls, data: Json) -> Sizes:
-        known = dict(data)
+        known = {"strict": False, **data}
         known["past_nodes"] = tuple(known["past_nodes"])
         known["scoreboard"] = tuple(known["scoreboard"])
         return cls(**known)
@@ -147,7 +149,7 @@ class FullModel(nn.Module):
         self.slots = PastSlots(width, sizes.slot_dim, sizes.null)
         self.slot_question = nn.Linear(width, width)
         self.temporal = MultiScaleTemporalEncoder(
-            width, width, heads=dict(sizes.heads), dropout=dropout
+            width, width, heads=dict(sizes.heads), dropout=dropout, strict=sizes.strict
         )
         self.from_expected = nn.Sequential(
             nn.Linear(sizes.outcomes, width), nn.GELU(), nn.Linear(width, width)

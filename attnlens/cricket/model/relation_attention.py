@@ -49,6 +49,8 @@ class RelationAttention(nn.Module):
         null: where given, each head may also look at nothing: a last key with this logit
             (learnable) and a value of zero. A head that looks evenly at n balls then gives
             them n / (n + e^null) of its attention: the shrinkage of an empirical-Bayes mean.
+        strict: whether heads 1 and 2 see only the keys that their pattern names: those of
+            the same bowler, those of the same batsman.
     """
 
     def __init__(
@@ -61,10 +63,12 @@ class RelationAttention(nn.Module):
         head_dim: int | None = None,
         project: bool = True,
         null: float | None = None,
+        strict: bool = False,
     ) -> None:
         super().__init__()
         self.num_heads = num_heads
         self.own = own
+        self.strict = strict
         width = num_heads * (head_dim or max(1, hidden_dim // num_heads))
         self.to_query = nn.Linear(hidden_dim, width, bias=False)
         self.to_key = nn.Linear(hidden_dim, width, bias=False)
@@ -121,6 +125,8 @@ class RelationAttention(nn.Module):
         logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
         bias = torch.bmm(table, columns).view(content.shape) if self.probe.watched else logits
         logits = step("S", logits, "logits")
+        if self.strict:
+            hidden = hidden | self._out_of_pattern(relations)
         rest = self._rest(q, query)
         if rest is None:
             weights = hidden_softmax(logits, hidden)
@@ -145,6 +151,16 @@ class RelationAttention(nn.Module):
             mixed = mixed + weights[..., -1:] * own_value
         return self.to_output(join_heads(mixed)), weights
 
+    def _out_of_pattern(self, relations: Tensor) -> Tensor:
+        """What heads may not see of their pattern's account, ``(batch, head, query, key)``."""
+        out = relations.new_zeros(
+            len(relations), self.num_heads, *relations.shape[1:3], dtype=torch.bool
+        )
+        for head, pattern in enumerate(STARTING_PATTERNS[: self.num_heads]):
+            if pattern != "recency":
+                out[:, head] = relations[..., RELATIONS.index(pattern)] <= 0
+        return out
+
     def _rest(self, q: Tensor, query: Tensor) -> tuple[Tensor, Tensor | None] | None:
         """Logit ``(batch, head, query, 1)`` and value of the key that is no past ball."""
         if self.own:
@@ -167,10 +183,11 @@ class RelationBlock(nn.Module):
         *,
         reach: int = 0,
         dropout: float = 0.0,
+        strict: bool = False,
     ) -> None:
         super().__init__()
         self.query_norm = nn.LayerNorm(hidden_dim)
-        self.attention = RelationAttention(hidden_dim, num_heads, reach=reach)
+        self.attention = RelationAttention(hidden_dim, num_heads, reach=reach, strict=strict)
         self.feed_norm = nn.LayerNorm(hidden_dim)
         self.feed = nn.Sequential(
             nn.Linear(hidden_dim, 2 * hidden_dim),

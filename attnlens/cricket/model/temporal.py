@@ -31,6 +31,7 @@ class TemporalEncoder(nn.Module):
             not mixed, so a weight belongs to one ball.
         max_seq_len: deliveries in the window, the current one included.
         dropout: in training.
+        strict: whether heads 1 and 2 see only balls of the same bowler and batsman.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class TemporalEncoder(nn.Module):
         max_over: int = 50,
         max_ball_in_over: int = 20,
         dropout: float = 0.0,
+        strict: bool = False,
     ) -> None:
         super().__init__()
         self.max_seq_len = max_seq_len
@@ -53,7 +55,7 @@ class TemporalEncoder(nn.Module):
         nn.init.normal_(self.over.weight, std=0.02)
         nn.init.normal_(self.ball_in_over.weight, std=0.02)
         self.layers = nn.ModuleList(
-            RelationBlock(hidden_dim, num_heads, reach=max_seq_len, dropout=dropout)
+            RelationBlock(hidden_dim, num_heads, reach=max_seq_len, dropout=dropout, strict=strict)
             for _ in range(num_layers)
         )
 
@@ -203,6 +205,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         num_layers: layers per ball scale; with one, attention reads balls that have not
             mixed, which is what makes a weight belong to a ball.
         dropout: in training.
+        strict: see `TemporalEncoder`.
     """
 
     def __init__(
@@ -214,6 +217,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         num_layers: int = 1,
         max_overs: int = 50,
         dropout: float = 0.0,
+        strict: bool = False,
     ) -> None:
         super().__init__()
         heads = {**HEADS, **(heads or {})}
@@ -228,6 +232,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                     SCALES[scale] if scale != "long" else max_overs + 1,
                     max_over=max_overs,
                     dropout=dropout,
+                    strict=strict,
                 )
                 for scale in SCALES
             }

@@ -55,8 +55,8 @@ class Recipe(Pace):
     hide_all: float = 0.04
     hide_player: float = 0.05
     hide_block: float = 0.05
-    hide_batter: float = 0.0
-    hide_bowler: float = 0.0
+    hide_batter: float = 0.06
+    hide_bowler: float = 0.04
     forget: float = 0.1
     forget_past: float = 0.04
     teacher: float = 0.7
