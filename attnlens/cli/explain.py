@@ -68,9 +68,9 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     parser.add_argument(
         "--outcome",
-        choices=OUTCOMES,
+        choices=(*OUTCOMES, "all"),
         help="explain this outcome: effects and verdicts are about its chance alone (default the "
-        "whole distribution)",
+        "one furthest from what is usual; all: the whole distribution)",
     )
     parser.add_argument(
         "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"

@@ -107,9 +107,7 @@ def gather_evidence(
     known, masks = compare_knowledge(predictor, window, hidden.full, trial)
     return evidence.Evidence(
         hidden=hidden,
-        baseline=shared_out.baseline,
-        groups=shared_out.groups,
-        contributions=shared_out.table,
+        shared=shared_out,
         tested=trial.judge([*compared, *known]),
         spent={"contributions": shared_out.masks, "knowledge": masks, **trial.spent},
     )

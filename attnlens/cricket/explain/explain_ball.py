@@ -31,12 +31,14 @@ from attnlens.cricket.explain.evidence import (
 )
 from attnlens.cricket.explain.heatmap import NATS_DIGITS, heat_map
 from attnlens.cricket.explain.reading import Reading, read_ball
+from attnlens.cricket.explain.story import story_outcome, usual_at
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
-from attnlens.cricket.match.match import Match, match_particulars
+from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.match.scorecard import result_sentence
+from attnlens.cricket.match.standing import standing_before
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.kinds import cautions, few_before, mid_over
 from attnlens.cricket.model.predictor import FUSED
@@ -53,6 +55,14 @@ NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
+
+ALL: Final = "all"
+"""Asks for evidence about the whole distribution."""
+
+SCOREBOARD: Final = "scoreboard"
+"""The group of contributions that what is usual knows."""
+
+PHASES: Final = ("powerplay", "middle overs", "death overs")
 
 BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
 """The groups of contributions that were known before the first ball of the match."""
@@ -99,25 +109,30 @@ def explain_ball(
     Args:
         evidence: run the interventions; without them attention is shown and not tested.
         history: whether the predictor's ratings are those of the match's date.
-        outcome: the outcome to explain: effects, p and verdicts are then about its chance
-            against that of any other. Without, about the whole distribution.
+        outcome: the outcome to explain; without, the one that differs most from what is usual.
+            Effects, p and verdicts are about its chance against that of any other; with ``all``
+            about the whole distribution.
 
     Raises:
         InputError: no such outcome.
     """
-    if outcome is not None and outcome not in OUTCOMES:
-        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {' '.join(OUTCOMES)}")
-    explained = _outcome(outcome)
+    if outcome not in (None, ALL, *OUTCOMES):
+        known = " ".join((*OUTCOMES, ALL))
+        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {known}")
+    explained = None if outcome == ALL else _outcome(outcome)
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
+    usual = usual_at(window)
+    about = explained or story_outcome(reading.probabilities, usual)
+    tested_on = None if outcome == ALL else about
     tested = None
     if evidence:
-        tested = gather_evidence(predictor, window, reading, outcome=explained)
+        tested = gather_evidence(predictor, window, reading, outcome=tested_on)
     full = reading.probabilities if tested is None else tested.hidden.full
-    baseline = baseline_only(predictor, window) if tested is None else tested.baseline
+    baseline = baseline_only(predictor, window) if tested is None else tested.shared.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)
     across_balls = _across_balls(window, reading, tested)
-    contributions = () if tested is None else _contributions(window, tested)
+    contributions = () if tested is None else _contributions(window, tested, usual)
     claims = () if tested is None else tested.tested
     return Explanation(
         schema_version=types.SCHEMA_VERSION,
@@ -130,6 +145,8 @@ def explain_ball(
             _outcome(window.delivery.outcome or None),
             explained,
             _calibration(predictor, flags, full),
+            usual=usual,
+            about=about,
         ),
         win_probability=_win_probability(window, predictor, full),
         contributions=contributions,
@@ -137,7 +154,7 @@ def explain_ball(
         across_balls=across_balls,
         fusion_weights=_fusion_weights(reading),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
-        evidence=tuple(_claim(one, full, explained) for one in claims),
+        evidence=tuple(_claim(one, full, tested_on) for one in claims),
         flags=flags,
         summary="",
         narrative=(),
@@ -204,6 +221,37 @@ def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
         free_hit=free_hits(innings.deliveries)[ball.index - 1],
         super_over=innings.super_over,
         echo=echo(window.match, reference),
+        standing=_standing(innings, ball, quota),
+        happened=_happened(ball) if ball.outcome else None,
+    )
+
+
+def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.Standing:
+    standing = standing_before(innings, ball)
+    batting, bowling = standing.batting, standing.bowling
+    limited = quota is not None and not innings.super_over
+    return types.Standing(
+        phase=PHASES[phase_of(ball.legal_balls_before, quota)] if limited else None,
+        batter_runs=batting.runs,
+        batter_balls=batting.balls,
+        bowler_overs=bowling.overs,
+        bowler_runs=bowling.runs,
+        bowler_wickets=bowling.wickets,
+        partnership_runs=standing.partnership_runs,
+        partnership_balls=standing.partnership_balls,
+        over_runs=standing.over_runs,
+        latest=standing.latest,
+        hat_trick=standing.hat_trick,
+    )
+
+
+def _happened(ball: Delivery) -> types.Happened:
+    gone = next((wicket for wicket in ball.wickets if wicket.counts), None)
+    return types.Happened(
+        runs=ball.runs_total,
+        runs_batter=ball.runs_batter,
+        out=None if gone is None else gone.player_out.name,
+        how=None if gone is None else gone.kind,
     )
 
 
@@ -246,25 +294,37 @@ def prediction(
     actual: Outcome | None,
     explained: Outcome | None = None,
     calibration: types.Calibration | None = None,
+    *,
+    usual: Floats,
+    about: Outcome,
 ) -> types.Prediction:
-    """What is expected, beside the baseline, and how surprising what happened was.
+    """What is expected, beside what is usual and the baseline, and how surprising it was.
 
     Args:
-        full, baseline: probabilities of the outcomes ``(11,)``.
+        full, baseline, usual: probabilities of the outcomes ``(11,)``.
         calibration: how often calls like these came true.
+        about: the outcome that the explanation is about.
     """
+    at = OUTCOME_INDEX[about]
     return types.Prediction(
         outcomes=tuple(
             types.OutcomeProbability(
-                outcome=outcome, probability=rounded(now), baseline=rounded(base)
+                outcome=outcome,
+                probability=rounded(now),
+                baseline=rounded(base),
+                usual=rounded(here),
             )
-            for outcome, now, base in zip(OUTCOMES, full.tolist(), baseline.tolist(), strict=True)
+            for outcome, now, base, here in zip(
+                OUTCOMES, full.tolist(), baseline.tolist(), usual.tolist(), strict=True
+            )
         ),
         top=OUTCOMES[int(full.argmax())],
         explained=explained,
         actual=actual,
         surprise_bits=None if actual is None else rounded(-math.log2(full[OUTCOME_INDEX[actual]])),
         calibration=calibration,
+        story_outcome=about,
+        story_times=rounded(full[at] / usual[at]),
     )
 
 
@@ -370,11 +430,15 @@ def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
     )
 
 
-def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribution, ...]:
+def _contributions(
+    window: BallWindow, tested: Evidence, usual: Floats
+) -> tuple[types.Contribution, ...]:
     """Each group's part, with its balls that do most by themselves."""
-    groups = groups_of(window)
+    groups, shared = groups_of(window), tested.shared
+    board, beyond = shared.beyond(SCOREBOARD)
+    beyond[shared.groups.index(SCOREBOARD)] = board - usual
     told = []
-    for group, parts in zip(tested.groups, tested.contributions, strict=True):
+    for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
             (window.past[place].index for place in groups.get(group, ())),
             key=lambda index: (-tested.hidden.effects[index], -index),
@@ -384,6 +448,7 @@ def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribu
                 group=group,
                 points=outcome_points(100 * parts),
                 when="before the match" if group in BEFORE_THE_MATCH else "in the match",
+                from_usual=outcome_points(100 * more),
                 balls=tuple(_adds(index, tested) for index in balls[:GREATEST]),
             )
         )

@@ -88,8 +88,9 @@ def most_moved(explanation: Explanation) -> str:
 
 
 def focus(explanation: Explanation) -> str:
-    """The outcome that is explained, else the one furthest from its baseline."""
-    return explanation.prediction.explained or most_moved(explanation)
+    """The outcome that the explanation is about; of an old one that furthest from its baseline."""
+    prediction = explanation.prediction
+    return prediction.story_outcome or prediction.explained or most_moved(explanation)
 
 
 class OfOutcome(Protocol):
