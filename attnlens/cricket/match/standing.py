@@ -7,7 +7,7 @@ from typing import Final
 
 from attnlens.cricket.match.match import Delivery, Innings
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
-from attnlens.cricket.match.scorecard import Batting, Bowling, charged_runs
+from attnlens.cricket.match.scorecard import Batting, Bowling
 
 LATEST: Final = 6
 """How many of the balls before are told."""
