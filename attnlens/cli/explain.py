@@ -33,6 +33,9 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
     )
+    parser.add_argument(
+        "--full", action="store_true", help="every claim, every head, and where they looked (text)"
+    )
     add_formats(parser, FORMATS)
     parser.add_argument(
         "--messages",
@@ -176,9 +179,11 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
 
     scale = options.scale or "medium"
     if options.format == "text":
-        return render_terminal(
-            explanation, outcome=options.outcome, scale=scale, **page(options.out)
-        )
+        if not options.full and options.scale is None:
+            from attnlens.cricket.pages.story import render_story
+
+            return render_story(explanation, **page(options.out))
+        return render_terminal(explanation, scale=scale, **page(options.out))
     utf8_stdout()
     if options.format == "json":
         return render_json(explanation.to_dict())

@@ -157,19 +157,18 @@ def _bowled(explanation: Explanation) -> Json:
         **{name: getattr(ball, name) for name in told},
         "actual": expected.outcome,
         "probability": expected.probability,
+        "likeliest": expected.outcome == prediction.top,
         "surprise_bits": prediction.surprise_bits,
     }
 
 
 def _sentence(ball: Json) -> str:
     from attnlens.cricket.words.facts import OUTCOME_WORDS
-    from attnlens.cricket.words.narrative import surprise_word
     from attnlens.show.numbers import percent_seen
 
-    bits = ball["surprise_bits"]
     return (
         f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}, "
         f"to which the model had given {percent_seen(ball['probability'])}"
-        + ("" if bits is None else f": {surprise_word(bits)} ({bits:.1f} bits)")
+        + (", the likeliest outcome" if ball["likeliest"] else "")
         + "\n"
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 import attnlens
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.parts import presentable
-from attnlens.cricket.pages.terminal import render_terminal
+from attnlens.cricket.pages.story import render_story
 from attnlens.files import write_text
 from attnlens.show.safe import markdown
 
@@ -55,11 +55,7 @@ def page(explanation: Explanation, asked: str) -> str:
     """One example: its narrative, and the page of a terminal."""
     match, ball = explanation.match, explanation.ball
     teams, day = " v ".join(match.teams), match.dates[0]
-    outcome = explanation.prediction.explained
-    text = render_terminal(explanation, width=WIDTH, color=False, outcome=outcome)
-    # The strip tells every ball of the window; here only the balls that are spoken of are kept.
-    blocks = [block for block in text.split("\n\n") if "ball by ball" not in block.split("\n")[0]]
-    text = "\n\n".join(blocks)
+    text = render_story(explanation, width=WIDTH, color=False)
     words = "\n\n".join(markdown(sentence.text) for sentence in explanation.narrative)
     return (
         f"# {markdown(ball.bowler)} to {markdown(ball.batter)}\n\n"

@@ -68,7 +68,7 @@ def _took(ball: Delivery) -> bool:
 
 
 def ball_sign(ball: Delivery) -> str:
-    """A past ball as a scorebook has it: ``4``, ``·``, ``W``, ``1W``, ``wd``, ``nb4``, ``2lb``."""
+    """A past ball as a scorebook has it: ``4``, ``0``, ``W``, ``1W``, ``wd``, ``nb4``, ``2lb``."""
     runs = ball.runs_total
     if any(wicket.counts for wicket in ball.wickets):
         return "W" if not runs else f"{runs}W"
@@ -80,4 +80,4 @@ def ball_sign(ball: Delivery) -> str:
         return f"{runs}lb"
     if "byes" in ball.extras:
         return f"{runs}b"
-    return str(runs) if runs else "·"
+    return str(runs)
