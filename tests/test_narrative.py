@@ -68,10 +68,9 @@ def told(data: dict[str, Any], words: str) -> str:
 
 def test_the_whole_story_of_a_ball() -> None:
     assert check(explanation_cases.explanation(47)) == [
-        "Harbour Kings are 76 for 3 against Valley Riders in the middle overs.",
+        "Harbour Kings have made 76 for 3 against Valley Riders.",
         "N Brandt, 0 for 9 from 1.2 overs, bowls at J Marchetti, who has 25 from 12.",
         "A four is twice as likely as usual here: 17%, not 8%.",
-        "A single is likeliest, at 34%.",
         "The model adds 7.2 points for J Marchetti's record, but takes off 2.3 for N Brandt to "
         "others before this over.",
         "Without ball 7.1 the chance of a four falls from 17% to 14%, which is supported.",
@@ -144,6 +143,11 @@ def test_a_chase_is_told_as_one() -> None:
             {"partnership_runs": 61},
             "J Marchetti (25 from 12) and D Fenwick have put on 61; N Brandt",
         ),
+        (
+            {"latest": ["4", "0", "0", "0"]},
+            "After three dot balls N Brandt has J Marchetti, who has",
+        ),
+        ({"bowler_wickets": 2}, "N Brandt, with 2 wickets, bowls to J Marchetti, 25 from 12."),
         ({"batter_runs": 44}, "J Marchetti is set, with 44 from 12; N Brandt, 0 for 9"),
     ],
 )
@@ -151,6 +155,22 @@ def test_what_is_special_comes_second(standing: dict[str, Any], words: str) -> N
     data = explanation_cases.explanation(47)
     data["ball"]["standing"] |= standing
     assert words in check(data)[1]
+
+
+def test_the_phase_is_told_by_what_matters_in_it() -> None:
+    data = explanation_cases.explanation(47)
+    data["ball"]["standing"]["phase"] = "powerplay"
+    assert check(data)[0] == (
+        "Harbour Kings go at 10.4 an over in the powerplay against Valley Riders and are 76 for 3."
+    )
+    data["ball"]["standing"]["phase"] = "death overs"
+    assert check(data)[0] == "Harbour Kings are 76 for 3 with 76 balls left against Valley Riders."
+
+
+def test_the_likeliest_is_told_where_the_story_is_of_what_is_not_likely() -> None:
+    data = explanation_cases.explanation(47)
+    data["prediction"]["story_times"] = 0.5
+    assert "A single is likeliest, at 34%." in check(data)
 
 
 def test_a_free_hit_is_told() -> None:
@@ -203,17 +223,22 @@ def test_what_is_not_supported_is_told_as_that(verdict: str) -> None:
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
         claim |= {"verdict": verdict, "reason": "chance does as much"}
-    assert told(data, "Without").endswith(f"from 17% to 14%, which is {verdict}.")
+    told_first = told(data, "iding")
+    assert told_first.startswith("Hiding ball 7.1 takes the chance of a four from 17% to 14%")
+    assert told_first.endswith(f", which is {verdict}.")
+    for claim in data["evidence"]:
+        claim["top_change"]["points"] = 0.2
+    assert told(data, "iding").startswith("Nothing tested decides it: hiding ")
 
 
 def test_other_kinds_of_claim_have_their_words() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]
     for kind, removed, words in (
-        ("this over", [45, 46], "Without this over's 2 balls the chance of a four"),
+        ("this over", [45, 46], "Without the last 2 balls of this over the chance of a four"),
         ("boundaries", [40], "Without the boundary of ball 6.2 the chance of a four"),
-        ("this bowler", [*range(30, 37)], "Without N Brandt's 7 balls the chance of a four"),
-        ("this batter", [20, *range(30, 36)], "Without J Marchetti's 7 balls the chance"),
+        ("this bowler", [*range(30, 37)], "Without the last 7 balls of N Brandt the chance"),
+        ("this batter", [20, *range(30, 36)], "Without the last 7 balls to J Marchetti the chance"),
         ("attended", [40, 44, 46], "Without balls 6.2, 6.6 and 7.2 the chance of a four"),
         ("striker's record", [], "Without J Marchetti's record the chance of a four"),
     ):
@@ -244,10 +269,10 @@ def test_contributions_one_way_or_none() -> None:
     assert "Nothing that it knows moves that from usual by much." in check(flat)
     down = copy.deepcopy(flat)
     down["contributions"][3]["from_usual"][4]["points"] = -1.25
-    assert "The model takes off 1.2 points for the scoreboard beyond what is usual." in check(down)
+    assert "The model takes off 1.2 points for the rest of the scoreboard." in check(down)
     down["contributions"][4]["from_usual"][4]["points"] = 0.5
     assert (
-        "The model takes off 1.2 points for the scoreboard beyond what is usual, but adds 0.5 for "
+        "The model takes off 1.2 points for the rest of the scoreboard, but adds 0.5 for "
         "this over so far." in check(down)
     )
 

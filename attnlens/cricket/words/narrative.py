@@ -39,10 +39,19 @@ FELT: Final = 0.5
 SETTLED, STAND, COSTLY, STEEP = 30, 50, 12, 11.0
 """Runs of a batter who is set, of a stand, of an over; a required rate: from these on a word."""
 
-FRESH: Final = 6
+TAKEN: Final = 2
+"""Wickets of a bowler who is having a day."""
+
+DOTS: Final = ("0", "0", "0")
+"""Balls that bring pressure."""
+
+FRESH: Final = 4
 """Balls below which a batter has just come in."""
 
-SWING: Final = 0.02
+MOVED: Final = 1.0
+"""Points from which hiding something has done something, though chance does as much."""
+
+SWING: Final = 0.04
 """From how much a ball moves the chance of winning it is told."""
 
 OFF: Final = 0.02
@@ -52,7 +61,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "venue and teams": ("the ground and the teams",),
     "striker's record": ("/ball/batter", "'s record"),
     "bowler's record": ("/ball/bowler", "'s record"),
-    "scoreboard": ("the scoreboard beyond what is usual",),
+    "scoreboard": ("the rest of the scoreboard",),
     "this over": ("this over so far",),
     "this bowler to this batter": ("/ball/bowler", " to ", "/ball/batter", " before this over"),
     "this bowler's earlier balls": ("/ball/bowler", " to others before this over"),
@@ -111,7 +120,7 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
 
 def _score(source: Source[Explanation]) -> Sentence:
     """The sides, the score, and how far the innings is."""
-    ball, match = source.document.ball, source.document.match
+    ball = source.document.ball
     batting, bowling = source.quote("/match/batting_team"), source.quote("/match/bowling_team")
     if ball.standing is not None and not ball.score and not ball.standing.latest:
         start: list[Part] = [batting, " begin against ", bowling]
@@ -137,11 +146,15 @@ def _score(source: Source[Explanation]) -> Sentence:
             [", at ", source.quote("/ball/required_rate", tenths), " an over"] if steep else []
         )
         return sentence([batting, ", ", *score, ", need ", *need, *rate, "."])
-    when: list[Part] = []
-    if ball.standing is not None and ball.standing.phase is not None:
-        when = [" in the ", source.quote("/ball/standing/phase")]
-    against: list[Part] = [] if not match.bowling_team else [" against ", bowling]
-    return sentence([batting, " are ", *score, *against, *when, "."])
+    phase = None if ball.standing is None else ball.standing.phase
+    if phase == "powerplay" and ball.run_rate is not None:
+        rate = ["at ", source.quote("/ball/run_rate", tenths), " an over in the powerplay"]
+        return sentence([batting, " go ", *rate, " against ", bowling, " and are ", *score, "."])
+    if phase == "death overs" and ball.balls_left:
+        left = " ball" if ball.balls_left == 1 else " balls"
+        end: list[Part] = [" with ", source.quote("/ball/balls_left"), f"{left} left against "]
+        return sentence([batting, " are ", *score, *end, bowling, "."])
+    return sentence([batting, " have made ", *score, " against ", bowling, "."])
 
 
 def _special(source: Source[Explanation]) -> Sentence:
@@ -171,8 +184,23 @@ def _special(source: Source[Explanation]) -> Sentence:
     parts = _over_and_stand(source, standing, batter, bowler, score)
     if parts:
         return sentence(parts)
+    if standing.latest[-3:] == DOTS:
+        return sentence(
+            [
+                "After three dot balls ",
+                bowler,
+                " has ",
+                batter,
+                ", who has ",
+                *score,
+                ", to bowl at.",
+            ]
+        )
     if standing.batter_runs >= SETTLED:
         return sentence([batter, " is set, with ", *score, "; ", bowler, *_figures(source), "."])
+    if standing.bowler_wickets >= TAKEN:
+        haul = source.quote("/ball/standing/bowler_wickets")
+        return sentence([bowler, ", with ", haul, " wickets, bowls to ", batter, ", ", *score, "."])
     return sentence([bowler, *_figures(source), " at ", batter, ", who has ", *score, "."])
 
 
@@ -214,10 +242,11 @@ def _figures(source: Source[Explanation]) -> list[Part]:
 
 
 def _likeliest(source: Source[Explanation]) -> Sentence | None:
-    """The likeliest outcome, where the story is about another that is not told beside it."""
+    """The likeliest outcome, where the story is about one that is less likely than usual."""
     prediction = source.document.prediction
     top = place_of(prediction, prediction.top)
-    if top == story_place(prediction) or prediction.actual == prediction.top:
+    less = prediction.story_times is not None and prediction.story_times < 1
+    if top == story_place(prediction) or prediction.actual == prediction.top or not less:
         return None
     pointer = f"/prediction/outcomes/{top}"
     chance = source.quote(f"{pointer}/probability", percent)
@@ -277,12 +306,24 @@ def _tested(source: Source[Explanation]) -> Sentence:
     outcome = source.quote(f"{change}/outcome", outcome_words)
     before, after = source.change(f"{change}/before", f"{change}/after")
     rises = claim.top_change.after > claim.top_change.before
+    verdict = source.quote(f"/evidence/{at}/verdict")
+    if not held:
+        moved = abs(claim.top_change.points) >= MOVED
+        start = "Hiding " if moved else "Nothing tested decides it: hiding "
+        change_told: list[Part] = [
+            " takes the chance of ",
+            outcome,
+            " from ",
+            before,
+            " to ",
+            after,
+        ]
+        return sentence([start, *named(source, at), *change_told, ", which is ", verdict, "."])
     if before.text == after.text:
         moves: list[Part] = [" the chance of ", outcome, " stays at ", before]
     else:
         verb = "rises" if rises else "falls"
         moves = [" the chance of ", outcome, f" {verb} from ", before, " to ", after]
-    verdict = source.quote(f"/evidence/{at}/verdict")
     return sentence(["Without ", *named(source, at), *moves, ", which is ", verdict, "."])
 
 

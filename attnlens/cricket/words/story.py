@@ -152,9 +152,6 @@ def named(source: Source[Explanation], at: int) -> list[Part]:
     """What a claim about the whole model names."""
     claim = source.document.evidence[at]
     kinds: Mapping[str, list[Part]] = {
-        "this over": ["this over's "],
-        "this bowler": [source.quote("/ball/bowler"), "'s "],
-        "this batter": [source.quote("/ball/batter"), "'s "],
         "striker's record": [source.quote("/ball/batter"), "'s record"],
         "bowler's record": [source.quote("/ball/bowler"), "'s record"],
         "venue and teams": ["what is known of the ground and the teams"],
@@ -162,13 +159,19 @@ def named(source: Source[Explanation], at: int) -> list[Part]:
     }
     if not claim.removed:
         return kinds[claim.kind]
-    if claim.kind in ("this over", "this bowler", "this batter"):
-        return [*kinds[claim.kind], *balls_of(source, at, counting=True)]
+    whose: Mapping[str, list[Part]] = {
+        "this over": ["this over"],
+        "this bowler": [source.quote("/ball/bowler")],
+        "this batter": [source.quote("/ball/batter")],
+    }
+    if claim.kind in whose:
+        link = " to " if claim.kind == "this batter" else " of "
+        return [*balls_of(source, at, counting=True), link, *whose[claim.kind]]
     return [*kinds.get(claim.kind, []), *balls_of(source, at)]
 
 
 def balls_of(source: Source[Explanation], at: int, *, counting: bool = False) -> list[Part]:
-    """The labels of a claim's balls, oldest first; of many how many there are.
+    """The labels of a claim's balls, oldest first; of many how many of the last.
 
     Args:
         counting: whether to tell the number where they are several.
@@ -176,7 +179,7 @@ def balls_of(source: Source[Explanation], at: int, *, counting: bool = False) ->
     removed = source.document.evidence[at].removed
     where = {entry.index: place for place, entry in enumerate(source.document.history)}
     if (counting and len(removed) > 1) or len(removed) > LISTED:
-        return [source.quote(f"/evidence/{at}/removed", counted), " balls"]
+        return ["the last ", source.quote(f"/evidence/{at}/removed", counted), " balls"]
     known = all(ball in where for ball in removed)
     noun = "ball" if known else "delivery"
     labels: list[Part] = [
