@@ -31,7 +31,7 @@ from attnlens.cricket.explain.evidence import (
 )
 from attnlens.cricket.explain.heatmap import NATS_DIGITS, heat_map
 from attnlens.cricket.explain.reading import Reading, read_ball
-from attnlens.cricket.explain.story import story_outcome, usual_at
+from attnlens.cricket.explain.story import ALL, story_outcome, usual_at
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
@@ -55,9 +55,6 @@ NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
-
-ALL: Final = "all"
-"""Asks for evidence about the whole distribution."""
 
 SCOREBOARD: Final = "scoreboard"
 """The group of contributions that what is usual knows."""
@@ -127,7 +124,7 @@ def explain_ball(
     tested_on = None if outcome == ALL else about
     tested = None
     if evidence:
-        tested = gather_evidence(predictor, window, reading, outcome=tested_on)
+        tested = gather_evidence(predictor, window, reading, outcome=outcome)
     full = reading.probabilities if tested is None else tested.hidden.full
     baseline = baseline_only(predictor, window) if tested is None else tested.shared.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)

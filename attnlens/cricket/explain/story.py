@@ -7,8 +7,11 @@ from typing import Final
 import numpy as np
 
 from attnlens.arrays import Floats
-from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.model.window import BallWindow
+
+ALL: Final = "all"
+"""Asks for evidence about the whole distribution."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 """Outcomes that people talk of."""
@@ -26,6 +29,24 @@ def usual_at(window: BallWindow) -> Floats:
     logs = window.arrays.base[window.delivery.index - 1].astype(float)
     chances: Floats = np.exp(logs - np.logaddexp.reduce(logs))
     return chances
+
+
+def asked(
+    window: BallWindow, full: Floats, outcome: str | None = None
+) -> tuple[Outcome | None, bool]:
+    """The outcome that evidence is about, and whether claims say that balls lower its chance.
+
+    Args:
+        full: the prediction ``(11,)``.
+        outcome: the one that is asked for; the story's without; of `ALL` none, which is the whole
+            distribution.
+    """
+    if outcome == ALL:
+        return None, False
+    usual = usual_at(window)
+    about = story_outcome(full, usual) if outcome is None else OUTCOMES[OUTCOME_INDEX[outcome]]
+    at = OUTCOME_INDEX[about]
+    return about, bool(full[at] < usual[at])
 
 
 def story_outcome(full: Floats, usual: Floats) -> Outcome:

@@ -319,7 +319,8 @@ class Evidence(Plain):
     ``removed`` is empty where the claim is about what was known, not about past balls;
     ``single_effects`` are those of hiding each of them alone, nats. ``share`` is a head's part of
     the effect that hiding the same balls from the whole model has; null for claims about the
-    model. ``outcome`` is what the effect is measured on, null for the whole distribution.
+    model. ``outcome`` is what the effect is measured on, null for the whole distribution: claims
+    say that their balls raise its chance, or lower it where it is less likely than usual.
     ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
     sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of what they
     would cost in the places of these balls, single effects summed. On the long scale a head's
