@@ -72,7 +72,7 @@ def test_the_whole_story_of_a_ball() -> None:
         "N Brandt, 0 for 9 from 1.2 overs, bowls at J Marchetti, who has 25 from 12.",
         "A four is twice as likely as usual here: 17%, not 8%.",
         "The model adds 7.2 points for J Marchetti's record, but takes off 2.3 for N Brandt to "
-        "others before this over.",
+        "others in earlier overs.",
         "Without ball 7.1 the chance of a four falls from 17% to 14%, which is supported.",
         "J Marchetti hit a four, which the model had at 17%.",
     ]
@@ -145,7 +145,7 @@ def test_a_chase_is_told_as_one() -> None:
         ),
         (
             {"latest": ["4", "0", "0", "0"]},
-            "After three dot balls N Brandt has J Marchetti, who has",
+            "Three dot balls have gone by as N Brandt bowls to J Marchetti,",
         ),
         ({"bowler_wickets": 2}, "N Brandt, with 2 wickets, bowls to J Marchetti, 25 from 12."),
         ({"batter_runs": 44}, "J Marchetti is set, with 44 from 12; N Brandt, 0 for 9"),
@@ -266,7 +266,7 @@ def test_contributions_one_way_or_none() -> None:
     for group in flat["contributions"]:
         for entry in group["from_usual"]:
             entry["points"] = 0.0
-    assert "Nothing that it knows moves that from usual by much." in check(flat)
+    assert "Nothing that the model knows moves that from usual by much." in check(flat)
     down = copy.deepcopy(flat)
     down["contributions"][3]["from_usual"][4]["points"] = -1.25
     assert "The model takes off 1.2 points for the rest of the scoreboard." in check(down)

@@ -131,7 +131,7 @@ def test_the_story_of_a_ball_on_one_screen() -> None:
     assert "   dot 33%  1 34%  2 6%  FOUR 17% ▲▲  six 5% ▲" in lines
     reasons = lines[lines.index("Why, in points of P(four) from usual") + 1 :][:5]
     assert reasons[0].startswith("   Marchetti's record")
-    total = sum(float(line[40:47].replace("−", "-")) for line in reasons)
+    total = sum(float(line[46:53].replace("−", "-")) for line in reasons)
     assert abs(total - 100 * (0.169 - 0.083)) < 0.3
     assert "Tested: without ball 7.1 it would be 14%, not 17% (supported, q 0.02). ✓" in lines
     assert any(line.startswith("Then: a four (17%).") for line in lines)

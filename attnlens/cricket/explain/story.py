@@ -52,13 +52,15 @@ def asked(
 def story_outcome(full: Floats, usual: Floats) -> Outcome:
     """The outcome that is most times likelier or less likely than usual, of those that are felt.
 
-    Where none is, the one that is furthest from usual.
+    Where none is, the one people talk of that is furthest from usual.
 
     Args:
         full, usual: probabilities of the outcomes ``(11,)``.
     """
     apart = np.abs(full - usual)
-    least = np.array([FELT if name in TALKED_OF else FELT_ELSE for name in OUTCOMES])
-    felt = apart >= least
+    talked_of = np.array([name in TALKED_OF for name in OUTCOMES])
+    felt = apart >= np.where(talked_of, FELT, FELT_ELSE)
     times = np.abs(np.log(np.maximum(full, 1e-9) / np.maximum(usual, 1e-9)))
-    return OUTCOMES[int(np.where(felt, times, 0.0).argmax() if felt.any() else apart.argmax())]
+    return OUTCOMES[
+        int(np.where(felt, times, 0.0).argmax() if felt.any() else (apart * talked_of).argmax())
+    ]

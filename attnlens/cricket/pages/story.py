@@ -42,7 +42,7 @@ REASONS, FINDINGS = 4, 2
 STAND: Final = 30
 """Runs of a partnership that is told."""
 
-GROUP, BAR = 40, 24
+GROUP, BAR = 46, 24
 """Columns of a group's name, and of the longest bar."""
 
 BESIDE: Final = {

@@ -63,9 +63,9 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "bowler's record": ("/ball/bowler", "'s record"),
     "scoreboard": ("the rest of the scoreboard",),
     "this over": ("this over so far",),
-    "this bowler to this batter": ("/ball/bowler", " to ", "/ball/batter", " before this over"),
-    "this bowler's earlier balls": ("/ball/bowler", " to others before this over"),
-    "this batter's earlier balls": ("/ball/batter", " against others before this over"),
+    "this bowler to this batter": ("/ball/bowler", " to ", "/ball/batter", " in earlier overs"),
+    "this bowler's earlier balls": ("/ball/bowler", " to others in earlier overs"),
+    "this batter's earlier balls": ("/ball/batter", " against others in earlier overs"),
     "other recent balls": ("the other recent balls",),
     "earlier balls": ("the balls long past",),
 }
@@ -185,17 +185,8 @@ def _special(source: Source[Explanation]) -> Sentence:
     if parts:
         return sentence(parts)
     if standing.latest[-3:] == DOTS:
-        return sentence(
-            [
-                "After three dot balls ",
-                bowler,
-                " has ",
-                batter,
-                ", who has ",
-                *score,
-                ", to bowl at.",
-            ]
-        )
+        dots = "Three dot balls have gone by as "
+        return sentence([dots, bowler, " bowls to ", batter, ", who has ", *score, "."])
     if standing.batter_runs >= SETTLED:
         return sentence([batter, " is set, with ", *score, "; ", bowler, *_figures(source), "."])
     if standing.bowler_wickets >= TAKEN:
@@ -265,7 +256,7 @@ def _counted(source: Source[Explanation]) -> Sentence | None:
     order = sorted(range(len(points)), key=lambda at: -abs(points[at]))
     felt = [at for at in order if abs(points[at]) >= FELT][:2]
     if not felt:
-        return sentence(["Nothing that it knows moves that from usual by much."])
+        return sentence(["Nothing that the model knows moves that from usual by much."])
 
     def what(at: int) -> list[Part]:
         words = [
@@ -379,4 +370,4 @@ def _swing(source: Source[Explanation]) -> Sentence | None:
     before = source.quote("/win_probability/before", percent)
     after = source.quote("/win_probability/happened", percent)
     verb = "rose" if win.happened > win.before else "fell"
-    return sentence([team, f"'s chance of winning {verb} from ", before, " to ", after, "."])
+    return sentence(["The chance of ", team, f" winning {verb} from ", before, " to ", after, "."])
