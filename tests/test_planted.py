@@ -244,8 +244,7 @@ def test_lists_of_chance_are_seldom_supported_and_the_best_one_surely(
     assert sum(one.verdict == "supported" for one in random) <= 6
     assert shares.sources["random"].supported.claims == len(random)
     best = shares.sources["oracle"]
-    # Of a batter's few balls so many are named that no list of as many is that rare, now and then.
-    assert best.surely.share >= 0.8
+    assert best.surely.share == 1.0
     assert best.surely.claims == 8 == len(firsts)
     assert shares.uniform["p"] == evenness([one.p for one in every])["p"]
     assert {one.source for one in lists} <= set(SOURCES)

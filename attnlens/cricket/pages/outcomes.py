@@ -97,7 +97,7 @@ def _bars(
     lines: list[Line] = [
         [
             (pad("  expected", LABEL + room, ""), "heading"),
-            (f"{'now':>6}{name[:5]:>7}{'diff':>8}", "quiet"),
+            (f"{'now':>6}{name.removesuffix('line'):>7}{'diff':>8}", "quiet"),
         ]
     ]
     for entry in shown:

@@ -155,14 +155,17 @@ def tested_lists(
     window: BallWindow,
     shuffled: TrainedPredictor,
     generator: np.random.Generator,
+    *,
+    outcome: str | None = None,
 ) -> Iterator[ListTested]:
     """Every list of one ball, put to the test: each source's lists are a family of claims.
 
     Args:
         shuffled: the predictor `with_shuffled_heads`.
+        outcome: what the claims are about, see `gather_evidence`.
     """
     reading = read_ball(predictor, window)
-    trial = trial_of(predictor, window, reading)
+    trial = trial_of(predictor, window, reading, outcome=outcome)
     lists = placebos(window, reading, read_ball(shuffled, window), generator)
     lists |= {OWN: lists_of(reading.scales), ORACLE: [oracle(trial, window)]}
     inside = tuple(ball.index for ball in window.past[-RECENT:])

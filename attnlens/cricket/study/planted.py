@@ -22,6 +22,7 @@ from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.evidence import gather_evidence
 from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.explain.story import ALL
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FullModel
@@ -286,9 +287,10 @@ def put_to_the_test(
         planted = one.ruled[position].planted
         lists += [
             replace(told, planted=bool(planted & set(told.removed)))
-            for told in tested_lists(predictor, window, shuffled, generator)
+            for told in tested_lists(predictor, window, shuffled, generator, outcome=ALL)
         ]
-        for tested in gather_evidence(predictor, window, read_ball(predictor, window)).tested:
+        reading = read_ball(predictor, window)
+        for tested in gather_evidence(predictor, window, reading, outcome=ALL).tested:
             if tested.claim.first:
                 hit = bool(planted & set(tested.claim.removed))
                 told = FirstTested(one.match_id, hit, tested.effect, tested.judged.verdict)
