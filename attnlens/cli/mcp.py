@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from attnlens.cli.options import add_model, whole
+from attnlens.cli.output import say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -58,11 +58,11 @@ def run(options: argparse.Namespace) -> int:
 
     folders = Folders(options.folders)
     if not folders.roots:
-        print("attnlens: no folder is given, so no match can be read", file=sys.stderr)
+        say("no folder is given, so no match can be read")
     server = server_of(folders, options.model)
     if not options.http:
         server.run("stdio")
         return 0
-    print(f"attnlens: http://{options.host}:{options.port}/mcp", file=sys.stderr, flush=True)
+    say(f"http://{options.host}:{options.port}/mcp")
     server.run("streamable-http", host=options.host, port=options.port)
     return 0

@@ -52,12 +52,7 @@ def _add_evaluate(commands: Commands) -> None:
         "it was trained on. Intervals are 95%, from resampling whole matches.",
     )
     _add_matches(parser)
-    parser.add_argument(
-        "--history",
-        metavar="SRC",
-        nargs="+",
-        help="more matches for the ratings and for the baselines to be fitted on",
-    )
+    add_history(parser, "more matches for the ratings and for the baselines to be fitted on")
     parser.add_argument(
         "--baselines",
         type=_baselines,

@@ -161,10 +161,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     add_history(parser)
 
 
-def add_history(parser: argparse.ArgumentParser) -> None:
-    """``--history``."""
+def add_history(parser: argparse.ArgumentParser, several: str = "") -> None:
+    """``--history``, of one source; of ``several`` where that says what they are."""
+    one = "matches (a zip, a folder or a file) that bring the ratings to the match's date"
     parser.add_argument(
-        "--history",
-        metavar="SRC",
-        help="matches (a zip, a folder or a file) that bring the ratings to the match's date",
+        "--history", metavar="SRC", nargs="+" if several else None, help=several or one
     )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.options import MOST, add_formats, whole
-from attnlens.cli.output import check_files, emit, progress, utf8_stdout
+from attnlens.cli.output import check_files, emit, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -133,4 +132,4 @@ def _page(options: argparse.Namespace, recording: Recording) -> None:
     import webbrowser
 
     if not webbrowser.open(Path(path).as_uri()):
-        print("attnlens: no browser could be opened; open the file above", file=sys.stderr)
+        say("no browser could be opened; open the file above")
