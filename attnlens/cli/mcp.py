@@ -29,11 +29,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
     parser.add_argument(
-        "--port",
-        type=whole(1, 65535),
-        default=8000,
-        metavar="N",
-        help="with --http; default 8000",
+        "--port", type=whole(1, 65535), default=8000, help="with --http; default 8000"
     )
     parser.set_defaults(run=run)
 
