@@ -197,7 +197,7 @@ def test_what_was_unlikely_is_not_told_as_impossible() -> None:
         (["match.csv", "--follow", "--ball", "47"], "--follow explains the ball not yet bowled"),
         (["match.csv", "--follow", "--bowler", "X"], "not --bowler"),
         (["match.csv", "--ball", "4", "--idle", "3"], "--idle is for --follow"),
-        (["match.csv", "--follow", "--idle", "-1"], "is no number of seconds"),
+        (["match.csv", "--follow", "--idle", "-1"], "'-1' is not a number from 0 to"),
     ],
 )
 def test_what_cannot_be_followed_is_one_line(

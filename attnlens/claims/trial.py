@@ -20,7 +20,7 @@ from typing import Final, Generic
 
 import numpy as np
 
-from attnlens.analysis.scores import divergence
+from attnlens.analysis.scores import divergence, log_odds
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Sets, Tested, answers
 from attnlens.claims.controls import Pool, Sums, pool_for
@@ -45,9 +45,6 @@ from attnlens.errors import InputError
 
 REPLACED: Final = 16
 REPLACED_CONTROLS: Final = 24
-SURE: Final = 1e-12
-"""The least distance of a probability from 0 and 1 that log-odds are told of."""
-
 STEADY: Final = 1e-6
 """Answers to the same question differ by no more than this."""
 
@@ -60,13 +57,6 @@ def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
     if outcome is None:
         return divergence
     return lambda full, other: divergence(about_one(full, outcome), about_one(other, outcome))
-
-
-def log_odds(probabilities: Floats, outcomes: Sequence[int]) -> Floats:
-    """Of any of these outcomes against all others, ``(...,)``."""
-    chance = probabilities[..., list(outcomes)].sum(-1).clip(SURE, 1 - SURE)
-    result: Floats = np.log(chance) - np.log1p(-chance)
-    return result
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)

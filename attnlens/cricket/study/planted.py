@@ -10,7 +10,7 @@ And lists of balls that nothing is true of are put to the test of explanations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,6 +31,7 @@ from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import BaseModel, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.simulator.rules import RuledBall
 from attnlens.cricket.simulator.simulate import Simulated
 from attnlens.cricket.study.faithfulness import METHODS, attributions
@@ -48,8 +49,6 @@ from attnlens.cricket.study.placebos import (
     with_shuffled_heads,
 )
 from attnlens.cricket.study.sampling import log_chances, sample
-
-Report = Callable[[str], None]
 
 HIDING: Final = "hiding"
 REPLACING: Final = "replacing"
@@ -224,7 +223,7 @@ def pointing(
     *,
     balls: int,
     seed: int,
-    report: Report = lambda _: None,
+    report: Report = silent,
 ) -> Pointing:
     """Ask about a sample of balls, and put the answers together."""
     areas: list[dict[str, dict[str, float]]] = []
@@ -271,7 +270,7 @@ def put_to_the_test(
     *,
     balls: int,
     seed: int,
-    report: Report = lambda _: None,
+    report: Report = silent,
 ) -> tuple[list[ListTested], list[FirstTested]]:
     """Placebos on a sample of balls, and the claim of each that is tested first."""
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
