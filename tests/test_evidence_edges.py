@@ -97,7 +97,7 @@ def test_no_such_outcome() -> None:
 
 
 def test_one_outcome_on_the_command_line(attnlens_here: Here, sample_match_path: Path) -> None:
-    asked = ("explain", sample_match_path, "--ball", "30", "--outcome", "4")
+    asked = ("explain", sample_match_path, "--ball", "30", "--outcome", "four")
     data = json.loads(attnlens_here.good(*asked, "--json"))
     assert data["prediction"]["explained"] == "4"
     assert {one["top_change"]["outcome"] for one in data["evidence"]} == {"4"}

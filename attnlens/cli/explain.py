@@ -63,7 +63,7 @@ def add_to(commands: Commands) -> None:
 
 def add_ball_options(parser: argparse.ArgumentParser) -> None:
     """The match, the ball, the model and what is asked of them."""
-    from attnlens.cricket.match.outcomes import OUTCOMES
+    from attnlens.cricket.match.outcomes import OUTCOMES, outcome_called
 
     add_ball(parser)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
@@ -71,8 +71,10 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     parser.add_argument(
         "--outcome",
+        type=outcome_called,
         choices=(*OUTCOMES, "all"),
-        help="explain this outcome: effects and verdicts are about its chance alone (default the "
+        help="explain this outcome: effects and verdicts are about its chance alone; "
+        "its code, or its name such as six (default the "
         "one furthest from what is usual; all: the whole distribution)",
     )
     parser.add_argument(

@@ -41,7 +41,7 @@ from attnlens.cricket.explain.story import ALL, story_outcome, usual_at
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, outcome_called
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FUSED
 from attnlens.cricket.model.tensors import NODES
@@ -112,6 +112,7 @@ def explain_ball(
     Raises:
         InputError: no such outcome.
     """
+    outcome = None if outcome is None else outcome_called(outcome)
     if outcome not in (None, ALL, *OUTCOMES):
         known = " ".join((*OUTCOMES, ALL))
         raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {known}")
