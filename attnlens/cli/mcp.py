@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from attnlens.cli.options import add_model
+from attnlens.cli.options import add_model_options
 from attnlens.cli.parser import Commands
+from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
 HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -17,15 +18,15 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "mcp",
         help="a Model Context Protocol server",
-        description="Answer a language model's client over the Model Context Protocol: list "
-        "matches, explain a ball, ask what if, check a text. Over stdio, or with "
+        description="Answer a language model's client over the Model Context Protocol: find "
+        "matches and balls, explain a ball, ask what if, check a text. Over stdio, or with "
         "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
         "the extra `mcp`.",
     )
     parser.add_argument(
         "folders", metavar="FOLDER", nargs="*", help="a folder of match files that may be read"
     )
-    add_model(parser)
+    add_model_options(parser)
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="with --http; default 8000")
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     folders = Folders(options.folders)
     if not folders.roots:
         print("attnlens: no folder is given, so no match can be read", file=sys.stderr)
-    server = server_of(folders, options.model)
+    server = server_of(folders, session_of(options))
     if not options.http:
         server.run("stdio")
         return 0

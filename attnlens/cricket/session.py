@@ -147,8 +147,8 @@ class Session:
             return longer, reference
         if batter or bowler:
             raise InputError(
-                "--batter and --bowler are for the ball not yet bowled",
-                remedy="use --ball next, or leave them out",
+                "batter and bowler are for the ball not yet bowled",
+                remedy="ask about ball next, or leave them out",
             )
         return match, reference
 

@@ -52,7 +52,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
             if called:
                 return _only(list(called.values()), written, option)
     names = {player.name for player in (*here, *rated)}
-    near = _nearest(sought, names)
+    near = nearest_names(sought, names)
     told = "the nearest known name is" if len(near) == 1 else "the nearest known names are"
     known = f"{told} {', '.join(near)}" if near else "no known name is near"
     raise InputError(
@@ -85,8 +85,8 @@ def _only(called: list[Player], written: str, option: str) -> Player:
     )
 
 
-def _nearest(sought: str, names: set[str]) -> list[str]:
-    """Known names spelt much like the one sought, by the whole name or by a word of it."""
+def nearest_names(sought: str, names: set[str]) -> list[str]:
+    """Known names spelt much like the one sought (in small letters), whole or by a word."""
     forms: dict[str, list[str]] = {}
     for name in sorted(names):
         words = name.casefold().split()

@@ -2,23 +2,22 @@
 
 Players' names are input. The data is JSON in which no ``<``, ``>`` or ``&`` is left as such, inside
 a tag whose name nobody could know beforehand; the instructions stand outside it, before and after.
-It is small tables, the most telling rows first, with three decimals.
+It is small tables, the most telling rows first, with three decimals; what has no room is counted.
 """
 
 from __future__ import annotations
 
-import copy
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
     TURNING,
-    claims_in_order,
     focus,
     head_name,
-    moves,
+    of,
+    short_names,
     verdict_of,
 )
 from attnlens.files import Json
@@ -29,36 +28,41 @@ from attnlens.show.prompt_template import (
     Prompt,
     render_default,
     render_file,
-    token_bound,
 )
-from attnlens.show.safe import visible_all, visible_name
+from attnlens.show.safe import visible, visible_all, visible_name
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Evidence, Explanation
+    from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
 
 DEFAULT: Final = "cricket/prompt.j2"
 """The template that comes along, in `attnlens.templates`."""
 
 DECIMALS: Final = 3
 
-MOST: Final = {"past_balls": 14, "claims": 12}
-"""Rows that a table starts with; the others are left out of every prompt."""
+LATEST: Final = 6
+"""Balls just before this one, which are in every prompt, as every supported claim is."""
 
-CUTS: Final = (
-    ("past_balls", 8),
-    ("claims", 8),
-    ("past_balls", 4),
+ROOM: Final = (
     ("claims", 5),
-    ("contributions", 6),
+    ("contributions", 4),
     ("flags", 2),
-    ("claims", 1),
-    ("past_balls", 0),
-    ("contributions", 3),
-    ("flags", 0),
+    ("past_balls", 10),
+    ("claims", 8),
+    ("contributions", 10),
+    ("flags", 99),
+    ("claims", 99),
+    ("past_balls", 99),
 )
-"""The order in which rows are left out where a prompt would be too long, and how many stay."""
+"""The order in which tables are given rows while there is room, and up to how many."""
 
-_SHORTEST_NAME: Final = 12
+ORDER: Final = ("supported", "not better than chance", "cannot be told", None, "contradicted")
+"""Verdicts as they are told."""
+
+_SHORTEST_NAME: Final = 8
+_LEAST_OF_A_CLAIM: Final = ("claim", "balls", "hidden from", "before", "after", "q", "verdict")
+_PEOPLE: Final = ("bowler", "batter", "non_striker")
+_LONGEST_NONCE: Final = "0a" * 8
+"""No other has more tokens: what is left out does not depend on chance."""
 
 
 def prompt_of(
@@ -73,12 +77,11 @@ def prompt_of(
     Raises:
         InputError: the template cannot be read or rendered; one line says where.
     """
-    tag = f"data-{nonce or secrets.token_hex(8)}"
-    tables = tables_of(explanation)
 
-    def made(chosen: Json) -> Prompt:
-        context = {
-            "data": _fenced(chosen, tag),
+    def context(chosen: Json, nonce: str) -> Json:
+        tag = f"data-{nonce}"
+        return {
+            "data": f"<{tag}>\n{inert(chosen, ascii_only=False)}\n</{tag}>",
             "tag": tag,
             "tables": chosen,
             "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
@@ -86,18 +89,12 @@ def prompt_of(
             "happened": explanation.prediction.actual is not None,
             "asked": explanation.prediction.explained,
         }
-        if template is None:
-            return render_default(DEFAULT, context)
-        return render_file(template, context)
 
-    whole = made(tables)
-    if whole.tokens <= MOST_TOKENS:
-        return whole
-    # The words do not change with the data, so its length alone decides.
-    words = len(whole.text) + 1 - len(_fenced(tables, tag))
-    return made(
-        fitted(tables, lambda cut: token_bound(words + len(_fenced(cut, tag))) <= MOST_TOKENS)
-    )
+    def fits(chosen: Json) -> bool:
+        return render_default(DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
+
+    chosen = context(fitted(tables_of(explanation), fits), nonce or secrets.token_hex(8))
+    return render_default(DEFAULT, chosen) if template is None else render_file(template, chosen)
 
 
 def _winning(explanation: Explanation) -> Json | None:
@@ -109,51 +106,72 @@ def _winning(explanation: Explanation) -> Json | None:
     return {"before": win.before, "after": after, "happened": win.happened}
 
 
-def _fenced(tables: Json, tag: str) -> str:
-    return f"<{tag}>\n{inert(tables, ascii_only=False)}\n</{tag}>"
-
-
 def tables_of(explanation: Explanation) -> Json:
     """An explanation as columnar tables with three decimals, names fit to be shown.
 
     Returns:
-        ``ball``, ``match``, ``prediction``, ``batting_side_wins``, ``contributions``, ``claims``,
-        ``past_balls``, ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
+        ``ball``, ``match``, ``story``, ``prediction``, ``happened``, ``batting_side_wins``,
+        ``contributions``, ``claims``, ``past_balls``, ``flags`` and ``left_out`` (rows by table
+        that are not there: none yet).
     """
-    ranked = list(filter(_told, claims_in_order(explanation)))
-    moved = focus(explanation)
-    groups = [[group, points] for group, _, points in moves(explanation, moved)]
+    ranked = sorted(filter(_told, explanation.evidence), key=_rank)
     tables = {
         "ball": _ball(explanation),
         "match": _match(explanation),
+        "story": _story(explanation),
         "prediction": _prediction(explanation),
+        "happened": _happened(explanation),
         "batting_side_wins": _winning(explanation),
-        "contributions": {"to_outcome": moved, "cols": ["group", "points"], "rows": groups},
+        "contributions": _contributions(explanation),
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
-        "weights": dict(explanation.fusion_weights),
         "flags": [flag.text for flag in explanation.flags],
         "left_out": {},
     }
     shown: Json = rounded_all(visible_all(tables), DECIMALS)
-    for name, most in MOST.items():
-        _keep(shown, name, most)
     return shown
 
 
 def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
-    """The tables with as few rows left out as it takes to fit, in the order of `CUTS`.
+    """The tables with as many rows as fit, given out in the order of `ROOM`.
 
-    What is left out is counted in ``left_out``. Names are cut short only where that is not enough.
+    Every supported claim and the last balls stay; ``left_out`` counts the rows that do not. Names
+    are cut short, and claims told in fewer columns, only where that is not enough.
     """
-    kept: Json = copy.deepcopy(tables)
-    for name, least in CUTS:
-        while len(_rows(kept, name)) > least and not fits(kept):
-            _keep(kept, name, len(_rows(kept, name)) - 1)
-    if not fits(kept):
-        for name in ("ball", "match", "past_balls"):
-            kept[name] = visible_all(kept[name], _SHORTEST_NAME)
-    return kept
+    count = {name: len(_rows(tables, name)) for name, _ in ROOM}
+    if fits(tables):
+        return tables
+    claims = tables["claims"]
+    verdicts = [row[claims["cols"].index("verdict")] for row in claims["rows"]]
+    kept = dict.fromkeys(count, 0) | {
+        "claims": verdicts.count("supported"),
+        "past_balls": min(LATEST, count["past_balls"]),
+    }
+    if not fits(_cut(tables, kept)):
+        tables, kept["past_balls"] = _shorter(tables), 0  # the ball's `last_six` stays
+    for name, most in ROOM:
+        while kept[name] < min(most, count[name]):
+            more = kept | {name: kept[name] + 1}
+            if not fits(_cut(tables, more)):
+                break
+            kept = more
+    return _cut(tables, kept)
+
+
+def _shorter(tables: Json) -> Json:
+    """The tables with short names, and of claims what cannot be left out."""
+    claims, balls = tables["claims"], tables["past_balls"]
+    places = [claims["cols"].index(name) for name in _LEAST_OF_A_CLAIM]
+    rows = [[row[place] for place in places] for row in claims["rows"]]
+    short = {name: visible_all(tables[name], _SHORTEST_NAME) for name in ("match", "happened")}
+    people = {name: visible(tables["ball"][name], _SHORTEST_NAME) for name in _PEOPLE}
+    return {
+        **tables,
+        **short,
+        "ball": tables["ball"] | people,
+        "claims": {"cols": list(_LEAST_OF_A_CLAIM), "rows": rows},
+        "past_balls": balls | {"rows": visible_all(balls["rows"], _SHORTEST_NAME)},
+    }
 
 
 def _rows(tables: Json, name: str) -> list[Any]:
@@ -162,12 +180,16 @@ def _rows(tables: Json, name: str) -> list[Any]:
     return rows
 
 
-def _keep(tables: Json, name: str, count: int) -> None:
-    rows = _rows(tables, name)
-    lost = len(rows) - count
-    if lost > 0:
-        del rows[count:]
-        tables["left_out"][name] = tables["left_out"].get(name, 0) + lost
+def _cut(tables: Json, kept: Mapping[str, int]) -> Json:
+    """The tables with so many rows each."""
+    left_out: dict[str, int] = {}
+    cut = tables | {"left_out": left_out}
+    for name, count in kept.items():
+        rows = _rows(tables, name)
+        cut[name] = rows[:count] if tables[name] is rows else tables[name] | {"rows": rows[:count]}
+        if count < len(rows):
+            left_out[name] = len(rows) - count
+    return cut
 
 
 def _known(**facts: object) -> Json:
@@ -176,8 +198,23 @@ def _known(**facts: object) -> Json:
 
 
 def _ball(explanation: Explanation) -> Json:
-    ball = explanation.ball
-    return _known(
+    """The scorebook before the ball; of an explanation without one what its past balls tell."""
+    ball, standing = explanation.ball, explanation.ball.standing
+    figures: Json = {}
+    if standing is None:
+        latest = [past.outcome for past in explanation.history if past.index >= ball.index - LATEST]
+    else:
+        latest = list(standing.latest)
+        figures = _known(
+            phase=standing.phase,
+            batter_so_far=f"{standing.batter_runs} off {standing.batter_balls} balls",
+            bowler_so_far=f"{standing.bowler_wickets} for {standing.bowler_runs} in "
+            f"{standing.bowler_overs} overs",
+            partnership=f"{standing.partnership_runs} off {standing.partnership_balls} balls",
+            runs_this_over=standing.over_runs,
+            hat_trick_ball=standing.hat_trick or None,
+        )
+    told = _known(
         innings=ball.innings,
         delivery=ball.index,
         label=ball.label,
@@ -193,6 +230,7 @@ def _ball(explanation: Explanation) -> Json:
         super_over=ball.super_over or None,
         free_hit=ball.free_hit or None,
     )
+    return {**told, **figures, "last_six": " ".join(latest)}
 
 
 def _match(explanation: Explanation) -> Json:
@@ -205,16 +243,53 @@ def _match(explanation: Explanation) -> Json:
     )
 
 
-def _prediction(explanation: Explanation) -> Json:
-    prediction = explanation.prediction
-    told = _known(
-        likeliest=prediction.top,
-        asked_about=prediction.explained,
-        happened=prediction.actual,
-        surprise_bits=prediction.surprise_bits,
+def _story(explanation: Explanation) -> Json:
+    """The outcome that it is all about, and how far from usual it is."""
+    outcome = focus(explanation)
+    chance = of(explanation.prediction.outcomes, outcome)
+    return _known(
+        outcome=outcome,
+        probability=chance.probability,
+        usual=chance.usual,
+        times_usual=explanation.prediction.story_times,
     )
-    rows = [[one.outcome, one.probability, one.baseline] for one in prediction.outcomes]
-    return {**told, "cols": ["outcome", "probability", "baseline"], "rows": rows}
+
+
+def _prediction(explanation: Explanation) -> Json:
+    """Every outcome beside what is usual; beside the baseline in explanations of old."""
+    prediction = explanation.prediction
+    told = _known(likeliest=prediction.top, asked_about=prediction.explained)
+    beside = "baseline" if prediction.outcomes[0].usual is None else "usual"
+    rows = [[one.outcome, one.probability, getattr(one, beside)] for one in prediction.outcomes]
+    return {**told, "cols": ["outcome", "probability", beside], "rows": rows}
+
+
+def _happened(explanation: Explanation) -> Json | None:
+    """What the ball brought and who was out; a surprise only where it was not the likeliest."""
+    prediction, happened = explanation.prediction, explanation.ball.happened
+    if prediction.actual is None:
+        return None
+    bits = None if prediction.actual == prediction.top else prediction.surprise_bits
+    brought = {} if happened is None else happened.model_dump(exclude_none=True)
+    return _known(outcome=prediction.actual, **brought, surprise_bits=bits)
+
+
+def _contributions(explanation: Explanation) -> Json:
+    """Points of the story's outcome by group, the most moving first."""
+    outcome = focus(explanation)
+    start = "usual" if all(one.from_usual for one in explanation.contributions) else "baseline"
+    rows = [
+        [one.group, of(one.from_usual if start == "usual" else one.points, outcome).points]
+        for one in explanation.contributions
+    ]
+    rows.sort(key=lambda row: -abs(row[1]))
+    return {"to_outcome": outcome, "from": start, "cols": ["group", "points"], "rows": rows}
+
+
+def _rank(claim: Evidence) -> tuple[bool, int, bool, float]:
+    """By verdict, of one verdict those of the whole model first, then by what hiding them does."""
+    alone = claim.removed_from == "head"
+    return claim.reference, ORDER.index(claim.verdict), alone, -abs(claim.effect_nats)
 
 
 def _told(claim: Evidence) -> bool:
@@ -233,7 +308,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
         rows.append(
             [
                 _what(explanation, claim),
-                [ball.label for ball in balls],
+                _spans(balls),
                 sum(ball.boundary for ball in balls),
                 sum(ball.wicket for ball in balls),
                 claim.removed_from,
@@ -251,6 +326,17 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     return {"cols": cols, "rows": rows}
 
 
+def _spans(balls: Iterable[PastBall]) -> str:
+    """``1.4 2.1-2.6``: labels, balls that follow one another as their first and last."""
+    spans: list[list[PastBall]] = []
+    for ball in sorted(balls, key=lambda one: one.index):
+        if spans and ball.index == spans[-1][-1].index + 1:
+            spans[-1][1:] = [ball]
+        else:
+            spans.append([ball])
+    return " ".join("-".join(ball.label for ball in span) for span in spans)
+
+
 def _what(explanation: Explanation, claim: Evidence) -> str:
     """``medium scale, head 1 (same bowler)``, or the kind of a claim that no head made."""
     if claim.scale is None or claim.head is None:
@@ -260,13 +346,17 @@ def _what(explanation: Explanation, claim: Evidence) -> str:
 
 
 def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
-    """Balls of the claims in their order, then the others by attention."""
+    """The last six, then balls of the claims in their order, then the others by attention."""
     history = {past.index: past for past in explanation.history}
-    order = [ball for claim in ranked for ball in claim.removed]
+    order = [index for index in sorted(history) if index >= explanation.ball.index - LATEST]
+    order += [ball for claim in ranked for ball in claim.removed]
     order += sorted(history, key=lambda index: (-history[index].attention, -index))
+    names = short_names(
+        visible_name(name) for past in explanation.history for name in (past.bowler, past.batter)
+    )
     rows = [
-        [past.label, visible_name(past.bowler), visible_name(past.batter), past.outcome,
-         past.attention]
+        [past.label, names[visible_name(past.bowler)], names[visible_name(past.batter)],
+         past.outcome, past.attention]
         for past in map(history.get, dict.fromkeys(order))
         if past is not None
     ]  # fmt: skip
