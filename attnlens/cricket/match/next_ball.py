@@ -7,7 +7,13 @@ from dataclasses import replace
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.competition import FIVE
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import innings_numbered, over_ended, unbowled
+from attnlens.cricket.match.naming import (
+    innings_numbered,
+    over_ended,
+    people_called,
+    people_of,
+    unbowled,
+)
 from attnlens.cricket.match.quota import quota_of
 from attnlens.errors import InputError
 
@@ -40,13 +46,7 @@ def with_next_ball(
         raise BallNotFoundError(
             f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
         )
-    people = {
-        player.key: player
-        for side in match.innings
-        for ball in side.deliveries
-        for player in (ball.batter, ball.non_striker, ball.bowler)
-    }
-    known = list(people.values())
+    known = people_of(match)
     last = innings.deliveries[-1] if innings.deliveries else None
     striker, other = (None, None) if last is None else at_the_crease(innings, last)
     facing = _named(batter, known, "batter") or striker
@@ -155,13 +155,11 @@ def _named(name: str | None, known: list[Player], option: str) -> Player | None:
     """The player a name means; a person nobody knows where it fits no one in the match."""
     if name is None:
         return None
-    wanted = " ".join(name.split()).casefold()
-    if not wanted:
+    written = " ".join(name.split())
+    if not written:
         raise InputError(f"{option} names nobody", remedy="give a name")
-    exact = [player for player in known if player.name.casefold() == wanted]
-    partly = [player for player in known if wanted in player.name.casefold()]
-    found = exact or partly
+    found = people_called(written, known)
     if len(found) > 1:
         names = ", ".join(player.name for player in found)
         raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")
-    return found[0] if found else Player(" ".join(name.split()))
+    return found[0] if found else Player(written)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
     TURNING,
+    claims_in_order,
     focus,
     head_name,
     of,
+    presentable,
     short_names,
     verdict_of,
 )
@@ -28,8 +30,9 @@ from attnlens.show.prompt_template import (
     Prompt,
     render_default,
     render_file,
+    token_bound,
 )
-from attnlens.show.safe import visible, visible_all, visible_name
+from attnlens.show.safe import each_text, visible, visible_all
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
@@ -38,6 +41,12 @@ DEFAULT: Final = "cricket/prompt.j2"
 """The template that comes along, in `attnlens.templates`."""
 
 DECIMALS: Final = 3
+
+SCOREBOARD: Final = {
+    *("innings", "index", "label", "batter", "non_striker", "bowler", "score", "wickets", "target"),
+    *("balls_left", "runs_required", "required_rate", "run_rate", "free_hit", "super_over"),
+}
+SIDES: Final = {"batting_team", "bowling_team", "venue", "event", "dates"}
 
 LATEST: Final = 6
 """Balls just before this one, which are in every prompt, as every supported claim is."""
@@ -55,12 +64,7 @@ ROOM: Final = (
 )
 """The order in which tables are given rows while there is room, and up to how many."""
 
-ORDER: Final = ("supported", "not better than chance", "cannot be told", None, "contradicted")
-"""Verdicts as they are told."""
-
-_SHORTEST_NAME: Final = 8
-_LEAST_OF_A_CLAIM: Final = ("claim", "balls", "hidden from", "before", "after", "q", "verdict")
-_PEOPLE: Final = ("bowler", "batter", "non_striker")
+_MOST_OF_A_NAME: Final = 40
 _LONGEST_NONCE: Final = "0a" * 8
 """No other has more tokens: what is left out does not depend on chance."""
 
@@ -114,15 +118,21 @@ def tables_of(explanation: Explanation) -> Json:
         ``contributions``, ``claims``, ``past_balls``, ``flags`` and ``left_out`` (rows by table
         that are not there: none yet).
     """
-    ranked = sorted(filter(_told, explanation.evidence), key=_rank)
+    explanation = presentable(explanation)
+    ranked = sorted(
+        filter(_told, claims_in_order(explanation)),
+        key=lambda claim: (claim.reference, claim.verdict == "contradicted"),
+    )
+    outcome = focus(explanation)
     tables = {
         "ball": _ball(explanation),
-        "match": _match(explanation),
-        "story": _story(explanation),
+        "match": explanation.match.model_dump(include=SIDES, exclude_none=True),
+        "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude_none=True)
+        | {"times_usual": explanation.prediction.story_times},
         "prediction": _prediction(explanation),
         "happened": _happened(explanation),
         "batting_side_wins": _winning(explanation),
-        "contributions": _contributions(explanation),
+        "contributions": _contributions(explanation, outcome),
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
         "flags": [flag.text for flag in explanation.flags],
@@ -135,8 +145,7 @@ def tables_of(explanation: Explanation) -> Json:
 def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
     """The tables with as many rows as fit, given out in the order of `ROOM`.
 
-    Every supported claim and the last balls stay; ``left_out`` counts the rows that do not. Names
-    are cut short, and claims told in fewer columns, only where that is not enough.
+    Every supported claim and the last balls stay; ``left_out`` counts the rows that do not.
     """
     count = {name: len(_rows(tables, name)) for name, _ in ROOM}
     if fits(tables):
@@ -148,7 +157,8 @@ def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
         "past_balls": min(LATEST, count["past_balls"]),
     }
     if not fits(_cut(tables, kept)):
-        tables, kept["past_balls"] = _shorter(tables), 0  # the ball's `last_six` stays
+        # `latest` of the ball tells what came of them.
+        tables, kept["past_balls"] = each_text(tables, _cheap), 0
     for name, most in ROOM:
         while kept[name] < min(most, count[name]):
             more = kept | {name: kept[name] + 1}
@@ -158,20 +168,10 @@ def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
     return _cut(tables, kept)
 
 
-def _shorter(tables: Json) -> Json:
-    """The tables with short names, and of claims what cannot be left out."""
-    claims, balls = tables["claims"], tables["past_balls"]
-    places = [claims["cols"].index(name) for name in _LEAST_OF_A_CLAIM]
-    rows = [[row[place] for place in places] for row in claims["rows"]]
-    short = {name: visible_all(tables[name], _SHORTEST_NAME) for name in ("match", "happened")}
-    people = {name: visible(tables["ball"][name], _SHORTEST_NAME) for name in _PEOPLE}
-    return {
-        **tables,
-        **short,
-        "ball": tables["ball"] | people,
-        "claims": {"cols": list(_LEAST_OF_A_CLAIM), "rows": rows},
-        "past_balls": balls | {"rows": visible_all(balls["rows"], _SHORTEST_NAME)},
-    }
+def _cheap(text: str) -> str:
+    """A text cut short where it is made of signs that are many tokens each."""
+    dear = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
+    return visible(text, _MOST_OF_A_NAME // 4) if dear else text
 
 
 def _rows(tables: Json, name: str) -> list[Any]:
@@ -192,76 +192,23 @@ def _cut(tables: Json, kept: Mapping[str, int]) -> Json:
     return cut
 
 
-def _known(**facts: object) -> Json:
-    """What there is to tell."""
-    return {name: value for name, value in facts.items() if value is not None}
-
-
 def _ball(explanation: Explanation) -> Json:
     """The scorebook before the ball; of an explanation without one what its past balls tell."""
-    ball, standing = explanation.ball, explanation.ball.standing
-    figures: Json = {}
-    if standing is None:
-        latest = [past.outcome for past in explanation.history if past.index >= ball.index - LATEST]
-    else:
-        latest = list(standing.latest)
-        figures = _known(
-            phase=standing.phase,
-            batter_so_far=f"{standing.batter_runs} off {standing.batter_balls} balls",
-            bowler_so_far=f"{standing.bowler_wickets} for {standing.bowler_runs} in "
-            f"{standing.bowler_overs} overs",
-            partnership=f"{standing.partnership_runs} off {standing.partnership_balls} balls",
-            runs_this_over=standing.over_runs,
-            hat_trick_ball=standing.hat_trick or None,
-        )
-    told = _known(
-        innings=ball.innings,
-        delivery=ball.index,
-        label=ball.label,
-        bowler=visible_name(ball.bowler),
-        batter=visible_name(ball.batter),
-        non_striker=visible_name(ball.non_striker),
-        score=f"{ball.score}/{ball.wickets}",
-        target=ball.target,
-        runs_required=ball.runs_required,
-        balls_left=ball.balls_left,
-        run_rate=ball.run_rate,
-        required_rate=ball.required_rate,
-        super_over=ball.super_over or None,
-        free_hit=ball.free_hit or None,
+    ball, since = explanation.ball, explanation.ball.index - LATEST
+    figures = {} if ball.standing is None else ball.standing.model_dump()
+    signs = figures.get(
+        "latest", [one.outcome for one in explanation.history if one.index >= since]
     )
-    return {**told, **figures, "last_six": " ".join(latest)}
-
-
-def _match(explanation: Explanation) -> Json:
-    match = explanation.match
-    return _known(
-        batting=visible_name(match.batting_team),
-        bowling=visible_name(match.bowling_team),
-        venue=None if match.venue is None else visible_name(match.venue),
-        date=match.dates[0] if match.dates else None,
-    )
-
-
-def _story(explanation: Explanation) -> Json:
-    """The outcome that it is all about, and how far from usual it is."""
-    outcome = focus(explanation)
-    chance = of(explanation.prediction.outcomes, outcome)
-    return _known(
-        outcome=outcome,
-        probability=chance.probability,
-        usual=chance.usual,
-        times_usual=explanation.prediction.story_times,
-    )
+    told = ball.model_dump(include=SCOREBOARD) | figures | {"latest": " ".join(signs)}
+    return {name: fact for name, fact in told.items() if fact is not None and fact is not False}
 
 
 def _prediction(explanation: Explanation) -> Json:
     """Every outcome beside what is usual; beside the baseline in explanations of old."""
     prediction = explanation.prediction
-    told = _known(likeliest=prediction.top, asked_about=prediction.explained)
     beside = "baseline" if prediction.outcomes[0].usual is None else "usual"
     rows = [[one.outcome, one.probability, getattr(one, beside)] for one in prediction.outcomes]
-    return {**told, "cols": ["outcome", "probability", beside], "rows": rows}
+    return {"likeliest": prediction.top, "cols": ["outcome", "probability", beside], "rows": rows}
 
 
 def _happened(explanation: Explanation) -> Json | None:
@@ -269,27 +216,23 @@ def _happened(explanation: Explanation) -> Json | None:
     prediction, happened = explanation.prediction, explanation.ball.happened
     if prediction.actual is None:
         return None
-    bits = None if prediction.actual == prediction.top else prediction.surprise_bits
     brought = {} if happened is None else happened.model_dump(exclude_none=True)
-    return _known(outcome=prediction.actual, **brought, surprise_bits=bits)
+    told = {"outcome": prediction.actual, **brought}
+    if prediction.actual == prediction.top:
+        return told
+    return told | {"surprise_bits": prediction.surprise_bits}
 
 
-def _contributions(explanation: Explanation) -> Json:
-    """Points of the story's outcome by group, the most moving first."""
-    outcome = focus(explanation)
+def _contributions(explanation: Explanation, outcome: str) -> Json:
+    """Points of an outcome by group, the most moving first."""
     start = "usual" if all(one.from_usual for one in explanation.contributions) else "baseline"
-    rows = [
-        [one.group, of(one.from_usual if start == "usual" else one.points, outcome).points]
-        for one in explanation.contributions
+    moved = [
+        one.from_usual if start == "usual" else one.points for one in explanation.contributions
     ]
-    rows.sort(key=lambda row: -abs(row[1]))
+    points = [of(each, outcome).points for each in moved]
+    groups = [one.group for one in explanation.contributions]
+    rows = sorted(zip(groups, points, strict=True), key=lambda row: -abs(row[1]))
     return {"to_outcome": outcome, "from": start, "cols": ["group", "points"], "rows": rows}
-
-
-def _rank(claim: Evidence) -> tuple[bool, int, bool, float]:
-    """By verdict, of one verdict those of the whole model first, then by what hiding them does."""
-    alone = claim.removed_from == "head"
-    return claim.reference, ORDER.index(claim.verdict), alone, -abs(claim.effect_nats)
 
 
 def _told(claim: Evidence) -> bool:
@@ -351,13 +294,10 @@ def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     order = [index for index in sorted(history) if index >= explanation.ball.index - LATEST]
     order += [ball for claim in ranked for ball in claim.removed]
     order += sorted(history, key=lambda index: (-history[index].attention, -index))
-    names = short_names(
-        visible_name(name) for past in explanation.history for name in (past.bowler, past.batter)
-    )
+    names = short_names(name for past in explanation.history for name in (past.bowler, past.batter))
     rows = [
-        [past.label, names[visible_name(past.bowler)], names[visible_name(past.batter)],
-         past.outcome, past.attention]
+        [past.label, names[past.bowler], names[past.batter], past.outcome, past.attention]
         for past in map(history.get, dict.fromkeys(order))
         if past is not None
-    ]  # fmt: skip
+    ]
     return {"cols": ["ball", "bowler", "batter", "outcome", "attention"], "rows": rows}

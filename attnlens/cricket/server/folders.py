@@ -120,6 +120,11 @@ class Folders:
             for one in several:
                 yield name if len(several) == 1 else f"{name}{MEMBER}{one.match_id}", one
 
+    def every(self) -> Iterator[tuple[str, Match]]:
+        """The matches of the first `MOST_READ` files."""
+        for name in islice(self.names(), MOST_READ):
+            yield from self.read(name)
+
     def shown(self, text: str) -> str:
         """A message without the paths of this machine."""
         for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
