@@ -200,14 +200,14 @@ def test_the_story_its_usual_chance_and_the_scorebook_are_told(sample_match_path
 def test_no_tokenizer_counts_more_than_is_assumed(sample_match_path: Path) -> None:
     script = Path(__file__).parent.parent / "benchmarks" / "prompt_tokens.py"
     done = subprocess.run(
-        [sys.executable, script, sample_match_path, "6"],
+        [sys.executable, script, sample_match_path, "45"],
         capture_output=True,
         text=True,
         check=False,
         env=clean_environment(),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 prompts" in done.stdout
+    assert "6 prompts" in done.stdout
     assert "missing: 0" in done.stdout
 
 

@@ -121,7 +121,12 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         """The match, if it is clear of which innings the ball is: a guess may be wrong."""
         game = session.read(folders.path_of(match))
         sides = [f"{side.number} ({side.batting_team})" for side in game.innings]
-        if innings is None and len(sides) > 1 and ":" not in ball and ball != "next":
+        if (
+            innings is None
+            and len(sides) > 1
+            and ball != "next"
+            and (":" not in ball.removeprefix("legal:"))
+        ):
             raise InputError(
                 f"ball {ball!r} can be of innings {' or '.join(sides)}",
                 remedy=f"give innings, or write 1:{ball}",
@@ -248,7 +253,8 @@ def in_short(explanation: Explanation) -> Json:
         "echo": visible(explanation.ball.echo),
         "narrative": [visible(sentence.text) for sentence in explanation.narrative],
         "data": fitted(
-            tables_of(explanation), lambda cut: token_bound(json.dumps(cut)) <= MOST_TOKENS
+            tables_of(explanation),
+            lambda cut: token_bound(json.dumps(cut, ensure_ascii=False)) <= MOST_TOKENS,
         ),
     }
 
