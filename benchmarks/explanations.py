@@ -8,9 +8,8 @@ Drawn are balls of many matches, first balls, super overs and balls not yet bowl
 asked about one outcome; the seed is fixed, lines are written as they are worked out. Each is
 validated by the shipped JSON Schema and by the types, written and read again, and its narrative is
 checked: two to five sentences, every fact at its pointer, "because" nowhere, and "informing" only
-of a supported claim. With ``--prompts`` told instead is how long their prompts are, by the bound
-ceil(characters / 2.1) of all that `explain --format prompt` prints, which no tokenizer in use
-exceeds. Exit status 1 where anything fails.
+of a supported claim. With ``--prompts`` told instead is how long their prompts are, by
+attnlens's own bound (`prompt_tokens.py` counts by tokenizers). Exit status 1 where anything fails.
 """
 
 from __future__ import annotations

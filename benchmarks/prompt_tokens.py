@@ -58,7 +58,7 @@ def told(explanation: Explanation, text: str) -> Counter[str]:
 def main() -> int:
     match, session, kinds = read_match(sys.argv[1]), Session(), tokenizers()
     every = [(side.number, ball.index) for side in match.innings for ball in side.deliveries]
-    counts: dict[str, list[int]] = {name: [] for name in (*kinds, "the bound", "characters")}
+    counts: dict[str, list[int]] = {name: [] for name in (*kinds, "the bound")}
     found = Counter[str]()
     for innings, index in every[:: int(sys.argv[2])]:
         prompt = prompt_of(explanation := session.explain(match, ball=index, innings=innings))
@@ -66,16 +66,14 @@ def main() -> int:
         for name, count in kinds.items():
             counts[name].append(count(prompt.text))
         counts["the bound"].append(prompt.tokens)
-        counts["characters"].append(len(prompt.text))
     print(f"{len(counts['the bound'])} prompts\n\n| | median | most |\n|---|---|---|")
     for name, column in counts.items():
         print(f"| {name} | {statistics.median(column):,.0f} | {max(column):,} |")
-    bounds, _ = counts["the bound"], counts.pop("characters")
     above = [bound / max(row) - 1 for *row, bound in zip(*counts.values(), strict=True)]
     print(f"\nthe bound above the larger count: {min(above):.1%} to {max(above):.1%}")
     print("\n".join(f"{name}: {count}" for name, count in sorted(found.items())))
     missing = sum(count for name, count in found.items() if "missing" in name)
-    return 1 if missing or min(above) < 0 or max(bounds) > MOST_TOKENS else 0
+    return 1 if missing or min(above) < 0 or max(counts["the bound"]) > MOST_TOKENS else 0
 
 
 if __name__ == "__main__":
