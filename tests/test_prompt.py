@@ -63,7 +63,7 @@ def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     ]
     for row, one in zip(outcomes, data["prediction"]["outcomes"], strict=True):
         assert row["probability"] == pytest.approx(one["probability"], abs=0.000501)
-        assert row["baseline"] == pytest.approx(one["baseline"], abs=0.000501)
+        assert row["usual"] == pytest.approx(one["usual"], abs=0.000501)
     assert told["prediction"]["likeliest"] == data["prediction"]["top"]
     assert told["happened"]["outcome"] == data["prediction"]["actual"]
     assert told["ball"]["bowler"] == data["ball"]["bowler"]
