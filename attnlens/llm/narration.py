@@ -40,7 +40,7 @@ NO_SCHEMA: Final = frozenset({400, 415, 422, 500, 501})
 THINKING: Final = re.compile(r"<think>.*?(?:</think>|$)|^(?:(?!<think>).)*</think>", re.DOTALL)
 LIST: Final = re.compile(r"[\"']sentences[\"']\s*:\s*\[|(?:^|```(?:json)?)\s*\[(?=\s*[\"\]])")
 STRING: Final = re.compile(r"[\s,]*(\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
-BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+|^[\"'\s]+|[\"'\s,]+$")
+BULLET: Final = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+)?[\"'\s]*|[\"'\s,]+$")
 NEXT: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z{\"“])")
 AGAIN: Final = (
     "Write these sentences anew, one for one, in this order. They were thrown away:\n{faults}\n"
@@ -92,8 +92,12 @@ def narrated(
         said = [{"role": "assistant", "content": chat.said}] if chat.said else []
         again = [*messages, *said, {"role": "user", "content": _faults_of(told)}]
         mended = (references.told(sentence) for sentence in chat.ask(again))
-        told = [one if not one.faults else next(mended, one) for one in told] + [*mended]
-        for one in told[first:]:
+        for at, one in enumerate(told):
+            told[at] = next(mended, one) if one.faults else one
+            if at >= first:
+                show(told[at])
+        for one in mended:
+            told.append(one)
             show(one)
     return Narration(Rendered(tuple(told)), chat.cut)
 

@@ -47,10 +47,14 @@ NUMBERS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 NO_NUMBER: Final = re.compile(
-    r"\b(?:no|this|that|each|every|which|another)[ -]one\b"
-    r"|\bone (?:of|another|that|which|thing|more)\b|\b(?:a )?second (?:look|thought)",
+    r"\b(?:no|this|that|each|every|which|another|any|some|the) one\b(?! \w+s?\b)"
+    r"|\b(?:no|every|any|some)[ -]?one\b|\b(?:an?|the)(?: [\w-]+){1,2} ones?(?= *(?:[,.;:!?—–]|$))"
+    r"|\bone (?:of|another|that|which|thing|to|for|is|was|has|can|could|would|may|might|must|should"
+    r"|\w+ing)\b|\bsecond (?:look|thought)|\bon the one hand",
     re.IGNORECASE,
 )
+"""Where one of these words is no number."""
+
 VERDICT: Final = re.compile(
     r"\b(?:(?:un)?support(?:ed|s)?|contradict\w*|confirm\w*|disprove\w*|prove[sn]?|proved|proof"
     r"|refute\w*|verif\w+|borne out|bears? out|holds? up|significan\w+|unproven|established"
@@ -62,8 +66,8 @@ CAUSE: Final = re.compile(
     r"|as a (?:result|consequence)|results? (?:in|from)|the result of|caus(?:e[sd]?|ing)|reasons?"
     r"|why|expla(?:ins?|ined|nation)|leads? to|led to|leading to|stems? from|comes? from"
     r"|on account of|on the (?:back|strength) of|account(?:s|ed)? for|responsible|triggered"
-    r"|sparked|fuel+ed|prompted|means that|(?<!model )makes?|(?:which|that|this) made|(?<!whether it )(?<!whether they )"
-    r"(?<!whether that )(?<!whether this )matter(?:s|ed)?)\b|, so\b",
+    r"|sparked|fuel+ed|prompted|means that|which (?:makes?|made)|(?<!whether it )(?<!whether they )"
+    r"(?<!whether that )(?<!whether this )matter(?:s|ed)?)\b|, so\b|(?<=□ )makes?\b",
     re.IGNORECASE,
 )
 PUSH: Final = re.compile(
@@ -87,7 +91,7 @@ RISE: Final = re.compile(
 FALL: Final = re.compile(
     r"\b(?:f[ae]ll(?:s|en|ing)?|drop(?:s|ped|ping)?|s[ia]nks?|declin(?:es?|ed|ing)"
     r"|decreas(?:es?|ed|ing)|shr[ia]nks?|slip(?:s|ped)?|dip(?:s|ped)?|down (?:from|to|by)"
-    r"|pull(?:s|ed)?|drag(?:s|ged)?|lowers|lowered|reduc(?:es?|ed)|cuts?|costs?|loses?)\b", re.I
+    r"|takes? (?:away|off)|took|pull(?:s|ed)?|drag(?:s|ged)?|lowers|lowered|reduc(?:es?|ed)|cuts?|costs?|loses?)\b", re.I
 )  # fmt: skip
 NEGATED: Final = re.compile(r"(?:\b(?:not|no|never|hardly|nor|neither)|n't)(?: \w+)?\s*$", re.I)
 FROM_TO: Final = re.compile(r"from (?:about )?\{+\s*([\w.-]+)\s*\}+,? to \{+\s*([\w.-]+)\s*\}+")
@@ -210,14 +214,7 @@ class References:
         if "{" in rest or "}" in rest:
             yield "a brace is left over"
         ids = [self.full(name) for name in names]
-        borne = {part for name in ids for part in re.split(r"[._]", name)}
-        texts = " ".join(self.texts[name] for name in names)
-        carried = {
-            thing
-            for thing, pattern in self._things.items()
-            if thing in {part for name in ids for part in name.split(".")} or pattern.search(texts)
-        }
-        yield from self._things_in(rest, carried, borne)
+        yield from self._things_in(sentence, ids)
         yield from self._numbers_in(rest)
         yield from self._names_in(rest)
         for term in self._terms:
@@ -232,11 +229,27 @@ class References:
         if len(words) > 3 and read < LEAST_ENGLISH * len(words):
             yield "few of its words are common English ones: it is not read"
 
-    def _things_in(self, rest: str, carried: set[str], borne: set[str]) -> Iterator[str]:
+    def _things_in(self, sentence: str, ids: list[str]) -> Iterator[str]:
+        """Things told without their chance, or beside that of another thing."""
+        texts = " ".join(self.texts[name] for name in ids if not name.endswith(".times"))
+        parts = {part for name in ids for part in re.split(r"[._]", name)}
+        chances = [name.split(".")[1] for name in ids if name.startswith("p.")]
+        rest = REFERENCE.sub(HOLE, sentence)
         for thing, pattern in self._things.items():
-            match = None if thing in carried or f"{thing}s" in borne else pattern.search(rest)
-            if match is not None:
+            match = pattern.search(rest)
+            carried = thing in chances or f"{thing}s" in parts or pattern.search(texts)
+            if match is not None and not carried:
                 yield f'"{match.group()}" is told without {{p.{thing}}}'
+        shown = REFERENCE.sub(lambda match: self._named(match[1]), sentence)
+        found = {thing: pattern.search(shown) for thing, pattern in self._things.items()}
+        places = {thing: match.start() for thing, match in found.items() if match is not None}
+        told = [thing for thing in dict.fromkeys(chances) if thing in self._things]
+        if places and told != sorted(filter(places.__contains__, told), key=lambda one: places[one]):
+            yield "the chances do not stand in the order of the things that they are of"
+
+    def _named(self, name: str) -> str:
+        """What a reference prints where it may name a thing; how many times is no thing."""
+        return HOLE if self.full(name).endswith(".times") else self.texts[name]
 
     def _numbers_in(self, rest: str) -> Iterator[str]:
         left = NO_NUMBER.sub("", rest)
