@@ -33,7 +33,8 @@ TRUE = (
     "Hide {c1.balls} and the chance of {outcome} {c1.move}; the test's answer is {c1.verdict}.",
     "Take {c2.what} away and the figure goes from {c2.before} to {c2.after}, a finding that is "
     "{c2.verdict}.",
-    "With {c1.what} out of sight the chance [rises:c1|falls:c1] to {c1.after} from {c1.before}.",
+    "With {c1.what} out of sight the chance [rises:c1|falls:c1] to {c1.after} from {c1.before}, "
+    "which is {c1.verdict}.",
     "In the end it was {happened}, which had been given {p.happened}.",
     "{batting_team} went from {win.before} to {win.after} to win the match.",
     "Before this, {bowler} had figures of {bowler.figures} and the over had gone for {over_runs}.",
@@ -91,6 +92,7 @@ FAULTS: dict[str, Plant] = {
     "a name from elsewhere": lambda s, *_: f"Kohli knows that {s[0].lower()}{s[1:]}",
     "a name in the middle": before_end(", as Stokes would say"),
     "a verdict": before_end(", which is supported"),
+    "a claim without its verdict": lambda s, *_: put(s, "{c2.verdict}", "worth a mention"),
     "another verdict": lambda s, *_: put(s, "{c1.verdict}", "well confirmed"),
     "a cause": before_end(", because {g1.what} counts"),
     "a cause by another word": before_end(" thanks to {c1.what}"),

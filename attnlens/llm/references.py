@@ -6,8 +6,9 @@ references contradict. Parts of ids between dots mean the same whatever the data
 
 ``p.THING``, ``p.THING.usual``: how likely a thing is, and what is usual; a sentence that names the
 thing must refer to it. ``NAME.before``, ``NAME.after``: a figure and what becomes of it.
-``NAME.points``: a change with its sign. ``NAME.verdict``: what a test says of NAME; where it prints
-``supported``, a sentence about NAME may tell a cause.
+``NAME.points``: a change with its sign. ``NAME.verdict``: what a test says of NAME. Where it prints
+``supported``, a sentence about NAME may tell a cause; else it must tell the verdict, whatever its
+words, so that none of them can make a cause of what is none.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ NO_NUMBER: Final = re.compile(
 
 VERDICT: Final = re.compile(
     r"\b(?:(?:un)?support(?:ed|s)?|contradict\w*|confirm\w*|disprove\w*|prove[sn]?|proved|proof"
-    r"|refute\w*|verif\w+|borne out|bears? out|holds? up|significan\w+|unproven|established"
-    r"|better than (?:by )?chance|cannot be told|can't be told|evidence|by luck)\b",
+    r"|refute\w*|verif\w+|b(?:ears?|ore|orne)(?: \w+)? out|holds? (?:up|true|good)|unproven"
+    r"|significan\w+|established|better than (?:by )?chance|can(?:no|')t be told|evidence|by luck"
+    r"|(?:is|are|was|were) (?:true|false|real|shown)|(?:pass|fail)(?:e[sd]|s)? (?:the|this|its) test"
+    r"|no (?:accident|doubt|coincidence)|real effect)\b",
     re.IGNORECASE,
 )
 CAUSE: Final = re.compile(
@@ -66,8 +69,8 @@ CAUSE: Final = re.compile(
     r"|as a (?:result|consequence)|results? (?:in|from)|the result of|caus(?:e[sd]?|ing)|reasons?"
     r"|why|expla(?:ins?|ined|nation)|leads? to|led to|leading to|stems? from|comes? from"
     r"|on account of|on the (?:back|strength) of|account(?:s|ed)? for|responsible|triggered"
-    r"|sparked|fuel+ed|prompted|means that|which (?:makes?|made)|(?<!whether it )(?<!whether they )"
-    r"(?<!whether that )(?<!whether this )matter(?:s|ed)?)\b|, so\b|(?<=□ )makes?\b",
+    r"|sparked|fuel+ed|prompted|means that|which (?:makes?|made)|matter(?:s|ed)?|on the basis of|rests? on|(?:is|was) down to)\b"
+    r"|, so\b|(?<=□ )makes?\b|(?:^|, )(?:given\b|since (?=□ (?:is|was|has)))",
     re.IGNORECASE,
 )
 PUSH: Final = re.compile(
@@ -257,7 +260,8 @@ class References:
             left = pattern.sub("", left)
         for match in re.finditer(r"[^\W_]+", left):
             word = match.group().casefold()
-            if any(sign.isnumeric() for sign in word) or word in NUMBERS:
+            stem = re.sub("ie$", "y", re.sub("th$", "", word))
+            if any(sign.isnumeric() for sign in word) or not NUMBERS.isdisjoint((word, stem)):
                 yield f'"{match.group()}" is a number that no reference carries'
 
     def _names_in(self, rest: str) -> Iterator[str]:
@@ -278,13 +282,19 @@ class References:
 
     def _causes_in(self, rest: str, ids: list[str]) -> Iterator[str]:
         heads = {name.partition(".")[0] for name in ids}
-        verdicts = {self.texts[f"{one}.verdict"] for one in heads if f"{one}.verdict" in self.texts}
-        if verdicts == {"supported"}:
+        verdicts = {one: told for one in heads if (told := self.texts.get(f"{one}.verdict"))}
+        open_ones = sorted(one for one, told in verdicts.items() if told != "supported")
+        for one in open_ones:
+            if f"{one}.verdict" not in ids:
+                yield f"{one} is not supported: give {{{one}.verdict}} in the same sentence"
+        if verdicts and not open_ones:
             return
         summed = any(name.endswith(".points") for name in ids)
         for pattern in (CAUSE,) if summed and not verdicts else (CAUSE, PUSH):
             for match in pattern.finditer(rest):
-                yield f'"{match.group()}" tells a cause, and no supported claim is referred to'
+                asked = match.group().startswith("matter") and "hether" in rest[: match.start()]
+                if not asked:
+                    yield f'"{match.group()}" tells a cause, and no supported claim is referred to'
 
     def _directions_in(self, sentence: str, ids: list[str]) -> Iterator[str]:
         """Words of a direction where no two figures of the sentence go that way."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -59,7 +60,9 @@ def references_of(explanation: Explanation) -> References:
     texts: dict[str, str] = {}
     for part in (_ball, _chances, _claims, _contributions, _after):
         texts |= {name: text for name, text in part(Source(explanation)) if text}
-    return References(texts, names | set(filter(None, places)), TERMS)
+    rare = (thing.replace("_", sign) for thing in THINGS.values() for sign in " -")
+    terms = {*TERMS, *(one for one in rare if f"p.{re.sub('[ -]', '_', one)}" not in texts)}
+    return References(texts, names | set(filter(None, places)), sorted(terms))
 
 
 def render_text(facts: object, sentences: object) -> Rendered:
