@@ -61,7 +61,9 @@ def filled(sentence: str, story: str, texts: dict[str, str]) -> str | None:
         down = match[2].partition(":")[0]
         if name.startswith("g"):
             return up if texts[f"{name}.points"].startswith("+") else down
-        ends = (f"p.{story}.usual", f"p.{story}") if not name else (f"{name}.before", f"{name}.after")
+        ends = (
+            (f"p.{story}.usual", f"p.{story}") if not name else (f"{name}.before", f"{name}.after")
+        )
         first, second = (float(texts[one].rstrip("%")) for one in ends)
         return up if second > first else down if second < first else "stays"
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -26,81 +27,18 @@ from attnlens.errors import InputError
 from attnlens.files import Json
 from attnlens.show.safe import visible
 
-MOST_TEXT: Final = 1 << 20
-REFERENCE: Final = re.compile(r"\{+\s*([\w.-]+)\s*\}+")
+MOST_TEXT: Final = 1 << 26
 HOLE: Final = "□"
 """What stands where a reference stood while the rest of a sentence is read."""
 
+REFERENCE: Final = re.compile(r"\{+\s*([\w.-]+)\s*\}+")
+FROM_TO: Final = re.compile(rf"from (?:about )?{REFERENCE.pattern},? to {REFERENCE.pattern}")
 WORD: Final = re.compile(r"\w[\w'’.-]*\w|\w")
 START: Final = re.compile(rf"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w{HOLE}]*$")
 """What ends where a word with a capital need not be a name."""
 
-LITTLE: Final = frozenset(
-    "a an and as at but by for from i if in it new no of on or so the to with".split()  # noqa: SIM905
-)
-NUMBERS: Final = frozenset(
-    """
-    zero nil one two three four five six seven eight nine ten eleven twelve thirteen fourteen
-    fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty
-    ninety hundred hundreds thousand thousands million century dozen dozens half halves halved
-    third thirds quarter quarters twice thrice double doubled doubles triple tripled triples
-    couple second fourth fifth sixth seventh eighth ninth tenth
-    """.split()  # noqa: SIM905
-)
-NO_NUMBER: Final = re.compile(
-    r"\b(?:no|this|that|each|every|which|another|any|some|the) one\b(?! \w+s?\b)"
-    r"|\b(?:no|every|any|some)[ -]?one\b|\b(?:an?|the)(?: [\w-]+){1,2} ones?(?= *(?:[,.;:!?—–]|$))"
-    r"|\bone (?:of|another|that|which|thing|to|for|is|was|has|can|could|would|may|might|must|should"
-    r"|\w+ing)\b|\bsecond (?:look|thought)|\bon the one hand",
-    re.IGNORECASE,
-)
-"""Where one of these words is no number."""
-
-VERDICT: Final = re.compile(
-    r"\b(?:(?:un)?support(?:ed|s)?|contradict\w*|confirm\w*|disprove\w*|prove[sn]?|proved|proof"
-    r"|refute\w*|verif\w+|b(?:ears?|ore|orne)(?: \w+)? out|holds? (?:up|true|good)|unproven"
-    r"|significan\w+|established|better than (?:by )?chance|can(?:no|')t be told|evidence|by luck"
-    r"|(?:is|are|was|were) (?:true|false|real|shown)|(?:pass|fail)(?:e[sd]|s)? (?:the|this|its) test"
-    r"|no (?:accident|doubt|coincidence)|real effect)\b",
-    re.IGNORECASE,
-)
-CAUSE: Final = re.compile(
-    r"\b(?:because|due to|thanks to|owing to|driven|thus|hence|therefore|consequently|so that"
-    r"|as a (?:result|consequence)|results? (?:in|from)|the result of|caus(?:e[sd]?|ing)|reasons?"
-    r"|why|expla(?:ins?|ined|nation)|leads? to|led to|leading to|stems? from|comes? from"
-    r"|on account of|on the (?:back|strength) of|account(?:s|ed)? for|responsible|triggered"
-    r"|sparked|fuel+ed|prompted|means that|which (?:makes?|made)|matter(?:s|ed)?|on the basis of|rests? on|(?:is|was) down to)\b"
-    r"|, so\b|(?<=□ )makes?\b|(?:^|, )(?:given\b|since (?=□ (?:is|was|has)))",
-    re.IGNORECASE,
-)
-PUSH: Final = re.compile(
-    r"\b(?:lift|boost|push|drag|pull|drive|shape|inform|influence|affect|fuel|help|hurt|raise)"
-    r"(?:e?s|e?d|ing)?\b",
-    re.IGNORECASE,
-)
-"""Verbs of causes: a claim that is supported may have them, and points of a sum, too."""
-
-ABOVE: Final = re.compile(
-    r"\b(?:likelier|more (?:likely|probable|often|than)|higher|above|greater|bigger)\b", re.I
-)
-BELOW: Final = re.compile(
-    r"\b(?:unlikelier|less (?:likely|probable|often|than)|lower|below|smaller|rarer)\b", re.I
-)
-RISE: Final = re.compile(
-    r"\b(?:r[io]s(?:es?|en|ing)|climb(?:s|ed|ing)?|jump(?:s|ed|ing)?|increas(?:es?|ed|ing)"
-    r"|gr(?:ows?|ew)|gain(?:s|ed)?|up (?:from|to|by)|lift(?:s|ed|ing)?|raises?|boosts?"
-    r"|adds?)\b", re.I
-)  # fmt: skip
-FALL: Final = re.compile(
-    r"\b(?:f[ae]ll(?:s|en|ing)?|drop(?:s|ped|ping)?|s[ia]nks?|declin(?:es?|ed|ing)"
-    r"|decreas(?:es?|ed|ing)|shr[ia]nks?|slip(?:s|ped)?|dip(?:s|ped)?|down (?:from|to|by)"
-    r"|takes? (?:away|off)|took|pull(?:s|ed)?|drag(?:s|ged)?|lowers|lowered|reduc(?:es?|ed)|cuts?|costs?|loses?)\b", re.I
-)  # fmt: skip
 NEGATED: Final = re.compile(r"(?:\b(?:not|no|never|hardly|nor|neither)|n't)(?: \w+)?\s*$", re.I)
-FROM_TO: Final = re.compile(r"from (?:about )?\{+\s*([\w.-]+)\s*\}+,? to \{+\s*([\w.-]+)\s*\}+")
-
-LEAST_ENGLISH: Final = 0.5
-"""Of the words of a sentence, how many must be common ones for it to be read at all."""
+ENDINGS: Final = ("s", "es", "ers", "ed", "ing", "ly", "n't", "'t", "'s", "'ve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,32 +87,21 @@ class References:
     ) -> None:
         """
         Args:
-            names: what no sentence may write itself; those that are texts with capitals come too.
+            names: what no sentence may write itself; texts that read like names come too.
             terms: phrases that may be written only where a text holds them.
         """
         self.texts = dict(texts)
-        told = [text for text in self.texts.values() if _is_name(text)]
-        self._names = {part for name in (*told, *names) for part in _parts(name)} - LITTLE
-        said = " ".join(self.texts.values()).casefold()
+        named = (text for text in texts.values() if _is_name(text))
+        self._names = {word for name in (*named, *names) for word in _words(name)} - _set("little")
+        said, ids = " ".join(texts.values()).casefold(), " ".join(texts).casefold()
         self._terms = [term for term in terms if term not in said]
-        ids = " ".join(self.texts).casefold()
-        self._known = {part for part in _parts(f"{said} {ids}")}
-
-    @cached_property
-    def _things(self) -> dict[str, re.Pattern[str]]:
-        """What ``p.THING`` tells the chance of, as it stands in a sentence."""
-        things = {part[2:].partition(".")[0] for part in self.texts if part.startswith("p.")}
-        return {
+        self._known = _words(f"{said} {ids}")
+        self._nouns = "|".join(sorted({re.escape(word.rstrip("s")) for word in _words(ids)}))
+        things = {name.split(".")[1] for name in texts if name.startswith("p.")} - set(texts)
+        self._things = {
             thing: re.compile(rf"\b{thing.replace('_', '[ -]')}(?:e?s)?\b", re.IGNORECASE)
             for thing in sorted(things)
-            if thing not in self.texts
         }
-
-    def full(self, name: str) -> str:
-        """The id that a reference is short for: the only longer one of its text that ends so."""
-        longer = [one for one in self.texts if one.endswith(f".{name}")]
-        same = [one for one in longer if self.texts[one] == self.texts.get(name)]
-        return same[0] if len(same) == 1 else name
 
     def render(self, sentences: object) -> Rendered:
         """Sentences filled in, or dropped with the reasons.
@@ -185,7 +112,15 @@ class References:
         Raises:
             InputError: they are something else.
         """
-        return Rendered(tuple(self.told(one) for one in written_sentences(sentences)))
+        given: Any = parsed(sentences, "the sentences")
+        if isinstance(given, Mapping):
+            given = given.get("sentences")
+        if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+            raise InputError(
+                "the sentences are neither a list of texts nor a mapping with such a list",
+                remedy='give ["..."] or {"sentences": ["..."]}',
+            )
+        return Rendered(tuple(self.told(one) for one in given))
 
     def told(self, sentence: str) -> Told:
         """One sentence filled in, or dropped with the reasons."""
@@ -195,183 +130,185 @@ class References:
 
     def _filled(self, sentence: str) -> str:
         text = ""
-        pieces = REFERENCE.split(sentence)
-        for at, piece in enumerate(pieces):
-            shown = self.texts[piece] if at % 2 else piece
-            text = _joined(text, shown)
+        for at, piece in enumerate(REFERENCE.split(sentence)):
+            text = _joined(text, self.texts[piece] if at % 2 else piece)
         text = text[:1].upper() + text[1:]
         return text if text.rstrip("\"')”’").endswith((".", "!", "?", "…")) else f"{text}."
 
     def _faults(self, sentence: str) -> Iterator[str]:
         names = REFERENCE.findall(sentence)
-        unknown = [name for name in names if name not in self.texts]
-        for name in unknown:
-            near = get_close_matches(name, self.texts, 1)
-            hint = f"; nearest: {{{near[0]}}}" if near else ""
-            yield f"{{{name}}} refers to nothing{hint}"
-        if unknown:
+        for name in names:
+            if name not in self.texts:
+                near = "".join(
+                    f"; nearest: {{{one}}}" for one in get_close_matches(name, self.texts, 1)
+                )
+                yield f"{{{name}}} refers to nothing{near}"
+        if not self.texts.keys() >= set(names):
             return
-        rest = REFERENCE.sub(HOLE, sentence)
         if not names:
             yield "it refers to nothing, so nothing bears it out"
+        ids, rest = [self._full(name) for name in names], REFERENCE.sub(HOLE, sentence)
         if "{" in rest or "}" in rest:
             yield "a brace is left over"
-        ids = [self.full(name) for name in names]
-        yield from self._things_in(sentence, ids)
+        yield from self._things_in(sentence, rest, ids)
         yield from self._numbers_in(rest)
         yield from self._names_in(rest)
         for term in self._terms:
             if re.search(rf"\b{re.escape(term)}", rest, re.IGNORECASE):
                 yield f'"{term}" is not in the data'
-        for match in VERDICT.finditer(rest):
-            yield f'"{match.group()}" is a verdict; only {{ID.verdict}} tells one'
+        for phrase in _found("verdict", rest):
+            yield f'"{phrase.group()}" is a verdict; only {{ID.verdict}} tells one'
         yield from self._causes_in(rest, ids)
-        yield from self._directions_in(sentence, ids)
+        yield from self._directions_in(sentence, rest, ids)
         words = [word.casefold() for word in WORD.findall(rest)]
-        read = sum(word in self._known or _is_common(word) for word in words)
-        if len(words) > 3 and read < LEAST_ENGLISH * len(words):
+        strange = sum(word not in self._known and not _is_common(word) for word in words)
+        if len(words) > 3 and 2 * strange > len(words):
             yield "few of its words are common English ones: it is not read"
 
-    def _things_in(self, sentence: str, ids: list[str]) -> Iterator[str]:
+    def _full(self, name: str) -> str:
+        """The id that one is short for: the only longer one of its text that ends so."""
+        same = (one for one in self.texts if self.texts[one] == self.texts[name])
+        longer = [one for one in same if one.endswith(f".{name}")]
+        return longer[0] if len(longer) == 1 else name
+
+    def _things_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
         """Things told without their chance, or beside that of another thing."""
-        texts = " ".join(self.texts[name] for name in ids if not name.endswith(".times"))
+        # How many times as likely is a number, and no thing of that name.
+        shown = {one: HOLE if one.endswith(".times") else self.texts[one] for one in ids}
+        chances = dict.fromkeys(one.split(".")[1] for one in ids if one.startswith("p."))
         parts = {part for name in ids for part in re.split(r"[._]", name)}
-        chances = [name.split(".")[1] for name in ids if name.startswith("p.")]
-        rest = REFERENCE.sub(HOLE, sentence)
+        whole = REFERENCE.sub(lambda match: shown[self._full(match[1])], sentence)
+        places = {}
         for thing, pattern in self._things.items():
-            match = pattern.search(rest)
-            carried = thing in chances or f"{thing}s" in parts or pattern.search(texts)
-            if match is not None and not carried:
-                yield f'"{match.group()}" is told without {{p.{thing}}}'
-        shown = REFERENCE.sub(lambda match: self._named(match[1]), sentence)
-        found = {thing: pattern.search(shown) for thing, pattern in self._things.items()}
-        places = {thing: match.start() for thing, match in found.items() if match is not None}
-        told = [thing for thing in dict.fromkeys(chances) if thing in self._things]
-        if places and told != sorted(filter(places.__contains__, told), key=lambda one: places[one]):
+            if (match := pattern.search(whole)) is not None:
+                places[thing] = match.start()
+            carried = thing in chances or f"{thing}s" in parts
+            if (
+                not carried
+                and pattern.search(rest)
+                and not pattern.search(" ".join(shown.values()))
+            ):
+                yield f'"{thing}" is told without {{p.{thing}}}'
+        told = [thing for thing in chances if thing in self._things]
+        if places and told != sorted(places.keys() & set(told), key=lambda thing: places[thing]):
             yield "the chances do not stand in the order of the things that they are of"
 
-    def _named(self, name: str) -> str:
-        """What a reference prints where it may name a thing; how many times is no thing."""
-        return HOLE if self.full(name).endswith(".times") else self.texts[name]
-
     def _numbers_in(self, rest: str) -> Iterator[str]:
-        left = NO_NUMBER.sub("", rest)
         for pattern in self._things.values():  # those not carried are told already
-            left = pattern.sub("", left)
-        for match in re.finditer(r"[^\W_]+", left):
-            word = match.group().casefold()
-            stem = re.sub("ie$", "y", re.sub("th$", "", word))
-            if any(sign.isnumeric() for sign in word) or not NUMBERS.isdisjoint((word, stem)):
-                yield f'"{match.group()}" is a number that no reference carries'
+            rest = pattern.sub("", rest)
+        numbers = [match.group() for match in _found("one", rest, self._nouns)]
+        for word in re.findall(r"[^\W_]+", rest):
+            stem = re.sub("ie$", "y", re.sub("th$", "", word.casefold()))
+            if any(sign.isnumeric() for sign in word) or {word.casefold(), stem} & _set("numbers"):
+                numbers.append(word)
+        for number in numbers:
+            yield f'"{number}" is a number that no reference carries'
 
     def _names_in(self, rest: str) -> Iterator[str]:
         for match in WORD.finditer(rest):
             word = re.sub(r"['’]s?$", "", match.group())
-            small, capital = word.casefold(), word[0] != word[0].lower()
             if any(pattern.fullmatch(word) for pattern in self._things.values()):
                 continue
-            common = _is_common(small)
-            named = bool(self._names.intersection(_parts(small)))
-            start = START.search(rest[: match.start()]) is not None
-            if capital and start:
+            small, capital = word.casefold(), word[0] != word[0].lower()
+            common, named = _is_common(small), not self._names.isdisjoint(_words(small))
+            if capital and START.search(rest[: match.start()]):
                 strange = named or not (common or small in self._known)
             else:
-                strange = (capital and small not in LITTLE) or (named and not common)
+                strange = (capital and small not in _set("little")) or (named and not common)
             if strange and not any(sign.isnumeric() for sign in word):
                 yield f'"{word}" is a name, or reads like one, that no reference carries'
 
     def _causes_in(self, rest: str, ids: list[str]) -> Iterator[str]:
-        heads = {name.partition(".")[0] for name in ids}
-        verdicts = {one: told for one in heads if (told := self.texts.get(f"{one}.verdict"))}
-        open_ones = sorted(one for one, told in verdicts.items() if told != "supported")
-        for one in open_ones:
-            if f"{one}.verdict" not in ids:
-                yield f"{one} is not supported: give {{{one}.verdict}} in the same sentence"
-        if verdicts and not open_ones:
+        """Causes without a supported claim, and claims that are not, without their verdict."""
+        verdicts = {f"{name.partition('.')[0]}.verdict" for name in ids} & self.texts.keys()
+        failed = sorted(name for name in verdicts if self.texts[name] != "supported")
+        for name in failed:
+            if name not in ids:
+                yield f"what is not supported needs its {{{name}}} in the same sentence"
+        if verdicts and not failed:
             return
-        summed = any(name.endswith(".points") for name in ids)
-        for pattern in (CAUSE,) if summed and not verdicts else (CAUSE, PUSH):
-            for match in pattern.finditer(rest):
-                asked = match.group().startswith("matter") and "hether" in rest[: match.start()]
-                if not asked:
-                    yield f'"{match.group()}" tells a cause, and no supported claim is referred to'
+        summed = not verdicts and any(name.endswith(".points") for name in ids)
+        for kind in ("cause",) if summed else ("cause", "push"):
+            for phrase in _found(kind, rest):
+                yield f'"{phrase.group()}" tells a cause, and no supported claim is referred to'
 
-    def _directions_in(self, sentence: str, ids: list[str]) -> Iterator[str]:
+    def _directions_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
         """Words of a direction where no two figures of the sentence go that way."""
-        told = FROM_TO.findall(sentence)
-        moved = [*told] or [
-            (f"{name}.before", f"{name}.after") for name in {one.rpartition(".")[0] for one in ids}
-        ]
+        heads = {name.rpartition(".")[0] for name in ids}
+        moved = FROM_TO.findall(sentence) or [(f"{one}.before", f"{one}.after") for one in heads]
         things = {".".join(name.split(".")[:2]) for name in ids if name.startswith("p.")}
-        apart = [(f"{name}.usual", name) for name in things]
-        turns = {sign for pair in moved if (sign := self._turn(*pair)) is not None}
-        signs = {_sign(_figure(self.texts[one])) for one in ids if one.endswith(".points")} - {None}
-        rest = REFERENCE.sub(HOLE, sentence)
-        far = {sign for pair in apart if (sign := self._turn(*pair)) is not None}
-        for up, patterns, seen in (
-            (1, RISE, turns | signs), (-1, FALL, turns | signs),
-            (1, ABOVE, turns | far), (-1, BELOW, turns | far),
-        ):  # fmt: skip
-            for match in patterns.finditer(rest) if seen else ():
-                negated = NEGATED.search(rest[: match.start()]) is not None
-                if (seen == {up}) if negated else (up not in seen):
-                    yield f'"{match.group()}" goes against the figures'
+        turns = self._signs(moved)
+        apart = turns | self._signs((f"{thing}.usual", thing) for thing in things)
+        turns |= self._signs(("", name) for name in ids if name.endswith(".points"))
+        for kind, way, ways in (
+            *(("above", 1, apart), ("below", -1, apart)),
+            *(("rise", 1, turns), ("fall", -1, turns)),
+        ):
+            for phrase in _found(kind, rest) if ways else ():
+                negated = NEGATED.search(rest[: phrase.start()]) is not None
+                if (ways == {way}) if negated else (way not in ways):
+                    yield f'"{phrase.group()}" goes against the figures'
 
-    def _turn(self, first: str, second: str) -> int | None:
-        """1 where the second figure is above the first, -1 below, 0 as large."""
-        one, other = (_figure(self.texts.get(name, "")) for name in (first, second))
-        return None if one is None or other is None else _sign(other - one)
-
-
-def written_sentences(sentences: object) -> list[str]:
-    """The texts of a list, of a mapping's list ``sentences``, or of JSON of either.
-
-    Raises:
-        InputError: it is something else.
-    """
-    given: Any = sentences
-    if isinstance(given, str | bytes):
-        given = parsed(given, "the sentences", 'give {"sentences": ["..."]}')
-    if isinstance(given, Mapping):
-        given = given.get("sentences")
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        raise InputError(
-            "the sentences are neither a list of texts nor a mapping with such a list",
-            remedy='give ["..."] or {"sentences": ["..."]}',
-        )
-    return list(given)
+    def _signs(self, pairs: Iterable[tuple[str, str]]) -> set[int]:
+        """1 where a second figure is above its first, -1 below, 0 as large; no id is 0."""
+        figures = [
+            [_figure(self.texts.get(one, "" if one else "0")) for one in pair] for pair in pairs
+        ]
+        return {
+            (second > first) - (second < first)
+            for first, second in figures
+            if first is not None and second is not None
+        }
 
 
-def parsed(text: str | bytes, what: str, remedy: str, most: int = MOST_TEXT) -> object:
-    """JSON.
+def parsed(given: object, what: str) -> object:
+    """What JSON holds; anything but text as it is.
 
     Raises:
-        InputError: it is none, or longer than ``most``.
+        InputError: the text is no JSON, or too long.
     """
-    if len(text) > most:
-        raise InputError(f"{what}: more than {most:,} characters", remedy=remedy)
+    if not isinstance(given, str | bytes):
+        return given
+    if len(given) > MOST_TEXT:
+        raise InputError(f"{what}: more than {MOST_TEXT:,} characters", remedy="give less")
     try:
-        return json.loads(text)
+        return json.loads(given)
     except (ValueError, RecursionError):
-        raise InputError(f"{what} are not JSON", remedy=remedy) from None
+        raise InputError(f"{what} are not JSON", remedy="give a list or an object") from None
 
 
-@lru_cache(maxsize=1)
-def _ordinary() -> frozenset[str]:
-    text = files("attnlens.llm").joinpath("ordinary_words.txt").read_text(encoding="utf-8")
+@cache
+def _english() -> Json:
+    return tomllib.loads(files("attnlens.templates").joinpath("english.toml").read_text("utf-8"))
+
+
+@cache
+def _set(name: str) -> frozenset[str]:
+    english = _english()
+    text: str = english["words"]["common"] if name == "common" else english[name]
     return frozenset(text.split())
+
+
+@lru_cache(maxsize=64)
+def _pattern(kind: str, nouns: str) -> re.Pattern[str]:
+    phrases = "|".join(_english()["phrases"][kind]).replace("NOUN", nouns)
+    return re.compile(rf"(?:(?<!\w)|(?=,))(?:{phrases})", re.IGNORECASE)
+
+
+def _found(kind: str, rest: str, nouns: str = "") -> Iterator[re.Match[str]]:
+    return _pattern(kind, nouns).finditer(rest)
 
 
 @lru_cache(maxsize=4096)
 def _is_common(word: str) -> bool:
     """Whether a word in small letters, or what it is a form of, is a common one."""
     stems = [word]
-    for ending in ("s", "es", "ed", "d", "ing", "ly", "er", "r", "est", "n't", "'t", "'s", "'ve"):
+    for ending in ENDINGS:
         if word.endswith(ending):
             stem = word[: -len(ending)]
             stems += [stem, f"{stem}e", re.sub(r"(.)\1$", r"\1", stem), re.sub("i$", "y", stem)]
     parts = [part for part in word.split("-") if part]
-    return not _ordinary().isdisjoint(stems) or (len(parts) > 1 and all(map(_is_common, parts)))
+    return not _set("common").isdisjoint(stems) or (len(parts) > 1 and all(map(_is_common, parts)))
 
 
 def _is_name(text: str) -> bool:
@@ -380,27 +317,22 @@ def _is_name(text: str) -> bool:
     return 0 < len(words) < 6 and all(one[0] != one[0].lower() for one in (words[0], words[-1]))
 
 
-def _parts(text: str) -> set[str]:
+def _words(text: str) -> set[str]:
     """The words of a text in small letters, of two signs at least, cut at hyphens and points."""
-    return {part for part in re.split(r"[^\w]+|_", text.casefold()) if len(part) > 1}
+    return {part for part in re.split(r"[\W_]+", text.casefold()) if len(part) > 1}
 
 
 def _joined(text: str, piece: str) -> str:
     """Two pieces, without a word or a percent sign that both have at the seam."""
-    last = re.search(r"(\w+)(\s+)$", text)
+    last = re.search(r"(\w+)\s+$", text)
     if last is not None and piece.casefold().startswith(f"{last[1].casefold()} "):
         return text[: last.start()] + piece
-    first = re.match(r"\s+(\w+)\b|%| ?per ?cent\b", piece)
-    if first is not None:
-        twice = text.endswith("%") if first[1] is None else text.endswith(f" {first[1]}")
-        return text + piece[first.end() :] if twice else text + piece
-    return text + piece
+    first = re.match(r"\s*(\w+|%)", piece)
+    again = first is not None and re.search(rf"(?:^|\W){re.escape(first[1])}$", text)
+    return text + (piece[first.end() :] if first is not None and again else piece)
 
 
 def _figure(text: str) -> float | None:
-    match = re.search(r"([-+−]?)(\d+(?:\.\d+)?)", text.replace(",", ""))
-    return None if match is None else float(match[2]) * (-1 if match[1] in ("-", "−") else 1)
-
-
-def _sign(value: float | None) -> int | None:
-    return None if value is None else (value > 0) - (value < 0)
+    """The first number of a text."""
+    match = re.search(r"([-−]?)\+?(\d+(?:\.\d+)?)", text.replace(",", ""))
+    return None if match is None else float(f"{'-' * bool(match[1])}{match[2]}")

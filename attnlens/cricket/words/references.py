@@ -5,22 +5,13 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attnlens.cricket.explain.document import Document
 from attnlens.cricket.explain.types import Evidence, Explanation
-from attnlens.cricket.words.facts import (
-    NUMBERS,
-    Source,
-    head_number,
-    outcome_words,
-    spaced,
-    tenths,
-)
+from attnlens.cricket.words.facts import NUMBERS, Source, head_number, outcome_words, tenths
 from attnlens.errors import InputError
 from attnlens.llm.references import References, Rendered, parsed
 from attnlens.show.numbers import signed_points
@@ -28,45 +19,32 @@ from attnlens.show.page import inert
 from attnlens.show.prompt_template import Prompt, render_default, render_file
 from attnlens.show.safe import visible, visible_name
 
-DEFAULT: Final = "cricket/references.j2"
-MOST_FACTS: Final = 1 << 26
 THINGS: Final[Mapping[str, str]] = {
     "0": "dot", "1": "single", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six",
     "W": "wicket", "wd": "wide", "nb": "no_ball", "bye": "bye",
 }  # fmt: skip
 """Outcomes as ids name them."""
 
-RARE: Final = 0.005
-"""Outcomes less likely than this have an id only where they are the story's or happened."""
-
-ORDER: Final = ("supported", "not better than chance", "cannot be told", "contradicted")
-LISTED: Final = 4
-"""Balls of a claim that are told one by one; of more the first and the last."""
-
-MOST_CLAIMS: Final = 6
-FELT: Final = 0.05
-"""Points below which a contribution prints as 0.0."""
-
 TERMS: Final = ("powerplay", "middle overs", "death", "free hit", "hat-trick", "super over")
 """What is said only of a ball that it is true of."""
 
+ORDER: Final = ("supported", "not better than chance", "cannot be told", "contradicted")
+PARTS: Final = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}
+RARE: Final = 0.005
+"""Outcomes less likely than this have an id only where they are the story's or happened."""
 
-def references_of(explanation: Explanation) -> References:
-    """The ids of an explanation and what they print, with the names no sentence may write."""
-    match, ball = explanation.match, explanation.ball
-    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
-    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
-    places = (match.venue, match.city, match.event, match.batting_team, match.bowling_team)
-    texts: dict[str, str] = {}
-    for part in (_ball, _chances, _claims, _contributions, _after):
-        texts |= {name: text for name, text in part(Source(explanation)) if text}
-    rare = (thing.replace("_", sign) for thing in THINGS.values() for sign in " -")
-    terms = {*TERMS, *(one for one in rare if f"p.{re.sub('[ -]', '_', one)}" not in texts)}
-    return References(texts, names | set(filter(None, places)), sorted(terms))
+FELT: Final = 0.05
+"""Points below which a contribution prints as 0.0."""
+
+MOST: Final = 6
+"""Claims, and contributions, that have ids."""
+
+LISTED: Final = 4
+"""Balls of a claim that are told one by one; of more the first and the last."""
 
 
 def render_text(facts: object, sentences: object) -> Rendered:
-    """Sentences with ``{id}`` references, filled in; what the data does not bear is dropped.
+    """Sentences with ``{id}`` references, filled in; what the data does not bear out is dropped.
 
     Args:
         facts: an explanation, the same as plain data or as JSON, or a mapping of ids to texts.
@@ -78,7 +56,39 @@ def render_text(facts: object, sentences: object) -> Rendered:
     Raises:
         InputError: they are something else.
     """
-    return _references(facts).render(sentences)
+    given: Any = parsed(facts, "the facts")
+    if isinstance(given, Mapping) and "schema_version" in given:
+        given = Explanation.from_dict(given)
+    if isinstance(given, Explanation):
+        return references_of(given).render(sentences)
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(
+            "the facts are neither an explanation nor a mapping of ids to texts",
+            remedy='give an explanation, its JSON, or {"id": "text"}',
+        )
+    for name, text in given.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InputError(f"the fact {visible_name(str(name))} is no text", remedy="give texts")
+    return References({name: visible(text) for name, text in given.items()}).render(sentences)
+
+
+def references_of(explanation: Explanation) -> References:
+    """The ids of an explanation and what they print, with the names no sentence may write."""
+    match, ball = explanation.match, explanation.ball
+    told = {
+        **_ball(explanation),
+        **_chances(explanation),
+        **_claims(explanation),
+        **_contributions(explanation),
+        **_after(explanation),
+    }
+    texts = {name: visible(str(text)) for name, text in told.items() if text not in (None, "")}
+    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
+    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
+    places = (match.venue, match.city, match.event, match.batting_team, match.bowling_team)
+    rare = (thing for thing in THINGS.values() if f"p.{thing}" not in texts)
+    terms = {*TERMS, *(thing.replace("_", sign) for thing in rare for sign in " -")}
+    return References(texts, names | set(filter(None, places)), sorted(terms))
 
 
 def references_prompt(
@@ -87,7 +97,7 @@ def references_prompt(
     """The prompt that asks for sentences with references.
 
     Args:
-        template: a Jinja file in place of the one that comes along.
+        template: a Jinja file in place of ``templates/cricket/references.j2``.
         nonce: the part of the fence's name that is random otherwise.
 
     Raises:
@@ -95,37 +105,23 @@ def references_prompt(
     """
     texts = references_of(explanation).texts
     tag = f"data-{nonce or secrets.token_hex(8)}"
-    supported = [name[:-8] for name, text in texts.items() if text == "supported"]
     context = {
         "data": f"<{tag}>\n{inert(texts, ascii_only=False)}\n</{tag}>",
         "tag": tag,
         "references": texts,
         "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
         "story": THINGS[_story(explanation)],
-        "supported": supported,
-        "tested": any(name.endswith(".verdict") for name in texts),
-        "happened": "happened" in texts,
-        "asked": explanation.prediction.explained,
+        "supported": [
+            name.removesuffix(".verdict") for name, text in texts.items() if text == "supported"
+        ],
     }
-    return render_default(DEFAULT, context) if template is None else render_file(template, context)
+    if template is None:
+        return render_default("cricket/references.j2", context)
+    return render_file(template, context)
 
 
-def _references(facts: object) -> References:
-    given: Any = facts
-    remedy = "give an explanation, its JSON, or a mapping of ids to texts"
-    if isinstance(given, str | bytes):
-        given = parsed(given, "the facts", remedy, MOST_FACTS)
-    if isinstance(given, Mapping) and "schema_version" in given:
-        given = Explanation.from_dict(given)
-    if isinstance(given, Explanation):
-        return references_of(given)
-    if not isinstance(given, Mapping) or isinstance(given, Document):
-        raise InputError("the facts are neither an explanation nor a mapping", remedy=remedy)
-    strange = [str(name) for name, text in given.items() if not isinstance(text, str)]
-    if strange or not given:
-        problem = f"the fact {visible_name(strange[0])} is no text" if strange else "no facts"
-        raise InputError(problem, remedy=remedy)
-    return References({str(name): visible(text) for name, text in given.items()})
+Texts = Mapping[str, object]
+"""What ids print; nothing of what is ``None``."""
 
 
 def _story(explanation: Explanation) -> str:
@@ -133,161 +129,162 @@ def _story(explanation: Explanation) -> str:
     return prediction.story_outcome or prediction.explained or prediction.top
 
 
-Texts = Iterator[tuple[str, str | None]]
-
-
-def _ball(source: Source[Explanation]) -> Texts:
+def _ball(explanation: Explanation) -> Texts:
     """Who, where, and how the match stands."""
-    ball, match = source.document.ball, source.document.match
-    for name in ("batter", "non_striker", "bowler"):
-        yield name, visible_name(getattr(ball, name))
-    for name in ("batting_team", "bowling_team", "venue", "city", "event"):
-        told = getattr(match, name)
-        yield name, told and visible_name(told)
-    yield "ball", ball.label and f"ball {ball.label}"
-    yield "over", f"over {ball.over + 1}"
-    if not ball.super_over and ball.innings < 3:
-        yield "innings", f"the {('first', 'second')[ball.innings - 1]} innings"
-    yield "score", f"{ball.score}/{ball.wickets}"
-    yield "wickets", str(ball.wickets)
-    for name in ("target", "runs_required", "balls_left"):
-        told = getattr(ball, name)
-        yield name, None if told is None else str(told)
-    for name in ("required_rate", "run_rate"):
-        told = getattr(ball, name)
-        yield name, None if told is None else tenths(told)
-    yield "free_hit", "a free hit" if ball.free_hit else None
-    yield "super_over", "a super over" if ball.super_over else None
-    for at, flag in enumerate(source.document.flags[:3], start=1):
-        yield f"note{at}", visible(flag.text)
-    standing = ball.standing
+    ball, match, standing = explanation.ball, explanation.match, explanation.ball.standing
+    names = {
+        "batter": ball.batter,
+        "non_striker": ball.non_striker,
+        "bowler": ball.bowler,
+        "batting_team": match.batting_team,
+        "bowling_team": match.bowling_team,
+        "venue": match.venue,
+        "city": match.city,
+        "event": match.event,
+    }
+    told: dict[str, object] = {name: text and visible_name(text) for name, text in names.items()}
+    told |= {
+        "ball": ball.label and f"ball {ball.label}",
+        "over": f"over {ball.over + 1}",
+        "innings": {1: "the first innings", 2: "the second innings"}.get(ball.innings),
+        "score": f"{ball.score}/{ball.wickets}",
+        "wickets": ball.wickets,
+        "target": ball.target,
+        "runs_required": ball.runs_required,
+        "balls_left": ball.balls_left,
+        "required_rate": None if ball.required_rate is None else tenths(ball.required_rate),
+        "run_rate": None if ball.run_rate is None else tenths(ball.run_rate),
+        "free_hit": "a free hit" if ball.free_hit else None,
+        "super_over": "a super over" if ball.super_over else None,
+    }
+    told |= {f"note{at}": flag.text for at, flag in enumerate(explanation.flags[:3], start=1)}
     if standing is None:
-        return
-    yield "phase", standing.phase
-    yield "batter.figures", f"{standing.batter_runs} ({standing.batter_balls})"
-    yield "batter.runs", str(standing.batter_runs)
-    yield "batter.balls", str(standing.batter_balls)
-    wickets, runs = standing.bowler_wickets, standing.bowler_runs
-    yield "bowler.figures", f"{wickets}-{runs} ({standing.bowler_overs})"
-    yield "partnership", f"{standing.partnership_runs} ({standing.partnership_balls})"
-    yield "over_runs", str(standing.over_runs)
-    yield "latest", " ".join(standing.latest)
-    yield "hat_trick", "a hat-trick ball" if standing.hat_trick else None
+        return told
+    bowled = f"{standing.bowler_wickets}-{standing.bowler_runs} ({standing.bowler_overs})"
+    return told | {
+        "phase": standing.phase,
+        "batter.figures": f"{standing.batter_runs} ({standing.batter_balls})",
+        "batter.runs": standing.batter_runs,
+        "batter.balls": standing.batter_balls,
+        "bowler.figures": bowled,
+        "partnership": f"{standing.partnership_runs} ({standing.partnership_balls})",
+        "over_runs": standing.over_runs,
+        "latest": " ".join(standing.latest),
+        "hat_trick": "a hat-trick ball" if standing.hat_trick else None,
+    }
 
 
-def _chances(source: Source[Explanation]) -> Texts:
+def _chances(explanation: Explanation) -> Texts:
     """The chance of each outcome, and what is usual; of the story's, how many times that is."""
-    prediction = source.document.prediction
-    story = _story(source.document)
-    yield "outcome", outcome_words(story)
-    yield "likeliest", outcome_words(prediction.top)
+    source, prediction, story = Source(explanation), explanation.prediction, _story(explanation)
     times = _times(prediction.story_times)
-    yield "times", times
+    told: dict[str, object] = {
+        "outcome": outcome_words(story),
+        "likeliest": outcome_words(prediction.top),
+        "times": times,
+        f"p.{THINGS[story]}.times": times,
+    }
     for at, entry in enumerate(prediction.outcomes):
+        pointer, thing = f"/prediction/outcomes/{at}", f"p.{THINGS[entry.outcome]}"
         if entry.probability < RARE and entry.outcome not in (story, prediction.actual):
             continue
-        pointer, thing = f"/prediction/outcomes/{at}", f"p.{THINGS[entry.outcome]}"
         if entry.usual is None:
-            yield thing, source.visible(f"{pointer}/probability").text
+            told[thing] = source.visible(f"{pointer}/probability").text
             continue
         here, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
-        yield thing, here.text
-        yield f"{thing}.usual", usual.text
-        if entry.outcome == story:
-            yield f"{thing}.times", times
+        told |= {thing: here.text, f"{thing}.usual": usual.text}
+    return told
 
 
 def _times(times: float | None) -> str | None:
     """``five times``, ``2.4 times``, ``twice``, ``a third``; nothing for as much as usual."""
-    if times is None or times <= 0 or 0.95 < times < 1.05:
+    if not times or 0.95 < times < 1.05:
         return None
     whole, part = round(times), round(1 / times)
     if times < 1:
-        near = abs(part * times - 1) < 0.05
-        words = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}
-        return words[part] if near and part in words else f"{times:.1f} times"
-    if abs(times - whole) > 0.05 * whole or whole >= len(NUMBERS):
-        return f"{times:.1f} times"
-    return "twice" if whole == 2 else f"{NUMBERS[whole]} times"
+        near = abs(part * times - 1) < 0.05 and part in PARTS
+        return PARTS[part] if near else f"{times:.2g} times"
+    if whole in range(2, len(NUMBERS)) and abs(times - whole) <= 0.05 * whole:
+        return "twice" if whole == 2 else f"{NUMBERS[whole]} times"
+    return f"{times:.1f} times"
 
 
-def _claims(source: Source[Explanation]) -> Texts:
-    """``c1``, ``c2`` ...: claims about past balls, by verdict, of one verdict the greatest first."""
-    story = _story(source.document)
+def _claims(explanation: Explanation) -> Texts:
+    """``c1``, ``c2`` ...: what was tested, by verdict, of one verdict the greatest change first."""
+    source, told = Source(explanation), dict[str, object]()
     tested = [
-        (at, claim)
-        for at, claim in enumerate(source.document.evidence)
+        (ORDER.index(claim.verdict), -abs(claim.top_change.points), at)
+        for at, claim in enumerate(explanation.evidence)
         if claim.verdict is not None
         and not claim.reference
         and (claim.removed_from == "model" or claim.verdict == "supported")
     ]
-    tested.sort(key=lambda one: (ORDER.index(one[1].verdict or ""), -abs(one[1].top_change.points)))
-    for number, (at, claim) in enumerate(tested[:MOST_CLAIMS], start=1):
-        name, change = f"c{number}", f"/evidence/{at}/top_change"
-        before, after = source.change(f"{change}/before", f"{change}/after")
-        yield f"{name}.what", _what(claim)
-        yield f"{name}.balls", _balls(source.document, claim)
-        if claim.top_change.outcome != story:
-            yield f"{name}.outcome", outcome_words(claim.top_change.outcome)
-        yield f"{name}.before", before.text
-        yield f"{name}.after", after.text
-        verb = "falls" if claim.top_change.points < 0 else "rises"
-        same = before.text == after.text
-        told = f"stays at {before.text}" if same else f"{verb} from {before.text} to {after.text}"
-        yield f"{name}.move", told
-        yield f"{name}.verdict", claim.verdict
+    for number, (_, _, at) in enumerate(sorted(tested)[:MOST], start=1):
+        claim, change = explanation.evidence[at], f"/evidence/{at}/top_change"
+        outcome, points = claim.top_change.outcome, claim.top_change.points
+        before, after = (one.text for one in source.change(f"{change}/before", f"{change}/after"))
+        verb = "falls" if points < 0 else "rises"
+        move = f"stays at {before}" if before == after else f"{verb} from {before} to {after}"
+        name = f"c{number}"
+        told |= {
+            f"{name}.what": _what(claim),
+            f"{name}.balls": _balls(explanation, claim),
+            f"{name}.outcome": None if outcome == _story(explanation) else outcome_words(outcome),
+            f"{name}.before": before,
+            f"{name}.after": after,
+            f"{name}.move": move,
+            f"{name}.verdict": claim.verdict,
+        }
+    return told
 
 
 def _what(claim: Evidence) -> str:
     if claim.head is not None:
         return f"head {head_number(claim.head)} of the {claim.scale} scale"
-    told = visible(claim.claim).replace("it attended to most", "the model looked at most")
+    told = claim.claim.replace("it attended to most", "the model looked at most")
     return told.rpartition(" (")[0] if told.endswith(")") else told
 
 
 def _balls(explanation: Explanation, claim: Evidence) -> str | None:
     labels = {past.index: past.label for past in explanation.history}
     told = [labels.get(ball, f"number {ball}") for ball in sorted(claim.removed)]
-    if not told:
-        return None
     if len(told) > LISTED:
         in_a_row = max(claim.removed) - min(claim.removed) == len(told) - 1
         return f"{'' if in_a_row else f'{len(told)} '}balls from {told[0]} to {told[-1]}"
-    *others, last = told
-    return f"balls {', '.join(others)} and {last}" if others else f"ball {last}"
+    if len(told) < 2:
+        return f"ball {told[0]}" if told else None
+    return f"balls {', '.join(told[:-1])} and {told[-1]}"
 
 
-def _contributions(source: Source[Explanation]) -> Texts:
-    """``g1``, ``g2`` ...: what adds to the story's chance, or takes from it, from what is usual."""
-    story = _story(source.document)
-    groups = []
-    for group in source.document.contributions:
-        (points,) = (p.points for p in group.from_usual or group.points if p.outcome == story)
-        if abs(points) >= FELT:
-            groups.append((points, spaced(group.group)))
-    groups.sort(key=lambda one: -abs(one[0]))
-    for number, (points, group) in enumerate(groups[:6], start=1):
-        article = "" if group.startswith("this") else "the "
-        yield f"g{number}.what", article + group
-        yield f"g{number}.points", f"{signed_points(points)} points"
+def _contributions(explanation: Explanation) -> Texts:
+    """``g1``, ``g2`` ...: what adds to the story's chance, or takes from it, beside usual."""
+    moves = [
+        (points.points, group.group)
+        for group in explanation.contributions
+        for points in group.from_usual or group.points
+        if points.outcome == _story(explanation) and abs(points.points) >= FELT
+    ]
+    moves.sort(key=lambda move: -abs(move[0]))
+    told: dict[str, object] = {}
+    for number, (points, group) in enumerate(moves[:MOST], start=1):
+        told[f"g{number}.what"] = group if group.startswith("this") else f"the {group}"
+        told[f"g{number}.points"] = f"{signed_points(points)} points"
+    return told
 
 
-def _after(source: Source[Explanation]) -> Texts:
+def _after(explanation: Explanation) -> Texts:
     """What the ball brought, and who is winning."""
-    explanation = source.document
-    actual, happened = explanation.prediction.actual, explanation.ball.happened
+    source, actual, told = Source(explanation), explanation.prediction.actual, dict[str, object]()
+    win, happened = explanation.win_probability, explanation.ball.happened
     if actual is not None:
-        outcomes = [entry.outcome for entry in explanation.prediction.outcomes]
-        pointer = f"/prediction/outcomes/{outcomes.index(actual)}/probability"
-        yield "happened", outcome_words(actual)
-        yield "p.happened", source.visible(pointer).text
+        at = [entry.outcome for entry in explanation.prediction.outcomes].index(actual)
+        chance = source.visible(f"/prediction/outcomes/{at}/probability")
+        told |= {"happened": outcome_words(actual), "p.happened": chance.text}
     if happened is not None and happened.out is not None:
-        yield "out", visible_name(happened.out)
-        yield "how", happened.how and visible(happened.how)
-    win = explanation.win_probability
-    if win is not None:
-        before, after = ("/win_probability/before", "/win_probability/happened")
-        yield "win.before", source.visible(before).text
-        if win.happened is not None:
-            told = source.change(before, after)
-            yield from zip(("win.before", "win.after"), (one.text for one in told), strict=True)
+        told |= {"out": visible_name(happened.out), "how": happened.how}
+    if win is None:
+        return told
+    if win.happened is None:
+        return told | {"win.before": source.visible("/win_probability/before").text}
+    pair = source.change("/win_probability/before", "/win_probability/happened")
+    return told | dict(zip(("win.before", "win.after"), (one.text for one in pair), strict=True))
