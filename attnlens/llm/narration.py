@@ -38,7 +38,7 @@ NO_SCHEMA: Final = frozenset({400, 415, 422, 500, 501})
 """What endpoints answer that do not take a schema; they are asked again without."""
 
 THINKING: Final = re.compile(r"<think>.*?(?:</think>|$)|^(?:(?!<think>).)*</think>", re.DOTALL)
-LIST: Final = re.compile(r"[\"']sentences[\"']\s*:\s*\[|(?:^|```(?:json)?)\s*\[(?=\s*[\"\]])")
+LIST: Final = re.compile(r"\bsentences[\"']?\s*:\s*\[|(?:^|```(?:json)?)\s*\[(?=\s*[\"\]])")
 STRING: Final = re.compile(r"[\s,]*(\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 BULLET: Final = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+)?[\"'\s]*|[\"'\s,]+$")
 NEXT: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z{\"“])")
