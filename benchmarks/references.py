@@ -1,10 +1,11 @@
 """Whether sentences with references are kept where true, and dropped where a fault is planted.
 
-    python benchmarks/references.py [match.csv ...] --balls 20
+    python benchmarks/references.py [match.csv ... or explanations.jsonl] --balls 20
 
-Ten sentences a ball, in turn from `TRUE`, words of direction chosen by the ball's own figures; then
-the same with one fault planted in each way of `FAULTS` that the sentence has room for. Exit status
-1 where fewer than 99% of the faults are caught or more than 2% of the true sentences refused.
+Ten sentences a ball, in turn from references.txt: STORY is the outcome that the ball is about, and
+of [likelier|less likely] the one that its figures bear out is taken. Then the same with one fault
+planted in each way of `FAULTS` that a sentence has room for. Exit status 1 where fewer than 99% of
+the faults are caught or more than 2% of the true sentences refused.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.naming import BallReference
@@ -21,58 +23,29 @@ from attnlens.cricket.session import Session
 from attnlens.cricket.words.references import THINGS, references_of
 
 SENTENCES = 10
-TRUE = (
-    "{bowler} runs in to {batter} with {batting_team} on {score}.",
-    "{batter} has {batter.runs} from {batter.balls}, and {non_striker} watches from the other end.",
-    "A STORY comes up in {p.STORY} of forecasts for this delivery; the usual figure for such a "
-    "scoreboard is {p.STORY.usual}.",
-    "That makes {outcome} [likelier|less likely] than usual: {p.STORY} against {p.STORY.usual}.",
-    "The model still thinks {likeliest} the most likely result of {ball}.",
-    "Compared with what is usual, {g1.what} [adds:g1|takes away:g1] {g1.points}, the largest share "
-    "of the difference.",
-    "Hide {c1.balls} and the chance of {outcome} {c1.move}; the test's answer is {c1.verdict}.",
-    "Take {c2.what} away and the figure goes from {c2.before} to {c2.after}, a finding that is "
-    "{c2.verdict}.",
-    "With {c1.what} out of sight the chance [rises:c1|falls:c1] to {c1.after} from {c1.before}, "
-    "which is {c1.verdict}.",
-    "In the end it was {happened}, which had been given {p.happened}.",
-    "{batting_team} went from {win.before} to {win.after} to win the match.",
-    "Before this, {bowler} had figures of {bowler.figures} and the over had gone for {over_runs}.",
-    "It is {over} of {innings}, at {venue}, and the {phase} are where both sides must take stock.",
-    "Nobody should read too much into it, but {g2.what} moves the chance by {g2.points}.",
-    "The partnership stands at {partnership}, the last few balls having gone {latest}.",
-    "{bowling_team} would settle for {happened} here, and {happened} is what they got.",
-    "Wickets are rarely far away, though: the forecast has one falling with a chance of "
-    "{p.wicket}.",
-    "Sixes are at {p.six} and fours at {p.four}, while a dot ball is at {p.dot}.",
-    "What would a single be worth a bet at? {p.single}, says the forecast.",
-    "There are {balls_left} balls left in the innings for {batter} and {non_striker}.",
-)
+TRUE = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
 ELSEWHERE = {"six": "dot ball", "dot": "six", "single": "wicket", "wicket": "four", "four": "six"}
+PHASES = ("death overs", "powerplay")
 Plant = Callable[[str, dict[str, str], Explanation], str | None]
 
 
 def filled(sentence: str, story: str, texts: dict[str, str]) -> str | None:
-    """A sentence of `TRUE` for a ball, or nothing where the ball lacks an id of it."""
-    sentence = sentence.replace("STORY", story).replace("{p.no_ball", "{p.no_ball")
+    """A sentence for a ball, or nothing where the ball lacks an id of it."""
+    spoken = re.sub(r"\b([Aa]) STORY", rf"\1 {story.replace('_', '-')}", sentence)
+    told = spoken.replace("STORY", story)
 
     def chosen(match: re.Match[str]) -> str:
-        up, name = (match[1].partition(":")[0], match[1].partition(":")[2])
-        down = match[2].partition(":")[0]
-        if name.startswith("g"):
-            return up if texts[f"{name}.points"].startswith("+") else down
-        ends = (
-            (f"p.{story}.usual", f"p.{story}") if not name else (f"{name}.before", f"{name}.after")
+        up, _, name = match[1].partition(":")
+        pair = (f"{name}.before", f"{name}.after") if name else (f"p.{story}.usual", f"p.{story}")
+        figures = (
+            ["0", texts[f"{name}.points"]] if name[:1] == "g" else [texts[one] for one in pair]
         )
-        first, second = (float(texts[one].rstrip("%")) for one in ends)
-        return up if second > first else down if second < first else "stays"
+        first, second = (float(re.search(r"[-+]?[\d.]+", one)[0]) for one in figures)
+        return "" if first == second else up if second > first else match[2].partition(":")[0]
 
-    try:
-        told = re.sub(r"\[([^|]*)\|([^\]]*)\]", chosen, sentence)
-    except KeyError:
-        return None
     known = all(name in texts for name in re.findall(r"\{([^}]+)\}", told))
-    return told.replace("no_ball", "no-ball", 1) if known and "stays" not in told else None
+    told = re.sub(r"\[([^|]*)\|([^\]]*)\]", chosen, told) if known else ""
+    return told if told and "  " not in told else None
 
 
 def put(sentence: str, old: str, new: str) -> str | None:
@@ -90,7 +63,7 @@ FAULTS: dict[str, Plant] = {
     ),
     "a number in words": before_end(" for the third time"),
     "a name of the match": lambda s, t, _: put(s, "{batter}", t["batter"].split()[-1]),
-    "another of its players": lambda s, _, e: put(s, "{bowler}", e.history[0].bowler if e.history else "Ali"),
+    "another of its players": lambda s, _, e: put(s, "{bowler}", e.ball.non_striker),
     "a name from elsewhere": lambda s, *_: f"Kohli knows that {s[0].lower()}{s[1:]}",
     "a name in the middle": before_end(", as Stokes would say"),
     "a verdict": before_end(", which is supported"),
@@ -107,11 +80,15 @@ FAULTS: dict[str, Plant] = {
         (re.sub(rf"\ba {one}\b", f"a {two}", s, flags=re.I) for one, two in ELSEWHERE.items()
          if re.search(rf"\ba {one}\b", s, re.I)), None),
     "no reference at all": lambda s, *_: re.sub(r"\{[^}]+\}", "it", s),
-    "another phase": lambda s, _, e: f"{s[:-1]} in the {'powerplay' if e.ball.over > 7 else 'death overs'}.",
+    "another phase": lambda s, _, e: f"{s[:-1]} in the {PHASES[e.ball.over > 7]}.",
 }  # fmt: skip
 
 
 def balls_of(sources: list[str], count: int) -> Iterator[Explanation]:
+    if sources[0].endswith(".jsonl"):
+        lines = Path(sources[0]).read_text("utf-8").splitlines()
+        yield from map(Explanation.from_json, lines[:count])
+        return
     session = Session(None)
     matches = [session.read(source) for source in sources]
     sides = [(match, side) for match in matches for side in match.innings[:2]]
@@ -131,16 +108,16 @@ def main() -> int:
     for number, explanation in enumerate(balls_of(options.matches, options.balls)):
         references, texts = references_of(explanation), dict(explanation.references())
         story = THINGS[explanation.prediction.story_outcome or explanation.prediction.top]
-        turn = number * 7 % len(TRUE)
-        told = (filled(one, story, texts) for one in (*TRUE[turn:], *TRUE[:turn]))
+        turn = number * 11 % len(TRUE)
+        told = (filled(one, story, texts) for one in TRUE[turn:] + TRUE[:turn])
         for sentence in [one for one in told if one][:SENTENCES]:
             true += 1
             told_back = references.told(sentence)
             refused += [told_back] if told_back.faults else []
             for kind, plant in FAULTS.items():
                 wrong = plant(sentence, texts, explanation)
-                unfit = "{c1." in (wrong or "") and texts.get("c1.verdict") == "supported"
-                if wrong and wrong != sentence and not (unfit and "cause" in kind):
+                true_too = "supported" in texts.values() and re.search("cause|claim", kind)
+                if wrong and wrong != sentence and not true_too:
                     planted[kind] += 1
                     found = references.told(wrong).faults
                     caught[kind] += bool(found)
