@@ -77,7 +77,8 @@ def test_what_fails_is_asked_for_once_more_and_takes_its_place(
     assert re.fullmatch(rf"{SHOWN}\nThe chance of a single is \d+%\.\nThe score is 52/1\.\n", out)
     again = server.requests[1]["messages"]
     assert [message["role"] for message in again[2:]] == ["assistant", "user"]
-    assert f'- "{FALSE}": "93" is a number' in again[3]["content"]
+    assert f'- "{FALSE}": ' in again[3]["content"]
+    assert '"93" is a number that no reference carries' in again[3]["content"]
     assert SCORE not in again[3]["content"]
 
 

@@ -328,8 +328,9 @@ def _joined(text: str, piece: str) -> str:
     if last is not None and piece.casefold().startswith(f"{last[1].casefold()} "):
         return text[: last.start()] + piece
     first = re.match(r"\s*(\w+|%)", piece)
-    again = first is not None and re.search(rf"(?:^|\W){re.escape(first[1])}$", text)
-    return text + (piece[first.end() :] if first is not None and again else piece)
+    if first is None or not re.search(rf"(?:(?<!\w)|(?=%)){first[1]}$", text):
+        return text + piece
+    return text + piece[first.end() :]
 
 
 def _figure(text: str) -> float | None:
