@@ -74,7 +74,9 @@ def test_what_fails_is_asked_for_once_more_and_takes_its_place(
     with serving(streams(written(WHO, FALSE, SCORE)), answers(written(MENDED))) as server:
         status, out, err = narrate(attnlens_here, sample_match_path, server.url, *QUICK, "--strict")
     assert (status, err) == (0, "")
-    assert re.fullmatch(rf"{SHOWN}\nThe chance of a single is \d+%\.\nThe score is 52/1\.\n", out)
+    assert re.fullmatch(
+        rf"{SHOWN}\nThe chance of a single is [\d.]+%\.\nThe score is 52/1\.\n", out
+    )
     again = server.requests[1]["messages"]
     assert [message["role"] for message in again[2:]] == ["assistant", "user"]
     assert f'- "{FALSE}": ' in again[3]["content"]

@@ -139,7 +139,7 @@ def test_an_explanation_offers_what_it_has_and_nothing_else() -> None:
     for facts in (typed, data, typed.to_json()):
         assert attnlens.render_text(facts, ["{batter} has {batter.figures}."]).text
     bare = Explanation.from_dict(explanation(evidence=False, bowled=False)).references()
-    assert not {"c1.what", "g1.what", "happened", "p.happened", "phase", "times"} & bare.keys()
+    assert not {"c1.what", "g1.what", "happened", "p.happened", "out"} & bare.keys()
     assert "p.dot" in bare
 
 
