@@ -127,9 +127,11 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
             assert entry.content is not None
             for part, parts in ((entry.bias, looks.bias_only), (entry.content, looks.content_only)):
                 logits = part[0, :, 0, :-1].double().numpy()
-                seen = entry.weights[0, 0, 0, :-1].numpy() > 0
-                alone = np.exp(logits[:, seen])
-                alone /= alone.sum(1, keepdims=True)
+                sees = entry.weights[0, :, 0, :-1].numpy() > 0
+                seen = sees.any(0)
+                alone = np.where(sees, np.exp(logits), 0)[:, seen]
+                with np.errstate(invalid="ignore"):
+                    alone /= alone.sum(1, keepdims=True)
                 if scale == "long":
                     overs = np.flatnonzero(seen)
                     sizes = {over: sum(b.over == over for b in attention.balls) for over in overs}
