@@ -34,7 +34,7 @@ from attnlens.cricket.words.summary import summarize_temporal_attention
 from attnlens.show.numbers import percent
 
 MOST_WORDS: Final = 110
-"""Of a longer story the likeliest outcome and who wins are left out."""
+"""Of a longer story the likeliest outcome, who wins, or one of two groups is left out."""
 
 FELT: Final = 0.5
 """Points below which what a group adds is not worth a word."""
@@ -124,9 +124,9 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         _came(source),
         _swing(source),
     ]
-    for spare in (3, 8):
+    for place, shorter in ((3, None), (8, None), (4, _counted(source, most=1))):
         if sum(len(one.text.split()) for one in told if one is not None) > MOST_WORDS:
-            told[spare] = None
+            told[place] = shorter
     return tuple(one for one in told if one is not None)
 
 
@@ -277,7 +277,7 @@ def _likeliest(source: Source[Explanation]) -> Sentence | None:
     )
 
 
-def _counted(source: Source[Explanation]) -> Sentence | None:
+def _counted(source: Source[Explanation], most: int = 2) -> Sentence | None:
     """What the model counts for the outcome and against it, from what is usual."""
     groups = source.document.contributions
     place = story_place(source.document.prediction)
@@ -285,7 +285,7 @@ def _counted(source: Source[Explanation]) -> Sentence | None:
         return None
     points = [group.from_usual[place].points for group in groups]
     order = sorted(range(len(points)), key=lambda at: -abs(points[at]))
-    felt = [at for at in order if abs(points[at]) >= FELT][:2]
+    felt = [at for at in order if abs(points[at]) >= FELT][:most]
     if not felt:
         return sentence(["Nothing that the model knows moves that from usual by much."])
 
