@@ -1,43 +1,43 @@
-"""`check_grounding`: a text beside any facts, with cricket's words where the facts are of cricket."""
+"""`check_grounding`: a text read against any facts, with cricket's words where they help."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
+from attnlens.errors import InputError
 from attnlens.llm.facts import data_of, facts_of
 from attnlens.llm.grounding import Checked, Vocabulary, check_text
 
 CRICKET: Final = Vocabulary(
     same={
-        "dot ball": "0", "dot balls": "0", "dot": "0", "dots": "0",
-        "single": "1", "singles": "1", "two runs": "2", "three runs": "3",
-        "four": "4", "fours": "4", "five runs": "5", "six": "6", "sixes": "6",
-        "wicket": "W", "wide": "wd", "wides": "wd", "no-ball": "nb", "no-balls": "nb",
-        "bye": "bye", "byes": "bye", "byes or leg byes": "bye", "leg byes": "bye",
-        "usual": "baseline", "usually": "baseline", "knows nothing": "baseline", "unknown": "baseline",
+        "dot ball": "0", "dot balls": "0", "dot": "0", "dots": "0", "single": "1", "singles": "1",
+        "two runs": "2", "three runs": "3", "four": "4", "fours": "4", "five runs": "5",
+        "six": "6", "sixes": "6", "wicket": "W", "wide": "wd", "wides": "wd", "no-ball": "nb",
+        "no-balls": "nb", "byes": "bye", "leg byes": "bye", "byes or leg byes": "bye",
+        "usual": "baseline", "usually": "baseline", "knows nothing": "baseline",
+        "unknown": "baseline",
     },
-    items={
-        "ball": frozenset({"label", "actual_delivery"}),
-        "delivery": frozenset(), "head": frozenset(), "over": frozenset(), "innings": frozenset(),
-    },
+    items=("ball", "delivery", "head", "over", "innings"),
     roles=(
-        "{bowler} to {batter}", "{bowler} bowls", "{bowler} bowling", "{bowler} is bowling",
-        "{bowler} has the ball", "{bowler} runs in", "{batter} faces", "{batter} is on strike",
+        "{bowler} to {batter}", "{bowler} bowls", "{bowler} (?:is )?bowling", "{batter} faces",
+        "{bowler} has the ball", "{bowler} runs in", "{batter} is on strike",
         "{non_striker} at the other end", "{non_striker} backs up",
     ),
     forms={
-        r"\b(\d+)[/-](\d+)\b": ("score", "wickets"),
-        r"\b(\d+) for (\d+|zero|one|two|three|four|five|six|seven|eight|nine)\b": ("score", "wickets"),
+        r"\b(\d+)/(\d+)\b": ("score", "wickets"),
+        r"\b(\d+) for (\d+|zero|one|two|three|four|five|six|seven|eight|nine)\b": (
+            "score",
+            "wickets",
+        ),
     },
     unread=frozenset(
         {"attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball"}
         | {"changes", "attention", "bias_share", "control", "controls", "kind", "flags", "reason"}
         | {"removed", "removed_from", "single_effects", "replaced", "summary", "narrative"}
-        | {"top", "explained", "actual", "schema_version", "sha256", "question", "sequence_range"}
+        | {"sequence_range", "top", "explained", "actual", "sha256", "question", "calibration"}
     ),
-    soft=frozenset({"top_change", "calibration"}),
 )  # fmt: skip
 """What is said of a match otherwise than an explanation's data says it."""
 
@@ -49,7 +49,7 @@ def check_grounding(facts: object, text: str) -> Checked:
     """Which statements of a text the facts bear out.
 
     Args:
-        facts: an `Explanation`, plain data, JSON or CSV text, or a list of rows.
+        facts: an `Explanation`, plain data, the text of a JSON or CSV, or a list of rows.
         text: plain text or Markdown, in English.
 
     Raises:
@@ -57,29 +57,31 @@ def check_grounding(facts: object, text: str) -> Checked:
     """
     if isinstance(facts, Explanation):
         facts = facts.to_dict()
-    if isinstance(facts, str | bytes):
-        facts = data_of(facts)
-    first = facts[0] if isinstance(facts, list | tuple) and facts else facts
-    is_cricket = isinstance(first, Mapping) and not KEYS.isdisjoint(first)
-    vocabulary = CRICKET if is_cricket else Vocabulary()
-    data = _with_names(facts) if is_cricket else facts
-    return check_text(facts_of(data, vocabulary.unread, vocabulary.soft), text, vocabulary)
+    elif isinstance(facts, bytes):
+        try:
+            facts = facts.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8 text", remedy="save it as UTF-8") from None
+    data = data_of(facts) if isinstance(facts, str) else facts
+    first = data[0] if isinstance(data, list) and data else data
+    vocabulary = Vocabulary()
+    if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
+        vocabulary, data = CRICKET, _with_players(data)
+    return check_text(facts_of(data, vocabulary.unread), text, vocabulary)
 
 
-def _with_names(data: object) -> object:
-    """An explanation whose groups of inputs have the player whom they are of beside them."""
-    ball, groups = _under(data, "ball"), _under(data, "contributions")
-    if not isinstance(data, Mapping) or not isinstance(ball, Mapping) or not isinstance(groups, list):
+def _with_players(data: Any) -> object:
+    """An explanation whose groups of inputs have the players whom they are of beside them."""
+    try:
+        players = {word: data["ball"][role] for word, role in PLAYERS.items()}
+        groups = [
+            {**one, "of": " and ".join(players[word] for word in players if word in one["group"])}
+            for one in data["contributions"]
+        ]
+    except (KeyError, TypeError):
         return data
-    players = {"batter": "batter", "striker": "batter", "bowler": "bowler"}
-    named = [
-        {**one, **{role: ball.get(role) for word, role in players.items() if word in one["group"]}}
-        if isinstance(_under(one, "group"), str)
-        else one
-        for one in groups
-    ]
-    return {**data, "contributions": named}
+    return {**data, "contributions": groups}
 
 
-def _under(data: object, key: str) -> object:
-    return data.get(key) if isinstance(data, Mapping) else None
+PLAYERS: Final = {"batter": "batter", "striker": "batter", "bowler": "bowler"}
+"""Words of a group of inputs, and whom they stand for."""

@@ -1,0 +1,136 @@
+"""``check``: which statements of a text the facts bear out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from attnlens.cli.options import add_formats, add_out
+from attnlens.cli.output import emit, emit_json, say
+from attnlens.cli.parser import Commands
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from attnlens.llm.grounding import Statement
+
+KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
+MOST_TEXT = 200_000
+MOST_FACTS = 1 << 26
+
+
+def add_to(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="which statements of a text a JSON or CSV bears out",
+        description="Read a text against facts: any JSON or CSV, an explanation say. Each "
+        "statement is borne out, not borne out, or not read; the exit status is 1 if one is not "
+        "borne out.",
+    )
+    parser.add_argument("facts", metavar="FACTS", help="a JSON or CSV file, or - for stdin")
+    parser.add_argument("text", metavar="TEXT", help="a file with the text, or - for stdin")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit status 1 also if no statement was read"
+    )
+    parser.add_argument(
+        "--judge",
+        metavar="URL",
+        help="ask a language model (OpenAI-compatible) about what was not read; FACTS and TEXT are "
+        "sent there, with the key of ATTNLENS_API_KEY or OPENAI_API_KEY",
+    )
+    parser.add_argument("--llm-model", metavar="NAME", help="the language model's name there")
+    add_formats(parser)
+    add_out(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.facts == options.text == "-":
+        raise InputError("stdin can be one of the two", remedy="give a file for the other")
+    if options.judge and not options.llm_model:
+        raise InputError("--llm-model is missing", remedy="name the model that is to judge")
+    from attnlens.cricket.words.grounding import check_grounding
+    from attnlens.files import check_writable
+
+    if options.out is not None:
+        check_writable(options.out)
+    facts = _read(options.facts, MOST_FACTS)
+    text = _read(options.text, MOST_TEXT)
+    try:
+        checked = check_grounding(facts, text)
+        if options.judge:
+            from attnlens.llm.endpoint import Endpoint
+            from attnlens.llm.judge import judged
+
+            endpoint = Endpoint(options.judge, options.llm_model, key=key_of_endpoint())
+            checked = judged(checked, facts, endpoint)
+    except InputError as error:
+        place = error.path or _place(options.facts)
+        raise InputError(error.problem, path=place, remedy=error.remedy) from None
+    if options.format == "json":
+        emit_json(checked.to_dict(), options.out)
+    else:
+        told = [f"{checked.read} of {len(checked.statements)} statements read"]
+        if any(one.judged_by for one in checked.statements):
+            told[0] += f", some judged by {options.llm_model}"
+        for answer in ("not borne out", "not read"):
+            listed = [one for one in checked.statements if one.answer == answer]
+            told += ["", f"{answer}: {len(listed)}", *by_statement(listed)[1:]] if listed else []
+        emit("\n".join(told), options.out)
+    if options.strict and not checked.read:
+        say("no statement was read: nothing is borne out")
+        return 1
+    return 1 if checked.faults else 0
+
+
+def key_of_endpoint() -> str | None:
+    """From the environment alone: a command line can be read by others."""
+    return next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
+
+
+def by_statement(statements: Iterable[Statement], mark: str = "") -> list[str]:
+    """Each statement after an empty line and a mark, and under it what is said of it."""
+    from attnlens.show.safe import clean
+
+    lines = []
+    for one in statements:
+        lines += ["", f"  {mark}{clean(one.text)}", f"    {described(one)}"]
+    return lines
+
+
+def described(statement: Statement) -> str:
+    """What was found or is wrong, and what the facts hold instead, on one line."""
+    from attnlens.show.safe import clean
+
+    near = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
+    place = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
+    by = f" [judged by {clean(statement.judged_by)}]" if statement.judged_by else ""
+    return f"{clean(statement.what)}{near}{place}{by}"
+
+
+def _place(path: str) -> str:
+    return "stdin" if path == "-" else path
+
+
+def _read(path: str, most: int) -> str:
+    """A file, or what comes from a pipe, as text.
+
+    Raises:
+        InputError: it cannot be read, is no UTF-8 text, or is too large.
+    """
+    from attnlens.files import read_whole
+
+    if path == "-":
+        data = sys.stdin.buffer.read(most + 1)
+        if len(data) > most:
+            raise InputError("is too large", path="stdin", remedy="give a part of it")
+    else:
+        data = read_whole(path, most, remedy="give a file of text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(
+            "is not UTF-8 text", path=_place(path), remedy="save it as UTF-8"
+        ) from None
