@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -23,8 +22,9 @@ from attnlens.errors import InputError
 from attnlens.show.safe import visible
 
 MOST_VALUES: Final = 300_000
-LONGEST_LABEL: Final = 60
-"""Signs; a longer text names nothing, unless it is a claim that has a verdict."""
+LARGEST: Final = 1e300
+LONGEST_LABEL, LONGEST_CLAIM = 60, 1000
+"""Signs; a longer text names nothing. A claim is what has a verdict."""
 
 WORD: Final = re.compile(r"[^\W\d_]+\d*[^\W\d_]*|\d+(?:\.\d+)*")
 FIGURE: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?) ?(%?)")
@@ -41,7 +41,7 @@ def stem(word: str) -> str:
     return ENDING.sub("", "".join(sign for sign in bare if not unicodedata.combining(sign)))
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def stems(text: str) -> frozenset[str]:
     """The words of a key, a label or a text, as `stem` has them."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
@@ -173,10 +173,10 @@ def _add(value: object, key: str, place: Place, facts: Facts, unread: frozenset[
     elif isinstance(value, str) and (match := FIGURE.fullmatch(value)) and match[2]:
         _add(float(match[1].replace(",", "")) / 100, key, place, facts, unread)
     elif isinstance(value, str):
-        facts.words |= stems(value) | stems(key)
+        facts.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
         if len(value) <= LONGEST_LABEL:
             facts.labels[visible(value)].add(key)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
         named = stems(key)
         facts.words |= named
         unit, scale = "", 1
@@ -192,13 +192,14 @@ def _add(value: object, key: str, place: Place, facts: Facts, unread: frozenset[
 
 def _place(value: Mapping[str, object], key: str, above: Place) -> Place:
     """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
+    longest = LONGEST_CLAIM if "verdict" in value else LONGEST_LABEL
     own = {
         name: visible(one)
         for name, one in value.items()
-        if isinstance(one, str) and ("verdict" in value or 0 < len(one) <= LONGEST_LABEL)
+        if isinstance(one, str) and 0 < len(one) <= longest
     }
     for name, one in list(value.items())[:1]:
-        if isinstance(one, int):
+        if isinstance(one, int) and abs(one) < LARGEST:
             own[name] = str(one)
     # A label under a key that stands above, too, begins a table of its own.
     labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}

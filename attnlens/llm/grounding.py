@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from attnlens.files import Json
 from attnlens.llm import english
-from attnlens.llm.facts import WORD, Fact, Facts, stem, stems, whole
+from attnlens.llm.facts import LARGEST, WORD, Fact, Facts, stem, stems, whole
 from attnlens.show.safe import visible
 
 Array = NDArray[Any]
@@ -35,6 +35,10 @@ and so much in the sentence before, where a pronoun points back to it."""
 
 ABOUT, FAR = 0.1, 0.25
 """A hedged number fits within the first part of itself, and contradicts beyond the second."""
+
+
+LONGEST: Final = 1000
+"""Signs of a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,9 @@ def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
     statements = []
     before: list[_Said] = []
     for one in said:
+        if len(one) > LONGEST:
+            statements.append(Statement(one, "not read", "too long for one statement"))
+            continue
         sentence = _Sentence(one, reader, before)
         statements.append(sentence.answered())
         before = sentence.said
@@ -132,11 +139,12 @@ class _Reader:
         self.value = np.array([fact.value for fact in facts.numbers])
         self.unit = np.array([fact.unit for fact in facts.numbers], "U6")
         self.same = {**english.COMMON, **vocabulary.same}
-        self._labels = self._labels_in(stems(text))
+        self.words = stems(text)
+        self._labels = self._labels_in()
         self.names = _any_of(self._labels, 0)
         self.phrases = _any_of(set(self.same) - set(self._labels), re.IGNORECASE)
         fields = (name for names in vocabulary.forms.values() for name in names)
-        known = stems(text).union(map(stem, (*self.same.values(), *fields, english.IMPLIED)))
+        known = self.words.union(map(stem, (*self.same.values(), *fields, english.IMPLIED)))
         known = known.union(map(whole, facts.labels))
         self.row = _postings(known, [fact.row for fact in facts.numbers])
         self.field = _postings(known, [fact.field for fact in facts.numbers])
@@ -149,16 +157,16 @@ class _Reader:
         self.claims = [place for place in facts.places if "verdict" in place.labels]
         self.roles = [re.compile(form) for form in self._role_forms()] if self._labels else []
 
-    def _labels_in(self, words: frozenset[str]) -> dict[str, set[str]]:
+    def _labels_in(self) -> dict[str, set[str]]:
         """The labels that a text can be about, by how they are written there."""
         written: dict[str, set[str]] = defaultdict(set)
         for label in self.facts.labels:
             shown, last = label.replace("’", "'"), label.rpartition(" ")[2]
-            told = stems(shown) and stems(shown) <= words and shown.lower() not in english.STOP
+            told = stems(shown) and stems(shown) <= self.words and shown.lower() not in english.STOP
             if told and (len(shown) > 3 or "." in shown):
                 written[shown].add(label)
                 written[shown[0].upper() + shown[1:]].add(label)
-            if last != label and len(last) > 3 and last[0].isupper() and stem(last) in words:
+            if last != label and len(last) > 3 and last[0].isupper() and stem(last) in self.words:
                 written[last].add(label)
         for phrase, target in self.vocabulary.same.items():
             if target in self.facts.labels:
@@ -177,8 +185,8 @@ class _Reader:
             persons = _choice(one for one, keys in names.items() if keys & roles)
             for form in self.vocabulary.roles:
                 yield form.format_map({key: rf"(?P<{key}>{persons})(?!\w)" for key in roles})
-        for key in frozenset().union(*names.values()):
-            if key.isidentifier():
+        for key in {key for keys in names.values() for key in keys}:
+            if key.isidentifier() and stems(key) <= self.words:
                 said, name = key.replace("_", " "), _choice(names)
                 yield rf"\b{said} (?P<{key}>{name})(?!\w)"
                 yield rf"(?:[Tt]he|'s|[Ii]ts) {said}, (?P<{key}>{name}),"
@@ -254,7 +262,8 @@ class _Sentence:
         away = {one: abs(bisect(self.clauses, one.start) - here) for one in self.said}
         said = [one for one in self.said if not start <= one.start < end]
         near = {one: FURTHER ** away[one] / (1 + abs(one.start - start) / HALF) for one in said}
-        nearest = [one for one in said if all(away[one] <= away[its] for its in one.rivals(said))]
+        kinds = [one for one in said if one.keys]
+        nearest = [one for one in said if all(away[one] <= away[its] for its in one.rivals(kinds))]
         before = self.before if english.PRONOUN.search(self.text) else []
         back = {word: BEFORE for one in before if not one.rivals(said) for word in one.words}
         clause = _most((word, near[one]) for one in said if not away[one] for word in one.words)
@@ -280,7 +289,7 @@ class _Sentence:
         }
         for match in self.numbers:
             said, item = match.group().strip(), self._item(match)
-            if english.DENIED.search(self.text, 0, match.start()):
+            if not len(self.reader.value) or english.DENIED.search(self.text, 0, match.start()):
                 yield self._told("not read", f'number "{said}"')
             elif item is None:
                 yield from self._number(match, forms.get(match.start()))
@@ -427,13 +436,13 @@ class _Sentence:
         return self._told("not read", f"{what}: not told of which claim")
 
 
-def _postings(known: frozenset[str], sets: list[frozenset[str]]) -> dict[str, list[int]]:
+def _postings(known: frozenset[str], sets: list[frozenset[str]]) -> dict[str, Array]:
     """In which of the sets each known word is."""
     lists: dict[str, list[int]] = defaultdict(list)
     for index, words in enumerate(sets):
         for word in words & known:
             lists[word].append(index)
-    return lists
+    return {word: np.array(indices) for word, indices in lists.items()}
 
 
 def _choice(texts: Iterable[str]) -> str:
@@ -457,8 +466,8 @@ def _tells(fact: Fact, words: Mapping[str, float], unit: str | None) -> bool:
     """Whether a text names the field of a fact: by its unit, or by all that it is called."""
     if unit == "share" and stem(english.IMPLIED) in fact.field | fact.row:
         return True
-    field = {word for word in fact.field if word[0] != "="}
-    called = field.difference(map(stem, english.LEFT_OUT)) or field
+    words_of = {word for word in fact.field if word[0] != "="}
+    called = words_of.difference(map(stem, english.LEFT_OUT)) or words_of
     units = {word for word in called if not set("aeiou") & set(word)}
     told = called - units <= words.keys() and called != units
     return unit == fact.unit == "points" or told or not units.isdisjoint(words)
@@ -472,4 +481,6 @@ def _value(match: re.Match[str]) -> tuple[float, float]:
     scale = english.LARGE.get((match["large"] or "").lower(), 1.0)
     decimals = len(digits.partition(".")[2])
     zeros = len(digits) - len(digits.rstrip("0")) if not decimals and len(digits) > 3 else 0
-    return float(digits) * scale, 0.505 * 10.0 ** ((zeros if zeros > 1 else 0) - decimals) * scale
+    return min(float(digits) * scale, LARGEST), 0.505 * 10.0 ** (
+        (zeros if zeros > 1 else 0) - decimals
+    ) * scale
