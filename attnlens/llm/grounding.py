@@ -47,8 +47,8 @@ class Vocabulary:
 
     Attributes:
         same: words of a text, and what the facts call the same (``six``: ``6``).
-        items: words before a label that is no number: ``ball 7.1``.
-        roles: ways to say who does what, with keys in braces: ``{bowler} to {batter}``.
+        items: words before a label that is no number: ``row 7.1``.
+        roles: ways to say who does what, with keys in braces: ``{teacher} of {pupil}``.
         forms: patterns of numbers, and the fields of their groups.
         unread: keys that nothing is looked for under.
     """
@@ -273,7 +273,7 @@ class _Sentence:
     # -- numbers
 
     def _item(self, match: re.Match[str]) -> re.Match[str] | None:
-        """The word before a number that is the label of an item: "ball" of "ball 7.1"."""
+        """The word before a number that is the label of an item: "row" of "row 7.1"."""
         words = "|".join(map(re.escape, self.reader.vocabulary.items))
         if match["digits"] != match.group() or not words:
             return None
