@@ -1,7 +1,6 @@
 """How `check` answers on passages: true sentences flagged, faults caught, and how much is read.
 
-    python benchmarks/check_passages.py                    # both halves
-    python benchmarks/check_passages.py --half development --show
+    python benchmarks/check_passages.py [--half development] [--show]
 
 The passages in ``tests/passages`` were written before the check was. Half of them served to set its
 constants; the half that was kept did not. A sentence of a passage has versions with one planted
@@ -21,9 +20,8 @@ from typing import Any
 import attnlens
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-PASSAGES = REPOSITORY / "tests" / "passages"
-MATCH = REPOSITORY / "sample_data" / "match.csv"
+PASSAGES = Path(__file__).resolve().parent.parent / "tests" / "passages"
+MATCH = PASSAGES.parent.parent / "sample_data" / "match.csv"
 BALLS = ((1, 47), (1, 101), (2, 60), (2, 20))
 HALVES = ("development", "kept")
 
@@ -79,19 +77,11 @@ def cases(half: str) -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
         for innings, ball in BALLS:
             facts = attnlens.explain(MATCH, ball=ball, innings=innings).to_dict()
             filled = slots(facts)
-            yield path.stem, facts, [
-                {
-                    "true": one["true"].format_map(filled),
-                    "false": [false.format_map(filled) for false in one["false"]],
-                }
-                for one in passage[half]
-            ]  # fmt: skip
-
-
-def answers(facts: Any, sentences: list[str], place: int) -> list[Any]:
-    """What is said of the statements of one sentence, in its place in the text."""
-    checked = attnlens.check_grounding(facts, " ".join(sentences))
-    return [one for one in checked.statements if one.text.strip(";") in sentences[place]]
+            told = json.loads(json.dumps(passage[half]))
+            for one in told:
+                one["true"] = one["true"].format_map(filled)
+                one["false"] = [false.format_map(filled) for false in one["false"]]
+            yield path.stem, facts, told
 
 
 def counted(half: str, *, show: bool) -> dict[str, Counter[str]]:
@@ -103,11 +93,13 @@ def counted(half: str, *, show: bool) -> dict[str, Counter[str]]:
         for place, sentence in enumerate(sentences):
             versions = [sentence["true"], *(one for one in sentence["false"] if one != true[place])]
             for version in versions:
-                told = answers(facts, [*true[:place], version, *true[place + 1 :]], place)
+                text = " ".join([*true[:place], version, *true[place + 1 :]])
+                checked = attnlens.check_grounding(facts, text).statements
+                told = [one for one in checked if one.text.strip(";") in version]
                 said = {one.answer for one in told}
                 kind = "true" if version == true[place] else "fault"
                 counts[kind] += 1
-                counts[f"{kind} read"] += said != {"not read"}
+                counts[f"{kind} read"] += bool(said - {"not read"})
                 counts[f"{kind} told"] += "not borne out" in said
                 if show and (("not borne out" in said) == (kind == "true") or said == {"not read"}):
                     what = "; ".join(f"{one.what} [{one.nearest} {one.pointer}]" for one in told)
