@@ -52,8 +52,15 @@ SHARE_OF_WHOLE = 0.1
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The sizes of one case, as `recording_ways.Case` has them."""
+class Case:
+    """One model and one size.
+
+    Attributes:
+        model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``)
+            or ``"layer"`` (one causal attention layer).
+        tokens: length of the input; batch: how many of them.
+        own: the trunk in plain torch, also where the transformers library is installed.
+    """
 
     model: str
     tokens: int
@@ -86,7 +93,7 @@ class Sizes:
         return None
 
 
-def measured(what: str, sizes: Sizes, threads: int, **told: Any) -> dict[str, Any]:
+def measured(what: str, sizes: Case, threads: int, **told: Any) -> dict[str, Any]:
     """One measurement, in a process of its own."""
     words = {"case": vars(sizes), "threads": threads, **told}
     one = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
@@ -120,7 +127,7 @@ def interval(values: list[float]) -> tuple[float, float]:
     return ordered[first], ordered[-1 - first]
 
 
-def case_of(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
+def case_of(sizes: Case, options: argparse.Namespace) -> dict[str, Any]:
     """Everything measured of one case."""
     names = [name for name in (*OURS, *OTHERS) if not options.ways or name in options.ways]
     pairs = options.pairs if sizes.tokens < 2048 else options.long_pairs
@@ -138,7 +145,7 @@ def case_of(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def table_of(sizes: Sizes, found: dict[str, Any]) -> list[str]:
+def table_of(sizes: Case, found: dict[str, Any]) -> list[str]:
     """The table of one case, in Markdown."""
     plain = 1000 * found["plain"]
     lines = [
@@ -167,7 +174,7 @@ def table_of(sizes: Sizes, found: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def share_of_whole(sizes: Sizes, found: dict[str, Any]) -> list[str]:
+def share_of_whole(sizes: Case, found: dict[str, Any]) -> list[str]:
     """The peak of the top 16 beside that of all weights, where both were measured."""
     peaks = [found["ways"].get(name, {}).get("peak") for name in ("top 16", "all weights")]
     if None in peaks or not peaks[1]["beyond"]:
@@ -199,7 +206,7 @@ def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     found: dict[str, Any] = {"cases": []}
     lines = []
     for device in options.devices:
-        sizes = Sizes("layer", tokens, layers=1, device=device)
+        sizes = Case("layer", tokens, layers=1, device=device)
         tell(f"one layer of {tokens:,} tokens, {device}")
         one = measured("long", sizes, options.threads, k=LONG_TOP)
         found["cases"].append({"sizes": vars(sizes), **one})
@@ -215,20 +222,19 @@ def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     return found, lines
 
 
-def cases_of(options: argparse.Namespace) -> list[Sizes]:
+def cases_of(options: argparse.Namespace) -> list[Case]:
     """The cases that options ask for."""
     cases = []
     for device in options.devices:
         if options.quick:
             for model, tokens in (("trunk", 32), ("encoder", 24)):
-                cases.append(Sizes(model, tokens, 1, 2, 64, 4, device, options.own_trunk))
+                cases.append(Case(model, tokens, 1, 2, 64, 4, device, options.own_trunk))
             continue
         cases += [
-            Sizes("trunk", tokens, device=device, own=options.own_trunk)
-            for tokens in options.tokens
+            Case("trunk", tokens, device=device, own=options.own_trunk) for tokens in options.tokens
         ]
         if not options.no_encoder:
-            cases += [Sizes("encoder", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
+            cases += [Case("encoder", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
     return cases
 
 

@@ -21,7 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from recording_ways import WAYS, Case, NotForThis, Way, bytes_kept, input_of, plain_model
+from recording import OURS, Case
+from recording_ways import WAYS, NotForThis, Way, bytes_kept, input_of, plain_model
 
 LEAST_SECONDS = 0.02
 """Shorter runs are repeated until the clock can tell them apart."""
@@ -140,9 +141,6 @@ def _ready(
         else:
             ways[name] = way
     return ways, found
-
-
-OURS = ("last row", "8 rows", "all weights", "top 16", "lazy", "streamed")
 
 
 def _wait(device: str) -> None:

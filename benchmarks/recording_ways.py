@@ -11,12 +11,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from recording import Case
 from torch import Tensor, nn
 
 import attnlens
@@ -27,27 +27,6 @@ VOCABULARY = 1000
 
 class NotForThis(Exception):
     """A tool does not read this model, or not at this size."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One model and one size.
-
-    Attributes:
-        model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``)
-            or ``"layer"`` (one causal attention layer).
-        tokens: length of the input; batch: how many of them.
-        own: the trunk in plain torch, also where the transformers library is installed.
-    """
-
-    model: str
-    tokens: int
-    batch: int = 1
-    layers: int = 12
-    width: int = 768
-    heads: int = 12
-    device: str = "cpu"
-    own: bool = False
 
 
 class Block(nn.Module):

@@ -92,6 +92,14 @@ class Here:
         assert (answer.status, answer.err) == (0, "")
         return answer.out
 
+    def matches(self, count: int) -> str:
+        """A folder of simulated matches."""
+        (self.folder / "matches").mkdir()
+        for seed in range(count):
+            out = f"matches/{seed}.json"
+            self.good("simulate", "--seed", seed, "--out", out, "--format", "json")
+        return "matches"
+
     def files(self) -> list[str]:
         """Every file in the folder, by its path there."""
         return sorted(str(p.relative_to(self.folder)) for p in self.folder.rglob("*"))

@@ -221,7 +221,7 @@ def claims(
                 "reference": kind == "last balls",
                 "removed": balls,
                 "removed_from": "head" if alone else "model",
-                "outcome": None,
+                "outcome": "4",
                 "effect_nats": round(abs(moved) * 0.0006, 9),
                 "single_effects": [0.0001] * len(balls),
                 "share": None if not alone else 0.02 if verdict is None else 0.34,
@@ -257,6 +257,30 @@ def claims(
     return entries
 
 
+def standing(past: list[dict[str, Any]], now: dict[str, Any]) -> dict[str, Any]:
+    """The scorebook before a ball."""
+    faced = [ball for ball in past if ball["batter"] == now["batter"]]
+    bowled = [ball for ball in past if ball["bowler"] == now["bowler"]]
+    legal = sum(ball["outcome"] not in ("wd", "nb") for ball in bowled)
+    fell = max((at + 1 for at, ball in enumerate(past) if ball["wicket"]), default=0)
+    return {
+        "batter_runs": sum(ball["runs_batter"] for ball in faced),
+        "batter_balls": sum(ball["outcome"] != "wd" for ball in faced),
+        "bowler_overs": f"{legal // 6}.{legal % 6}",
+        "bowler_runs": sum(ball["runs"] for ball in bowled),
+        "bowler_wickets": sum(ball["wicket"] for ball in bowled),
+        "partnership_runs": sum(ball["runs"] for ball in past[fell:]),
+        "partnership_balls": len(past[fell:]),
+        "over_runs": sum(ball["runs"] for ball in past if ball["over"] == now["over"]),
+        "latest": [ball["outcome"] for ball in past[-6:]],
+        "hat_trick": False,
+    }
+
+
+def gone(now: dict[str, Any]) -> dict[str, Any]:
+    return {"out": now["batter"], "how": "bowled"} if now["wicket"] else {"out": None, "how": None}
+
+
 def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
     """An explanation of this delivery, without its narrative.
 
@@ -267,10 +291,12 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
     now, past = every[ball - 1], every[: ball - 1]
     chance = random.Random(ball)
     outcomes = EXAMPLE["prediction"]["outcomes"]
-    probability, baseline = ([row[key] for row in outcomes] for key in ("probability", "baseline"))
-    total = {
-        name: 100 * (p - b) for name, p, b in zip(OUTCOMES, probability, baseline, strict=True)
-    }
+    kinds = ("probability", "baseline", "usual")
+    probability, baseline, usual = ([row[key] for row in outcomes] for key in kinds)
+    total, beyond = (
+        {name: 100 * (p - b) for name, p, b in zip(OUTCOMES, probability, start, strict=True)}
+        for start in (baseline, usual)
+    )
     cut = [chance.uniform(-0.3, 0.6) for _ in GROUPS[:-2]]
     if not past:
         cut[4:] = [0.0] * len(cut[4:])
@@ -280,6 +306,7 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             "group": group,
             "points": points({name: value * part for name, value in total.items()}),
             "when": "before the match" if at < 3 else "in the match",
+            "from_usual": points({name: value * part for name, value in beyond.items()}),
             "balls": [{"index": past[-1]["index"], "points": points({"4": 0.3, "0": -0.3})}]
             if past and group == "this over"
             else [],
@@ -347,6 +374,10 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             "run_rate": round(6 * now["score"] / now["legal"], 6) if now["legal"] else None,
             "free_hit": False,
             "super_over": super_over,
+            "standing": {**standing(past, now), "phase": None if super_over else "middle overs"},
+            "happened": {"runs": now["runs"], "runs_batter": now["runs_batter"], **gone(now)}
+            if bowled
+            else None,
             "echo": f"innings {number}, delivery {count} | label {now['label']} | legal ball "
             f"{(legal - 1) // 6}.{(legal - 1) % 6 + 1} ({ordinal(legal)}) | {now['score']}/"
             f"{now['wickets']} | {now['bowler']} to {now['batter']}",

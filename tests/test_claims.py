@@ -89,9 +89,9 @@ def test_the_guide_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None
     effects = found.hidden.effects
     assert max(effects, key=lambda item: effects[item]) == great
     np.testing.assert_allclose(
-        found.contributions.sum(0), found.hidden.full - found.baseline, atol=1e-9
+        found.shared.table.sum(0), found.hidden.full - found.shared.baseline, atol=1e-9
     )
-    assert found.contributions[0, 1] > 0.3
+    assert found.shared.table[0, 1] > 0.3
     assert sum("supported (q " in line for line in printed) >= 1
     assert sum("points of P(good)" in line for line in printed) == 2
     # What was not tested is printed too.

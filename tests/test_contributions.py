@@ -78,7 +78,7 @@ def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds(told: dict[s
 
 
 def test_one_outcome_has_its_own_answer() -> None:
-    whole = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR).to_dict()
+    whole = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="all").to_dict()
     four = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="4").to_dict()
     place = OUTCOMES.index("4")
     assert (whole["prediction"]["explained"], four["prediction"]["explained"]) == (None, "4")

@@ -120,7 +120,7 @@ def test_the_evidence_is_that_of_explain(
     match_id, innings, index = keys.iloc[0]
     reference = BallReference(int(innings), int(index))
     window = window_for(matches[match_id], reference, predictor)
-    found = gather_evidence(predictor, window, read_ball(predictor, window))
+    found = gather_evidence(predictor, window, read_ball(predictor, window), outcome="all")
     mine = claims[(claims["match_id"] == match_id) & (claims["index"] == index)]
     assert mine["claim"].tolist() == [one.claim.text for one in found.tested]
     verdicts = [None if pandas.isna(one) else one for one in mine["verdict"]]

@@ -43,13 +43,15 @@ def window_of(innings: int, ball: int | str) -> BallWindow:
 
 def gathered(innings: int, ball: int | str) -> tuple[BallWindow, Evidence]:
     window = window_of(innings, ball)
-    return window, gather_evidence(PREDICTOR, window, read_ball(PREDICTOR, window))
+    return window, gather_evidence(PREDICTOR, window, read_ball(PREDICTOR, window), outcome="all")
 
 
 @pytest.fixture(scope="module")
 def explained() -> dict[tuple[int, int | str], dict[str, Any]]:
     return {
-        (innings, ball): explain_ball(MATCH, find_ball(MATCH, ball, innings), PREDICTOR).to_dict()
+        (innings, ball): explain_ball(
+            MATCH, find_ball(MATCH, ball, innings), PREDICTOR, outcome="all"
+        ).to_dict()
         for innings, ball in BALLS
     }
 
@@ -186,14 +188,22 @@ def test_p_compares_with_other_balls_beside_what_is_usual_in_their_places() -> N
     own = moves[first.claim.removed[0]]
     assert first.p == sum(value >= own * (1 - 1e-9) for value in moves.values()) / 35
     assert claims["attended"].claim.removed[:1] <= first.claim.removed * 47
-    # Drawn sets: within what 3,999 draws tell.
+    # Sets with as many balls to this batter: within what 3,999 draws tell.
     listed = claims["attended"]
+    kinds: dict[bool, list[int]] = {True: [], False: []}
+    for ball in window.past[-35:]:
+        kinds["same_batsman" in ball.relations].append(ball.index)
+    named = {kind: len(set(every) & set(listed.claim.removed)) for kind, every in kinds.items()}
     generator = np.random.default_rng(0)
     sums = [
-        sum(moves[int(index)] for index in generator.choice(inside, 4, replace=False))
+        sum(
+            moves[int(index)]
+            for kind, every in kinds.items()
+            for index in generator.choice(every, named[kind], replace=False)
+        )
         for _ in range(4000)
     ]
-    own = sum(moves[index] for index in listed.claim.removed)
+    own = sum(moves[index] for index in listed.claim.removed) * (1 - 1e-9)
     assert listed.p == pytest.approx(np.mean(np.array(sums) >= own), abs=0.04)
 
 

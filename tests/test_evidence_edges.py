@@ -47,7 +47,8 @@ def test_the_first_ball_has_nothing_to_look_at() -> None:
     ]  # fmt: skip
     assert [one["verdict"] for one in data["evidence"]] == ["cannot be told"] * 4
     assert data["evidence"][-1]["reason"] == NO_OTHERS
-    assert "no earlier ball of this innings" in data["narrative"][1]["text"]
+    told = [line["text"] for line in data["narrative"]]
+    assert "No finding can be told, with no ball before it." in told
     assert all(not group["balls"] for group in data["contributions"])
 
 
@@ -59,7 +60,8 @@ def test_of_a_short_past_nothing_can_be_told(ball: int) -> None:
         assert (one["p"], one["q"], one["replaced"], one["controls"]) == (None, None, None, 0)
         told = {"cannot be told": too_few("balls"), None: ELSEWHERE}
         assert one["reason"] == told[one["verdict"]]
-    assert any("cannot be told" in line["text"] for line in data["narrative"])
+    told = [line["text"] for line in data["narrative"]]
+    assert "No finding can be told, with nothing to compare it with." in told
 
 
 @pytest.mark.parametrize(
@@ -95,11 +97,12 @@ def test_no_such_outcome() -> None:
 
 
 def test_one_outcome_on_the_command_line(attnlens_here: Here, sample_match_path: Path) -> None:
-    asked = ("explain", sample_match_path, "--ball", "30", "--outcome", "4")
+    asked = ("explain", sample_match_path, "--ball", "30", "--outcome", "four")
     data = json.loads(attnlens_here.good(*asked, "--json"))
     assert data["prediction"]["explained"] == "4"
     assert {one["top_change"]["outcome"] for one in data["evidence"]} == {"4"}
-    assert "what moves P(4)" in " ".join(attnlens_here.good(*asked).split())
+    assert "points of P(four) from usual" in " ".join(attnlens_here.good(*asked).split())
+    assert "what moves P(4)" in " ".join(attnlens_here.good(*asked, "--full").split())
     answer = attnlens_here(*asked, "--format", "heatmap")
     assert (answer.status, answer.out) == (2, "")
     assert "which is the same for every outcome; leave --outcome out" in answer.err

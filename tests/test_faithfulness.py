@@ -176,7 +176,7 @@ def test_every_figure_is_what_removing_one_set_after_another_gives(
     assert found[0]["insertion_auc"] == pytest.approx(found[1]["deletion_auc"], abs=1e-9)
     assert found[0]["insertion_auc_kl"] == pytest.approx(found[1]["deletion_auc_kl"], abs=1e-9)
     # What parts add here does not depend on one another, so both curves mirror each other.
-    ends = log_odds(alone.full, alone.outcome) + log_odds(alone.nothing, alone.outcome)
+    ends = log_odds(alone.full, [alone.outcome]) + log_odds(alone.nothing, [alone.outcome])
     assert found[0]["deletion_auc"] + found[0]["insertion_auc"] == pytest.approx(ends, abs=1e-6)
 
 

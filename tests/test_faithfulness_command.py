@@ -237,8 +237,8 @@ def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
     [
         (("--from", "2000-01-01"), "2 of the 4 matches asked for lie inside the model's training"),
         (("--from", "2090-01-01"), "no match was played in these days"),
-        (("--balls", "0"), "--balls 0 is no sample; give a number from 1"),
-        (("--seed", "-1"), "--seed -1 is negative"),
+        (("--balls", "0"), "--balls: '0' is not a number from 1 to 999999"),
+        (("--seed", "-1"), "--seed: '-1' is not a number from 0 to 999999"),
         (("--per-ball", "no/rows.csv"), "no/rows.csv: its folder does not exist"),
     ],
 )

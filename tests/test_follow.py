@@ -183,8 +183,10 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
 
 def test_what_was_unlikely_is_not_told_as_impossible() -> None:
     ball = {"label": "7.4", "bowler": "A", "batter": "B", "actual": "nb"}
-    said = _sentence({**ball, "probability": 0.0012, "surprise_bits": 9.7})
-    assert "had given <1%: " in said
+    said = _sentence({**ball, "probability": 0.0012, "likeliest": False})
+    assert "had given <1%\n" in said
+    likely = _sentence({**ball, "probability": 0.6, "likeliest": True})
+    assert "had given 60%, the likeliest outcome\n" in likely
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_what_was_unlikely_is_not_told_as_impossible() -> None:
         (["match.csv", "--follow", "--ball", "47"], "--follow explains the ball not yet bowled"),
         (["match.csv", "--follow", "--bowler", "X"], "not --bowler"),
         (["match.csv", "--ball", "4", "--idle", "3"], "--idle is for --follow"),
-        (["match.csv", "--follow", "--idle", "-1"], "is no number of seconds"),
+        (["match.csv", "--follow", "--idle", "-1"], "'-1' is not a number from 0 to"),
     ],
 )
 def test_what_cannot_be_followed_is_one_line(

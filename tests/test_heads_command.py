@@ -159,7 +159,7 @@ def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None
     [
         (["matches/4.json"], "after the model's training"),
         (["matches", "--from", "2024-01-02"], "lie inside the model's training dates"),
-        (["matches", "--balls", "0"], "--balls 0 is no sample"),
+        (["matches", "--balls", "0"], "--balls: '0' is not a number from 1"),
         (["nowhere"], "nowhere"),
     ],
 )

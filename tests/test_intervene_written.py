@@ -81,7 +81,6 @@ FIRST = np.arange(L) == 1
 EDGE = np.zeros((B, H, L, L), dtype=bool)
 EDGE[1, 2, -1, [0, 3]] = True
 EVEN = np.full((L, L), 1 / L)
-OTHER = reference(*tensors(B, H, L, D, seed=9, many=2))
 EDITS: dict[str, tuple[dict[str, Any], Callable[[Array], Array]]] = {
     "hide a key": ({"hide": 1}, lambda w: without(w, FIRST)),
     "hide edges": (

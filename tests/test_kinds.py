@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from small_predictors import small_predictor
 
-from attnlens.cricket.explain.explain_ball import flags_of
+from attnlens.cricket.explain.particulars import flags_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.kinds import differences, kinds_unlike, like_training

@@ -270,7 +270,7 @@ def test_over_http_to_this_machine_only(address: str) -> None:
     [
         (("none",), "none: is no folder; give folders of match files"),
         (("--http", "--host", "0.0.0.0"), "can be reached from other machines"),
-        (("--http", "--port", "0"), "is no port"),
+        (("--http", "--port", "0"), "'0' is not a number from 1 to 65535"),
     ],
 )
 def test_what_cannot_be_served(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words import facts
 from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
 from attnlens.cricket.words.narrative import GROUPS
@@ -18,6 +19,7 @@ from attnlens.show.numbers import percent, signed_points
 
 FORMS: tuple[Any, ...] = (
     *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
+    *(facts.size, facts.small_q, facts.outcome_start),
     *(percent, facts.fine_percent, facts.finest_percent, facts.head_number, facts.spaced),
 )
 
@@ -54,9 +56,7 @@ def check(data: dict[str, Any]) -> list[str]:
         assert sentence["text"].endswith(".")
         assert "because" not in sentence["text"].lower()
         assert not re.search(r"\b1 (?:balls|runs|bits)|,,| ,|  |\.\.", sentence["text"])
-        informs = "informing" in sentence["text"]
-        assert informs == ("which is supported" in sentence["text"])
-    assert 2 <= len(sentences) <= 5
+    assert 2 <= len(sentences) <= 9
     return [sentence["text"] for sentence in sentences]
 
 
@@ -67,67 +67,132 @@ def told(data: dict[str, Any], words: str) -> str:
 
 
 def test_the_whole_story_of_a_ball() -> None:
-    data = explanation_cases.explanation(47)
-    assert check(data) == [
-        "N Brandt to J Marchetti at 76/3: the model makes a single likeliest (34%), but what "
-        "stands out is a high chance of a four: 17%, against 12% for a ball of which it knows "
-        "nothing.",
-        "The model looked most at ball 7.1, informing the chance of a four; hide it and that "
-        "chance falls from 17% to 14%, which is supported.",
-        "One test was also of the last boundaries, balls 6.6, 6.2, 5.1 and 4.7; hide them and the "
-        "chance of a four rises from 16.9% to 17.6%, which is contradicted (other balls do more).",
-        "J Marchetti's record lifts a four most (+4.1 points); N Brandt's earlier balls to other "
-        "batters pull the other way (-1.3 points).",
-        "The ball brought a four, which the model had at 17%: a mild surprise (2.6 bits).",
+    assert check(explanation_cases.explanation(47)) == [
+        "Harbour Kings have made 76 for 3 against Valley Riders.",
+        "N Brandt, 0 for 9 from 1.2 overs, bowls at J Marchetti, who has 25 from 12.",
+        "A four is twice as likely as usual here: 17%, not 8%.",
+        "The model adds 7.2 points for J Marchetti's record, but takes off 2.3 for N Brandt to "
+        "others in earlier overs.",
+        "Without ball 7.1 the chance of a four falls from 17% to 14%, which is supported.",
+        "J Marchetti hit a four, which the model had at 17%.",
     ]
 
 
-def test_an_explained_outcome_is_the_one_the_story_is_about() -> None:
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (0.3, "is a third as likely as usual here: 17%, not "),
+        (0.65, "is much less likely than usual here: 17%, not "),
+        (1.05, "is about as likely as usual, 17% where "),
+        (1.2, "is likelier than usual here: 17%, not "),
+        (5.0, "is five times as likely as usual here: 17%, not "),
+        (9.0, "is many times as likely as usual here: 17%, not "),
+    ],
+)
+def test_how_far_from_usual(times: float, words: str) -> None:
     data = explanation_cases.explanation(47)
-    data["prediction"]["explained"] = "6"
-    assert "(34%); asked about is a six: 5%, against 4% for a ball" in check(data)[0]
-    assert "record lifts a six most" in told(data, "lifts")
-    data["prediction"]["explained"] = data["prediction"]["top"]
-    assert "a single likeliest, at 34%, against 33% for a ball" in check(data)[0]
+    data["prediction"]["story_times"] = times
+    data["prediction"]["outcomes"][4]["usual"] = round(0.169 / times, 6)
+    assert words in told(data, "A four")
+
+
+def test_an_explanation_of_before_there_was_a_usual_is_told_without() -> None:
+    data = explanation_cases.explanation(47)
+    prediction = data["prediction"]
+    prediction |= {"story_outcome": None, "story_times": None, "explained": "6"}
+    for entry in prediction["outcomes"]:
+        del entry["usual"]
+    for group in data["contributions"]:
+        del group["from_usual"]
+    del data["ball"]["standing"], data["ball"]["happened"]
+    read = check(Explanation.from_dict(data).to_dict())
+    assert "A six is at 5%." in read
+    assert "N Brandt bowls to J Marchetti." in read
 
 
 def test_a_chase_is_told_as_one() -> None:
     data = explanation_cases.explanation(47)
-    data["ball"] |= {"target": 90, "runs_required": 14, "balls_left": 11}
-    assert check(data)[0].startswith(
-        "N Brandt to J Marchetti, with 14 runs needed from 11 balls: the model"
+    data["ball"] |= {"target": 160, "runs_required": 24, "balls_left": 11, "required_rate": 13.1}
+    assert check(data)[0] == (
+        "Harbour Kings, 76 for 3, need 24 runs from 11 balls against Valley Riders, at 13.1 an "
+        "over."
     )
     data["ball"] |= {"runs_required": 1, "balls_left": 1}
-    assert ", with 1 run needed from 1 ball: the model" in check(data)[0]
+    assert "need 1 run from 1 ball against Valley Riders." in check(data)[0]
+    first = explanation_cases.explanation(1)
+    first["ball"] |= {"target": 160, "runs_required": 160, "balls_left": 120}
+    assert check(first)[0] == "Harbour Kings set out to make 160 against Valley Riders."
 
 
-def test_a_head_is_named_where_its_own_look_is_supported_and_with_its_share() -> None:
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        ({"hat_trick": True}, "N Brandt is on a hat-trick, with J Marchetti to face."),
+        ({"batter_balls": 0}, "J Marchetti has yet to face a ball; N Brandt, 0 for 9 from"),
+        (
+            {"batter_balls": 0, "bowler_overs": "0.0", "bowler_runs": 0},
+            ", and N Brandt to bowl one.",
+        ),
+        (
+            {"bowler_overs": "0.0", "bowler_runs": 0},
+            "N Brandt comes on to bowl to J Marchetti, who",
+        ),
+        ({"batter_balls": 3}, "J Marchetti has just come in (25 from 3); N Brandt, 0 for 9"),
+        ({"over_runs": 14}, "N Brandt's over has cost 14 already, and J Marchetti has 25"),
+        (
+            {"partnership_runs": 61},
+            "J Marchetti (25 from 12) and D Fenwick have put on 61; N Brandt",
+        ),
+        (
+            {"latest": ["4", "0", "0", "0"]},
+            "Three dot balls have gone by as N Brandt bowls to J Marchetti,",
+        ),
+        ({"bowler_wickets": 2}, "N Brandt, with 2 wickets, bowls to J Marchetti, 25 from 12."),
+        ({"batter_runs": 44}, "J Marchetti is set, with 44 from 12; N Brandt, 0 for 9"),
+    ],
+)
+def test_what_is_special_comes_second(standing: dict[str, Any], words: str) -> None:
     data = explanation_cases.explanation(47)
-    by_kind = {claim["kind"]: claim for claim in data["evidence"]}
-    text = told(data, "supported")
-    assert text.startswith("The model looked most at ball")
-    assert "head" not in text
-    del by_kind["boundaries"]["removed"][:]
-    by_kind["attended most"] |= {"verdict": "not better than chance"}
-    leading, other = [text for text in check(data) if ", which is " in text]
-    assert leading.endswith("from 17% to 14%, which is not better than chance.")
-    assert other.startswith("Head 2 (same batsman) of the medium scale looked most at balls 7.1, ")
-    assert "; hide them from that head alone and it falls from 17% to 16%, which is" in other
-    assert other.endswith("supported: 34% of what hiding them from the whole model does.")
-    for one in data["evidence"]:
-        one["share"] = one["share"] and 1.0  # cut there
-    least = "supported: at least 100% of what hiding them from the whole model does."
-    assert any(text.endswith(least) for text in check(data))
-    data["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]["earned"] = None
-    assert "Head 2 of the medium scale looked" in told(data, "supported")
+    data["ball"]["standing"] |= standing
+    assert words in check(data)[1]
 
 
-def test_what_anybody_would_guess_is_no_finding_and_a_picture_no_sentence() -> None:
+def test_the_phase_is_told_by_what_matters_in_it() -> None:
+    data = explanation_cases.explanation(47)
+    data["ball"]["standing"]["phase"] = "powerplay"
+    assert check(data)[0] == (
+        "Harbour Kings go at 10.4 an over in the powerplay against Valley Riders and are 76 for 3."
+    )
+    data["ball"]["standing"]["phase"] = "death overs"
+    assert check(data)[0] == "Harbour Kings are 76 for 3 with 76 balls left against Valley Riders."
+
+
+def test_the_likeliest_is_told_where_the_story_is_of_what_is_not_likely() -> None:
+    data = explanation_cases.explanation(47)
+    data["prediction"]["story_times"] = 0.5
+    assert "A single is likeliest, at 34%." in check(data)
+
+
+def test_a_free_hit_is_told() -> None:
+    data = explanation_cases.explanation(47)
+    data["ball"]["free_hit"] = True
+    assert check(data)[1] == "It is a free hit for J Marchetti, 25 from 12, off N Brandt."
+
+
+def test_who_was_out_is_said_also_where_he_did_not_face() -> None:
+    data = explanation_cases.explanation(39)
+    out, other = data["ball"]["batter"], data["ball"]["non_striker"]
+    assert told(data, "It was a wicket").endswith(f": {out} bowled.")
+    data["ball"]["happened"] |= {"out": other, "how": "run out"}
+    assert told(data, "It was a wicket").endswith(f": {other} run out at the other end.")
+
+
+def test_what_anybody_would_guess_is_no_finding_nor_is_a_picture_or_a_head() -> None:
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
-        claim["verdict"] = "supported" if claim["reference"] else None
-        claim["removed"] = claim["removed"] if claim["reference"] or claim["share"] else []
-    assert not any(words in text for text in check(data) for words in ("supported", "looked most"))
+        claim["verdict"] = "supported" if claim["reference"] or claim["share"] else None
+    assert "No finding can be told, with nothing to compare it with." in check(data)
+    assert not any("supported" in text or "head" in text for text in check(data))
 
 
 @given(
@@ -143,80 +208,42 @@ def test_any_ball_is_told_with_its_facts(
         ball, evidence=evidence, super_over=super_over, bowled=bowled
     )
     texts = check(data)
-    verdicts = [claim["verdict"] for claim in data["evidence"]]
+    verdicts = [claim["verdict"] for claim in data["evidence"] if not claim["share"]]
     assert any("which is supported" in text for text in texts) == ("supported" in verdicts)
     assert not any("started" in text or "momentum" in text for text in texts)
-    assert any(text.startswith("The ball brought") for text in texts) == bowled
+    assert any(
+        "which the model had at" in text or "likeliest outcome" in text for text in texts
+    ) == (bowled)
     assert ("in a super over" in texts[0]) == super_over
+    assert ("Nothing was tested." in texts) == (not data["evidence"])
 
 
-def test_without_a_past_there_is_nothing_to_focus_on() -> None:
-    texts = check(explanation_cases.explanation(1))
-    assert "to open the innings: the model" in texts[0]
-    assert texts[1].startswith("There is no earlier ball of this innings to look at")
-    assert not any("looked most" in text for text in texts)
-
-
-def test_one_ball_of_history_is_one_ball() -> None:
-    data = explanation_cases.explanation(2)
-    assert data["evidence"][0]["verdict"] == "cannot be told"
-    assert told(data, "looked") == (
-        "The model looked most at ball 0.1; whether it mattered cannot be told (too few other "
-        "balls to compare with)."
-    )
-
-
-def test_without_evidence_there_is_a_picture_only() -> None:
-    expected, picture = check(explanation_cases.explanation(47, bowled=False, evidence=False))
-    assert "a high chance of a four" in expected
-    assert picture.endswith("the heat maps are a picture only.")
-
-
-@pytest.mark.parametrize(
-    ("verdict", "reason"),
-    [
-        ("not better than chance", "too small to matter"),
-        ("not better than chance", "chance does as much"),
-        ("contradicted", "other balls do more"),
-    ],
-)
-def test_an_unsupported_picture_is_told_as_unsupported(verdict: str, reason: str) -> None:
+@pytest.mark.parametrize("verdict", ["not better than chance", "contradicted"])
+def test_what_is_not_supported_is_told_as_that(verdict: str) -> None:
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
-        claim |= {"verdict": verdict, "reason": reason}
-    why = "" if reason == "chance does as much" else f" ({reason})"
-    assert told(data, "looked most").endswith(f"from 17% to 14%, which is {verdict}{why}.")
-    assert not any("informing" in text for text in check(data))
+        claim |= {"verdict": verdict, "reason": "chance does as much"}
+    told_first = told(data, "iding")
+    assert told_first.startswith("Hiding ball 7.1 takes the chance of a four from 17% to 14%")
+    assert told_first.endswith(f", which is {verdict}.")
+    for claim in data["evidence"]:
+        claim["top_change"]["points"] = 0.2
+    assert told(data, "iding").startswith("Nothing tested decides it: hiding ")
 
 
 def test_other_kinds_of_claim_have_their_words() -> None:
     data = explanation_cases.explanation(47)
     claim = data["evidence"][0]
-    claim |= {"kind": "this over", "removed": [45, 46]}
-    assert told(data, "supported").startswith(
-        "One test was of this over so far, balls 7.2 and 7.1, informing"
-    )
-    claim |= {"kind": "boundaries", "removed": [40]}
-    assert "of the last boundary, ball 6.2, informing the chance of a four; hide it and that" in (
-        told(data, "supported")
-    )
-    claim |= {"kind": "this bowler", "removed": list(range(30, 37))}
-    labels = {entry["index"]: entry["label"] for entry in data["history"]}
-    assert told(data, "supported").startswith(
-        f"One test was of N Brandt's earlier balls, balls {labels[30]} to {labels[36]}, informing"
-    )
-    claim |= {"kind": "this batter", "removed": [20, *range(30, 36)]}
-    assert "of J Marchetti's earlier balls, 7 balls, informing" in told(data, "supported")
-
-
-@pytest.mark.parametrize(
-    ("bits", "words"),
-    [(0.4, "no surprise"), (2.9, "a mild surprise"), (2.96, "a surprise"), (6.0, "a great")],
-)
-def test_how_surprising(bits: float, words: str) -> None:
-    data = explanation_cases.explanation(47)
-    data["prediction"]["surprise_bits"] = bits
-    assert f": {words}" in told(data, "The ball brought")
+    for kind, removed, words in (
+        ("this over", [45, 46], "Without the last 2 balls of this over the chance of a four"),
+        ("boundaries", [40], "Without the boundary of ball 6.2 the chance of a four"),
+        ("this bowler", [*range(30, 37)], "Without the last 7 balls of N Brandt the chance"),
+        ("this batter", [20, *range(30, 36)], "Without the last 7 balls to J Marchetti the chance"),
+        ("attended", [40, 44, 46], "Without balls 6.2, 6.6 and 7.2 the chance of a four"),
+        ("striker's record", [], "Without J Marchetti's record the chance of a four"),
+    ):
+        claim |= {"kind": kind, "removed": removed}
+        assert told(data, "supported").startswith(words)
 
 
 def test_a_change_too_small_for_whole_percent_shows_its_decimals() -> None:
@@ -237,20 +264,25 @@ def test_a_change_too_small_for_whole_percent_shows_its_decimals() -> None:
 def test_contributions_one_way_or_none() -> None:
     flat = explanation_cases.explanation(47)
     for group in flat["contributions"]:
-        for entry in group["points"]:
+        for entry in group["from_usual"]:
             entry["points"] = 0.0
-    assert "Nothing known about this ball moves a four by much." in check(flat)
+    assert "Nothing that the model knows moves that from usual by much." in check(flat)
     down = copy.deepcopy(flat)
-    down["contributions"][3]["points"][4]["points"] = -1.25
-    assert "The scoreboard holds a four down most (-1.2 points)." in check(down)
-    down["contributions"][4]["points"][4]["points"] = 0.5
+    down["contributions"][3]["from_usual"][4]["points"] = -1.25
+    assert "The model takes off 1.2 points for the rest of the scoreboard." in check(down)
+    down["contributions"][4]["from_usual"][4]["points"] = 0.5
     assert (
-        "The scoreboard holds a four down most (-1.2 points); this over so far pulls the other "
-        "way (+0.5 points)." in check(down)
+        "The model takes off 1.2 points for the rest of the scoreboard, but adds 0.5 for "
+        "this over so far." in check(down)
     )
-    up = copy.deepcopy(flat)
-    up["contributions"][9]["points"][4]["points"] = 1.26
-    assert "The balls long past lift a four most (+1.3 points)." in check(up)
+
+
+def test_calls_that_do_not_hold_up_are_told() -> None:
+    data = explanation_cases.explanation(47)
+    assert not any("Such calls" in text for text in check(data))
+    like = data["prediction"]["calibration"]["outcomes"][4]
+    like |= {"predicted": 0.17, "happened": 0.12, "happened_ci": [0.1, 0.14]}
+    assert "Such calls, at 17%, came true in 12% of cases." in check(data)
 
 
 def test_every_group_of_contributions_has_words() -> None:

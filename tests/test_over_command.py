@@ -154,13 +154,6 @@ def test_what_cannot_be_answered_is_said_in_one_line(
     assert attnlens_here.files() == []
 
 
-def matches(here: Here, count: int = 6) -> str:
-    (here.folder / "matches").mkdir()
-    for seed in range(count):
-        here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.json", "--format", "json")
-    return "matches"
-
-
 TINY = (
     "--set",
     "d=12",
@@ -182,7 +175,7 @@ TINY = (
 
 
 def test_train_and_ask(attnlens_here: Here) -> None:
-    source = matches(attnlens_here)
+    source = attnlens_here.matches(6)
     asked = ("train", source, "--model", "cricket", "--out", "mine.safetensors", *TINY)
     days = sorted(
         json.loads(path.read_text(encoding="utf-8"))["info"]["dates"][0]

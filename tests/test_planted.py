@@ -7,7 +7,6 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,10 +58,6 @@ def pairs(made: Simulated) -> list[tuple[RuledBall, tuple[Delivery, ...], Delive
         for ball in side.deliveries
     ]
     return [(truth, past, ball) for truth, (past, ball) in zip(made.ruled, balls, strict=True)]
-
-
-def lines_of(path: str) -> list[Any]:
-    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
 def told_as_a_single(ball: Delivery) -> Delivery:

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from small_predictors import arrays_of, probabilities, simulated, small_predictor
 
-from attnlens.cricket.explain.explain_ball import flags_of
+from attnlens.cricket.explain.particulars import flags_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.model.batch import window_batch

@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.documents import render_html, render_markdown
+from attnlens.cricket.pages.story import story_of
 from attnlens.cricket.simulator.files import save_simulated
 from attnlens.show.heat_map import LEVELS
 from attnlens.show.numbers import percent_seen
@@ -149,7 +150,10 @@ def test_html_tells_the_story_and_needs_nothing_else(case: tuple[int, dict[str, 
             verdict = f'<p class="verdict"><span aria-hidden="true">{sign}</span> {words}'
             assert f'<li class="{kind}">{verdict}' in page
             assert html.escape(claim.claim, quote=False) in page
-    facts = [fact for sentence in explanation.narrative for fact in sentence.facts]
+    story = story_of(explanation)
+    findings = story.findings or [story.untold]
+    sentences = [story.headline, *findings, *story.came, *explanation.narrative]
+    facts = [fact for sentence in sentences for fact in sentence.facts]
     told_facts = re.findall(r'<bdi class="fact" title="([^"]+)">([^<]*)', page)
     assert [(pointer, html.unescape(words)) for pointer, words in told_facts] == [
         (fact.pointer, fact.text) for fact in facts

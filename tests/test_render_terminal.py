@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from functools import partial
 from typing import Any
 
 import explanation_cases
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.pages import heads
 from attnlens.cricket.pages.parts import short_names
+from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.terminal import render_summary, render_terminal
 from attnlens.errors import InputError
 from attnlens.show.canvas import cut, display_width, fit, width_of
@@ -65,7 +67,7 @@ def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
     data = explanation_cases.explanation(47)
     lines = page()
     for entry in data["prediction"]["outcomes"]:
-        now, base = entry["probability"], entry["baseline"]
+        now, base = entry["probability"], entry["usual"]
         if max(now, base) < 0.03:
             continue
         row = row_of(lines, f"  {entry['outcome']} ")
@@ -73,12 +75,15 @@ def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
         assert re.search(rf" {now:.0%} +{base:.0%} +{re.escape(points)}", row), row
         assert ("●" in row) == (entry["outcome"] == data["prediction"]["actual"])
     moves = {
-        group["group"]: next(p["points"] for p in group["points"] if p["outcome"] == "4")
+        group["group"]: next(p["points"] for p in group["from_usual"] if p["outcome"] == "4")
         for group in data["contributions"]
     }
     largest = max(moves, key=lambda group: abs(moves[group]))
     told = f"{moves[largest]:+.1f}".replace("-", "−")
-    assert re.search(rf"{largest} +{re.escape(told)} [█░]+$", "\n".join(lines), re.MULTILINE)
+    assert largest == "striker's record"
+    assert re.search(
+        rf"Marchetti's record +{re.escape(told)} [█░]+$", "\n".join(lines), re.MULTILINE
+    )
     assert "what moves P(4)" in lines[2]
 
 
@@ -100,15 +105,11 @@ def test_the_strip_has_a_shade_per_ball_overs_apart() -> None:
 
 def test_an_outcome_asked_for_is_the_one_explained() -> None:
     data = explanation_cases.explanation(47)
-    lines = drawn(data, outcome="0")
+    data["prediction"] |= {"explained": "0", "story_outcome": "0"}
+    lines = drawn(data)
     assert "what moves P(0)" in lines[2]
-    assert any("P(0) " in line and "✓ supported" in line for line in lines)
-    assert not any("P(4)" in line for line in lines)
-    rare = "\n".join(drawn(data, outcome="nb"))
-    assert re.search(r"^  no-ball .* <1% .*◂", rare, re.MULTILINE)
-    assert re.search(r"P\(nb\) 0\.\d% same ", rare)
-    with pytest.raises(InputError, match="no outcome '7'; choose one of 0 1 2 3 4 5 6 W wd nb bye"):
-        drawn(data, outcome="7")
+    data["prediction"] |= {"explained": "nb", "story_outcome": "nb"}
+    assert re.search(r"^  no-ball .* <1% .*◂", "\n".join(drawn(data)), re.MULTILINE)
     assert any(
         line.startswith("  what heads looked at (long scale, 44") for line in page(scale="long")
     )
@@ -116,14 +117,60 @@ def test_an_outcome_asked_for_is_the_one_explained() -> None:
         page(scale="wide")
 
 
+def story(data: dict[str, Any], width: int = 80) -> list[str]:
+    return render_story(Explanation.from_dict(data), width=width, color=False).splitlines()
+
+
+def test_the_story_of_a_ball_on_one_screen() -> None:
+    lines = story(explanation_cases.explanation(47))
+    assert len(lines) <= 25
+    whole = "\n".join(lines)
+    assert "Harbour Kings 76/3 v Valley Riders" in whole
+    assert "Marchetti 25 (12) · Brandt 0-9 (1.2) · middle overs · last six:" in whole
+    assert "A four is twice as likely as usual here: 17%, not 8%." in lines
+    assert "   dot 33%  1 34%  2 6%  FOUR 17% ▲▲  six 5% ▲" in lines
+    reasons = lines[lines.index("Why, in points of P(four) from usual") + 1 :][:5]
+    assert reasons[0].startswith("   Marchetti's record")
+    total = sum(float(line[46:53].replace("−", "-")) for line in reasons)
+    assert abs(total - 100 * (0.169 - 0.083)) < 0.3
+    assert "Tested: without ball 7.1 it would be 14%, not 17% (supported, q 0.02). ✓" in lines
+    assert any(line.startswith("Then: a four (17%).") for line in lines)
+
+
+def test_what_is_special_and_cautions_stand_above_the_story() -> None:
+    data = explanation_cases.explanation(47)
+    data["ball"]["free_hit"] = True
+    data["ball"]["standing"] |= {"hat_trick": True, "partnership_runs": 40}
+    data["flags"] = [
+        {"flag": "in_training", "text": "It was in the training."},
+        {"flag": "unseen_batter", "text": "Nobody has seen him bat."},
+    ]
+    lines = story(data)
+    assert any(line.startswith("free hit · hat-trick ball · Marchetti 25") for line in lines)
+    stood = data["ball"]["standing"]["partnership_balls"]
+    assert f"stand 40 ({stood})" in "\n".join(lines)
+    where = {text: at for at, text in enumerate(lines)}
+    headline = next(at for at, line in enumerate(lines) if line.startswith("A four is twice"))
+    assert where["  ! Nobody has seen him bat."] < headline < where["  ! It was in the training."]
+
+
+def test_without_a_supported_claim_the_story_says_that_nothing_can_be_told() -> None:
+    data = explanation_cases.explanation(47)
+    for claim in data["evidence"]:
+        claim["verdict"] = "not better than chance"
+    nothing = "Tested: nothing that it looked at made a difference that can be told."
+    assert nothing in story(data)
+    assert "Nothing was tested." in story(explanation_cases.explanation(47, evidence=False))
+
+
 def test_an_effect_never_runs_into_the_next_column() -> None:
     shown = Explanation.from_dict(explanation_cases.explanation())
-    claim, tests = shown.evidence[0], heads.Tests(shown, "")
+    claim = shown.evidence[0]
     for outcome in OUTCOMES:
         for before, after in ((0.182, 0.1821), (0.116, 0.124), (0.995, 0.9999), (0.4, 0.1)):
             told = {"outcome": outcome, "before": before, "after": after}
             change = claim.top_change.model_copy(update=told)
-            effect = tests.effect(claim.model_copy(update={"top_change": change}))
+            effect = heads.effect_of(claim.model_copy(update={"top_change": change}))
             assert len(effect) < heads.EFFECT
             assert outcome in effect
 
@@ -185,7 +232,7 @@ NASTY = (
 @given(
     width=st.integers(40, 200),
     ball=st.sampled_from([1, 2, 3, 8, 30, 47, 60]),
-    outcome=st.sampled_from([None, *explanation_cases.OUTCOMES]),
+    outcome=st.sampled_from(explanation_cases.OUTCOMES),
     scale=st.sampled_from(["micro", "short", "medium", "long"]),
     evidence=st.booleans(),
     names=st.lists(st.sampled_from(NASTY) | st.text(max_size=40), min_size=9, max_size=9),
@@ -193,20 +240,26 @@ NASTY = (
 def test_no_line_is_too_wide_and_nothing_unclean_gets_through(
     width: int,
     ball: int,
-    outcome: str | None,
+    outcome: Outcome,
     scale: str,
     evidence: bool,
     names: list[str],
 ) -> None:
     people = (*explanation_cases.BATTERS, *explanation_cases.BOWLERS)
     data = explanation_cases.explanation(ball, evidence=evidence, bowled=ball != 8)
+    data["prediction"]["story_outcome"] = outcome
     told = Explanation.from_dict(renamed(data, dict(zip(people, names, strict=True))))
-    options: dict[str, Any] = {"outcome": outcome, "scale": scale}
-    plain = render_terminal(told, width=width, color=False, **options)
-    colored = render_terminal(told, width=width, color=True, **options)
-    assert COLOR.sub("", colored) == plain
-    assert colored != plain
-    for line in plain.split("\n"):
+    pages = (
+        partial(render_terminal, told, width=width, scale=scale),
+        partial(render_story, told, width=width),
+    )
+    lines = []
+    for drawn_page in pages:
+        plain, colored = drawn_page(color=False), drawn_page(color=True)
+        assert COLOR.sub("", colored) == plain
+        assert colored != plain
+        lines += plain.split("\n")
+    for line in lines:
         assert columns(line) <= width, line
         assert line == line.rstrip()
         assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in line)

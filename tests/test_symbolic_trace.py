@@ -26,8 +26,6 @@ from attnlens.symbolic.tracing import run
 
 CLOSE = 1e-5
 
-Ways = dict[str, bool | str]
-
 
 class Written(nn.Module):
     """A module whose forward pass is a function of one tensor."""

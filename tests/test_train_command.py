@@ -10,20 +10,11 @@ from command_line import Here
 from attnlens.cricket.model.temporal import HEADS
 from attnlens.cricket.model.trained import load_predictor
 
-
-def matches(here: Here, count: int = 4) -> str:
-    folder = here.folder / "matches"
-    folder.mkdir()
-    for seed in range(count):
-        here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.json", "--format", "json")
-    return "matches"
-
-
 QUICK = ("--hidden-dim", "12", "--epochs", "2", "--threads", "1", "--head-balls", "3")
 
 
 def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
-    source = matches(attnlens_here)
+    source = attnlens_here.matches(4)
     words = ("--set", "heads.medium=3", "--set", "null=null", "--set", "learning_rate=0.001")
     answer = attnlens_here("train", source, "--out", "mine.safetensors", *QUICK, *words)
     assert answer.status == 0, answer.err
@@ -68,7 +59,7 @@ def test_what_cannot_be_done_is_said_before_the_work(
 
     if "cuda" in words and torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    source = matches(attnlens_here, 1)
+    source = attnlens_here.matches(1)
     before = attnlens_here.files()
     answer = attnlens_here("train", source, "--out", "mine.safetensors", *words)
     assert answer.status == 2
@@ -82,7 +73,7 @@ def test_what_cannot_be_done_is_said_before_the_work(
 def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
     attnlens_here: Here,
 ) -> None:
-    source = matches(attnlens_here)
+    source = attnlens_here.matches(4)
     few = attnlens_here.folder / "few"
     few.mkdir()
     for path in sorted(Path(source).iterdir())[:2]:

@@ -280,7 +280,7 @@ CASES = [
     (("r.safetensors", "--site", "lazy", "--head", "6"), "lazy: head 6 is out of range; there"),
     (("r.safetensors", "--site", "lazy", "--query", "x"), "lazy: no query is called 'x'; there"),
     (("r.safetensors", "--site", "gate", "--head", "0"), "no record has an axis 'head'; leave"),
-    (("r.safetensors", "--top", "0"), "--top 0 is no number of keys; give 1 or more"),
+    (("r.safetensors", "--top", "0"), "--top: '0' is not a number from 1 to 999999"),
     (("r.safetensors", "--out", "no/where.html"), "no/where.html: its folder does not exist"),
     (("text.txt",), "attnlens: text.txt: cannot be read as a recording"),
 ]

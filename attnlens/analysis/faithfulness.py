@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.analysis.scores import divergence
+from attnlens.analysis.scores import divergence, log_odds
 from attnlens.arrays import Flags, Floats, Integers
 
 Masks = Flags
@@ -158,13 +158,6 @@ def matched_auc(
     return float(np.mean(told)) if told else None
 
 
-def log_odds(chances: Floats, outcome: int) -> Floats:
-    """``log p / (1 - p)`` of one class, ``(..., class) -> (...)``."""
-    p = np.clip(chances[..., outcome], SMALLEST, 1 - SMALLEST)
-    odds: Floats = np.log(p) - np.log1p(-p)
-    return odds
-
-
 def descending(scores: Floats, generator: np.random.Generator) -> Integers:
     """Positions from the highest score to the lowest; ties in random order."""
     shuffled = generator.permutation(len(scores))
@@ -224,7 +217,7 @@ class Removed:
     @property
     def drops(self) -> Floats:
         """How far each part lifts ``y``: its fall without the part, ``(n,)``."""
-        fall: Floats = log_odds(self.full, self.outcome) - log_odds(self.singles, self.outcome)
+        fall: Floats = log_odds(self.full, [self.outcome]) - log_odds(self.singles, [self.outcome])
         return fall
 
 
@@ -265,11 +258,12 @@ def removal_figures(
     found = predict(np.concatenate(masks))
     ends = np.cumsum([len(one) for one in masks])[:-1]
     pieces = np.split(found, ends)
-    level, drops = log_odds(alone.full, alone.outcome), alone.drops
+    explained = [alone.outcome]
+    level, drops = log_odds(alone.full, explained), alone.drops
     figures = []
     for number, order in enumerate(orders):
         gone, kept, deleted, inserted = (
-            log_odds(piece, alone.outcome) for piece in pieces[4 * number : 4 * number + 4]
+            log_odds(piece, explained) for piece in pieces[4 * number : 4 * number + 4]
         )
         gone_kl, kept_kl, deleted_kl, inserted_kl = (
             divergence(alone.full, piece) for piece in pieces[4 * number : 4 * number + 4]

@@ -23,7 +23,7 @@ from attnlens.arrays import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""A probability of nothing for what did happen would make every mean infinite."""
+"""The least distance of a probability from 0, and from 1, that logarithms are taken of."""
 
 BINS: Final = 15
 _Z: Final = 1.959963984540054
@@ -49,6 +49,13 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
     logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, least))
     nats: Floats = (np.maximum(full, 0) * logs).sum(-1)
     return np.maximum(nats, 0.0)
+
+
+def log_odds(chances: Floats, outcomes: Sequence[int]) -> Floats:
+    """Of any of these outcomes against all others, ``(..., outcome) -> (...)``."""
+    chance = chances[..., list(outcomes)].sum(-1).clip(SMALLEST, 1 - SMALLEST)
+    odds: Floats = np.log(chance) - np.log1p(-chance)
+    return odds
 
 
 def brier_scores(chances: Floats, actual: Integers) -> Floats:

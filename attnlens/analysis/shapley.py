@@ -22,19 +22,51 @@ class Contributions:
     """Exact Shapley values.
 
     Attributes:
-        full: probabilities with every group ``(outcome,)``.
-        baseline: with none ``(outcome,)``.
         groups: their names.
         table: each group's part ``(group, outcome)``, in probability; the parts sum to
             ``full - baseline``. A group without an item is not played: its part is zero.
-        masks: how many subsets were asked about.
+        played: the groups that have an item.
+        values: what is said with every subset of those, in the order of `subsets`,
+            ``(subset, outcome)``.
     """
 
-    full: Floats
-    baseline: Floats
     groups: tuple[str, ...]
     table: Floats
-    masks: int
+    played: tuple[str, ...]
+    values: Floats
+
+    @property
+    def full(self) -> Floats:
+        """With every group, ``(outcome,)``."""
+        last: Floats = self.values[-1]
+        return last
+
+    @property
+    def baseline(self) -> Floats:
+        """With none, ``(outcome,)``."""
+        first: Floats = self.values[0]
+        return first
+
+    @property
+    def masks(self) -> int:
+        """How many subsets were asked about."""
+        return len(self.values)
+
+    def beyond(self, group: str) -> tuple[Floats, Floats]:
+        """What is said with one group alone, and the others' parts of what they add to it.
+
+        Returns:
+            ``(outcome,)``, and ``(group, outcome)`` with zeros for the group itself; they sum
+            to ``full``.
+        """
+        place = self.played.index(group)
+        known = (np.arange(self.masks) >> place) & 1 == 1
+        values = self.values[known]
+        parts = np.zeros_like(self.table)
+        others = [name for name in self.played if name != group]
+        if others:
+            parts[[self.groups.index(name) for name in others]] = shapley_values(values)
+        return values[0], parts
 
 
 def contributions(
@@ -66,7 +98,7 @@ def contributions(
     table = np.zeros((len(groups), values.shape[1]))
     if played:
         table[[list(groups).index(name) for name in played]] = shapley_values(values)
-    return Contributions(values[-1], values[0], tuple(groups), table, len(masks))
+    return Contributions(tuple(groups), table, tuple(played), values)
 
 
 def check_groups(groups: Mapping[str, Sequence[int]], items: Sequence[int]) -> dict[int, int]:

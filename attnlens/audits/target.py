@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlens.analysis.scores import SMALLEST
 from attnlens.arrays import Floats
 from attnlens.audits.question import Question
-from attnlens.claims.trial import SURE
 from attnlens.errors import InputError
 
 Asked = str | int | Callable[[Any], Tensor] | None
@@ -70,7 +70,7 @@ class Target:
             ``(row, outcome)``.
         """
         if self.kind == "all":
-            return np.exp(scores).clip(SURE)
+            return np.exp(scores).clip(SMALLEST)
         if self.kind == "embedding":
             first = (1 + scores @ full) / 2
         else:
@@ -78,7 +78,7 @@ class Target:
             if self.kind == "number":
                 odds = (odds - full[0]) / (float(abs(full - nothing)[0]) or 1.0)
             first = 1 / (1 + np.exp(-odds.clip(-700, 700)))
-        first = first.clip(SURE, 1 - SURE)
+        first = first.clip(SMALLEST, 1 - SMALLEST)
         return np.stack([first, 1 - first], -1)
 
 
@@ -280,7 +280,7 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
 
     def scores(output: Any, _: Tensor) -> Tensor:
         found = function(output).double()
-        return found.clamp_min(SURE).log() if chances else found.log_softmax(-1)
+        return found.clamp_min(SMALLEST).log() if chances else found.log_softmax(-1)
 
     outcomes = tuple(f"outcome {at}" for at in range(value.shape[1]))
     return Target(name, outcomes, "all", scores)

@@ -15,7 +15,7 @@ from typing import Final, Generic
 
 import numpy as np
 
-from attnlens.analysis.shapley import contributions
+from attnlens.analysis.shapley import Contributions, contributions
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Predict, Replace, Tested, answers
 from attnlens.claims.controls import stratum
@@ -36,17 +36,13 @@ class Evidence(Generic[C]):
 
     Attributes:
         hidden: what the model says with everything, and without each item.
-        baseline: with every group taken away, ``(outcome,)``.
-        groups: the names of the groups.
-        contributions: each group's part of full minus baseline, ``(group, outcome)``.
+        shared: the prediction shared out over groups.
         tested: the claims.
         spent: masks asked about, by what for.
     """
 
     hidden: Hidden
-    baseline: Floats
-    groups: tuple[str, ...]
-    contributions: Floats
+    shared: Contributions
     tested: list[Tested[C]] = field(default_factory=list)
     spent: dict[str, int] = field(default_factory=dict)
 
@@ -167,9 +163,7 @@ def gather(
             )
     return Evidence(
         hidden=trial.hidden(MODEL),
-        baseline=parts.baseline,
-        groups=parts.groups,
-        contributions=parts.table,
+        shared=parts,
         tested=trial.judge(compared),
         spent={"contributions": parts.masks, **trial.spent},
     )

@@ -20,7 +20,7 @@ from typing import Final, Generic
 
 import numpy as np
 
-from attnlens.analysis.scores import divergence
+from attnlens.analysis.scores import divergence, log_odds
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Sets, Tested, answers
 from attnlens.claims.controls import Pool, Sums, pool_for
@@ -45,9 +45,6 @@ from attnlens.errors import InputError
 
 REPLACED: Final = 16
 REPLACED_CONTROLS: Final = 24
-SURE: Final = 1e-12
-"""The least distance of a probability from 0 and 1 that log-odds are told of."""
-
 STEADY: Final = 1e-6
 """Answers to the same question differ by no more than this."""
 
@@ -60,13 +57,6 @@ def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
     if outcome is None:
         return divergence
     return lambda full, other: divergence(about_one(full, outcome), about_one(other, outcome))
-
-
-def log_odds(probabilities: Floats, outcomes: Sequence[int]) -> Floats:
-    """Of any of these outcomes against all others, ``(...,)``."""
-    chance = probabilities[..., list(outcomes)].sum(-1).clip(SURE, 1 - SURE)
-    result: Floats = np.log(chance) - np.log1p(-chance)
-    return result
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -108,6 +98,7 @@ class Trial(Generic[C]):
             whole model: sums are then of effects as multiples of that.
         outcome: the outcome (column) that is explained, which claims then say that their items
             raise; without, the whole distribution.
+        lowers: whether claims say instead that their items lower it.
         items: what the items are called, in reasons.
     """
 
@@ -119,6 +110,7 @@ class Trial(Generic[C]):
         kinds: Mapping[int, int] | None = None,
         usual: Mapping[int, float] | None = None,
         outcome: int | None = None,
+        lowers: bool = False,
         items: str = ITEMS,
     ) -> None:
         self.places = places
@@ -126,6 +118,7 @@ class Trial(Generic[C]):
         self.kinds = kinds
         self.usual = usual
         self.outcome = outcome
+        self.lowers = lowers
         self.effect = effect_on(outcome)
         self.items = items
         self.spent: dict[str, int] = dict.fromkeys(places, 0)
@@ -187,6 +180,7 @@ class Trial(Generic[C]):
             full = float(log_odds(hidden.full, outcomes))
             alone = log_odds(np.array(list(hidden.alone.values())), outcomes)
             moves = (full - alone) / np.sqrt(usual)
+            moves = -moves if self.lowers and not claim.raises else moves
         return dict(zip(hidden.alone, moves.tolist(), strict=True))
 
     def _usual(self, name: str) -> Floats:
@@ -282,8 +276,11 @@ class Trial(Generic[C]):
 
     def judge(self, compared: Sequence[Compared[C]]) -> list[Tested[C]]:
         """Verdicts (`verdicts`), and the second operator's word on supported claims."""
-        told = verdicts(compared, outcome=self.outcome, items=self.items)
-        return self._checked(told, compared)
+        return self._checked(self.verdicts(compared), compared)
+
+    def verdicts(self, compared: Sequence[Compared[C]]) -> list[Tested[C]]:
+        """As `judge`, before the second operator."""
+        return verdicts(compared, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
     def _checked(
         self, tested: Sequence[Tested[C]], compared: Sequence[Compared[C]]
@@ -308,7 +305,11 @@ class Trial(Generic[C]):
 
 
 def verdicts(
-    compared: Sequence[Compared[C]], *, outcome: int | None = None, items: str = ITEMS
+    compared: Sequence[Compared[C]],
+    *,
+    outcome: int | None = None,
+    lowers: bool = False,
+    items: str = ITEMS,
 ) -> list[Tested[C]]:
     """q over the claims of a kind, and what follows from them.
 
@@ -317,7 +318,7 @@ def verdicts(
     claims about the model.
 
     Args:
-        outcome, items: as `Trial` has them.
+        outcome, lowers, items: as `Trial` has them.
     """
     tested = {
         number: _told(one, None, _elsewhere(one) or one.untold)
@@ -333,7 +334,7 @@ def verdicts(
         q_values = _q_values(claims, [one.p for one in claims])
         least = benjamini_hochberg([one.least for one in claims])
         for at, number in enumerate(family):
-            judged = _judged(claims[at], q_values[at], least[at], outcome, items)
+            judged = _judged(claims[at], q_values[at], least[at], outcome, lowers, items)
             if judged.reason in (CHANCE, AMONG) and _out_of_reach(claims, at):
                 judged = Judged("cannot be told", too_few(items))
             tested[number] = _told(claims[at], q_values[at], judged)
@@ -361,13 +362,16 @@ def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
     return q_values
 
 
-def _judged(one: Compared[C], q: float, least: float, outcome: int | None, items: str) -> Judged:
+def _judged(
+    one: Compared[C], q: float, least: float, outcome: int | None, lowers: bool, items: str
+) -> Judged:
     picture = _elsewhere(one)
     if picture is not None:
         return picture
     about = list(one.claim.raises or (() if outcome is None else (outcome,)))
     points = one.points[about] if about else one.points
-    against = bool(about) and float(points.sum()) > 0
+    said = -1 if lowers and not one.claim.raises else 1
+    against = bool(about) and said * float(points.sum()) > 0
     return judge(one.effect, points, (one.p, q, least), against=against, items=items)
 
 

@@ -41,7 +41,7 @@ AMONG: Final = "among so many claims chance does as much"
 EVEN: Final = "the head looks at them hardly more than at others"
 ELSEWHERE: Final = "what they do reaches the prediction by other ways than this head"
 DISAGREE: Final = "operators disagree"
-OPPOSITE: Final = "hiding them raises what they are said to raise"
+OPPOSITE: Final = "they do the opposite of what is said"
 
 
 def too_few(items: str) -> str:

@@ -7,7 +7,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cli.options import add_out, whole
+from attnlens.cli.options import add_formats, add_out, whole
 from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -61,14 +61,9 @@ def _add_audit(commands: Commands) -> None:
         metavar="N",
         help="claims are made of so many heads, those screened highest (default 8)",
     )
-    parser.add_argument(
-        "--format", choices=FORMATS, help="default by the ending of --out, else text"
-    )
-    parser.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="short for --format json"
-    )
+    add_formats(parser, FORMATS, what="default by the ending of --out, else {}")
     add_out(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, format=None)
 
 
 def _add_record(commands: Commands) -> None:

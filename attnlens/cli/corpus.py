@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_formats, add_model, add_out, add_sources, listed, whole
+from attnlens.cli.options import (
+    add_formats,
+    add_history,
+    add_model,
+    add_out,
+    add_sources,
+    listed,
+    whole,
+)
 from attnlens.cli.output import check_files, emit, opened, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.words import count
@@ -44,11 +52,8 @@ def _add_explain(kinds: Commands) -> None:
     add_sources(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="the corpus's folder")
     add_model(parser)
-    parser.add_argument(
-        "--history",
-        metavar="SRC",
-        nargs="+",
-        help="matches that bring the ratings to each match's date; may be the same as SRC",
+    add_history(
+        parser, "matches that bring the ratings to each match's date; may be the same as SRC"
     )
     parser.add_argument(
         "--engine",

@@ -33,6 +33,9 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
     )
+    parser.add_argument(
+        "--full", action="store_true", help="every claim, every head, and where they looked (text)"
+    )
     add_formats(parser, FORMATS)
     parser.add_argument(
         "--messages",
@@ -60,7 +63,7 @@ def add_to(commands: Commands) -> None:
 
 def add_ball_options(parser: argparse.ArgumentParser) -> None:
     """The match, the ball, the model and what is asked of them."""
-    from attnlens.cricket.match.outcomes import OUTCOMES
+    from attnlens.cricket.match.outcomes import OUTCOMES, outcome_called
 
     add_ball(parser)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
@@ -68,9 +71,11 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     parser.add_argument(
         "--outcome",
-        choices=OUTCOMES,
-        help="explain this outcome: effects and verdicts are about its chance alone (default the "
-        "whole distribution)",
+        type=outcome_called,
+        choices=(*OUTCOMES, "all"),
+        help="explain this outcome: effects and verdicts are about its chance alone; "
+        "its code, or its name such as six (default the "
+        "one furthest from what is usual; all: the whole distribution)",
     )
     parser.add_argument(
         "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
@@ -176,9 +181,11 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
 
     scale = options.scale or "medium"
     if options.format == "text":
-        return render_terminal(
-            explanation, outcome=options.outcome, scale=scale, **page(options.out)
-        )
+        if not options.full and options.scale is None:
+            from attnlens.cricket.pages.story import render_story
+
+            return render_story(explanation, **page(options.out))
+        return render_terminal(explanation, scale=scale, **page(options.out))
     utf8_stdout()
     if options.format == "json":
         return render_json(explanation.to_dict())

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from attnlens.cli.options import number
 from attnlens.cli.output import say, utf8_stdout
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 EVERY = 0.1
 """Seconds between looks at the file."""
 
+LONGEST = 10_000_000
+"""Seconds that anybody waits."""
+
 
 def add_follow_options(parser: argparse.ArgumentParser) -> None:
     """``--follow`` and ``--idle``."""
@@ -32,20 +36,10 @@ def add_follow_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--idle",
-        type=_seconds,
+        type=number(0, LONGEST),
         metavar="SECONDS",
         help="with --follow: end when nothing new has come for so long (default: stay)",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds: give 0 or more")
-    return value
 
 
 def check_follow(options: argparse.Namespace) -> None:
@@ -157,19 +151,18 @@ def _bowled(explanation: Explanation) -> Json:
         **{name: getattr(ball, name) for name in told},
         "actual": expected.outcome,
         "probability": expected.probability,
+        "likeliest": expected.outcome == prediction.top,
         "surprise_bits": prediction.surprise_bits,
     }
 
 
 def _sentence(ball: Json) -> str:
     from attnlens.cricket.words.facts import OUTCOME_WORDS
-    from attnlens.cricket.words.narrative import surprise_word
     from attnlens.show.numbers import percent_seen
 
-    bits = ball["surprise_bits"]
     return (
         f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}, "
         f"to which the model had given {percent_seen(ball['probability'])}"
-        + ("" if bits is None else f": {surprise_word(bits)} ({bits:.1f} bits)")
+        + (", the likeliest outcome" if ball["likeliest"] else "")
         + "\n"
     )

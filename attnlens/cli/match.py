@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats, add_out
+from attnlens.cli.options import add_formats, add_on_error, add_out
 from attnlens.cli.output import check_files, opened, progress, report_skipped, show
 from attnlens.cli.parser import Commands
 
@@ -30,12 +30,7 @@ def add_to(commands: Commands) -> None:
         "match", metavar="MATCH", help="a match file, ARCHIVE.zip::MEMBER, a zip or a folder"
     )
     add_formats(parser)
-    parser.add_argument(
-        "--on-error",
-        choices=("stop", "skip"),
-        default="stop",
-        help="at a file that cannot be read: stop (default), or skip it and say so",
-    )
+    add_on_error(parser)
     add_out(parser)
     parser.set_defaults(run=run)
 

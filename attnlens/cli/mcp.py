@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from attnlens.cli.options import add_model
+from attnlens.cli.options import add_model, whole
+from attnlens.cli.output import say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -28,13 +28,13 @@ def add_to(commands: Commands) -> None:
     add_model(parser)
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000, help="with --http; default 8000")
+    parser.add_argument(
+        "--port", type=whole(1, 65535), default=8000, help="with --http; default 8000"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    if not 0 < options.port < 65536:
-        raise InputError(f"--port {options.port} is no port", remedy="give 1 to 65535")
     if options.http and options.host not in HOSTS:
         raise InputError(
             f"--host {options.host} can be reached from other machines, and the server asks nobody "
@@ -54,11 +54,11 @@ def run(options: argparse.Namespace) -> int:
 
     folders = Folders(options.folders)
     if not folders.roots:
-        print("attnlens: no folder is given, so no match can be read", file=sys.stderr)
+        say("no folder is given, so no match can be read")
     server = server_of(folders, options.model)
     if not options.http:
         server.run("stdio")
         return 0
-    print(f"attnlens: http://{options.host}:{options.port}/mcp", file=sys.stderr, flush=True)
+    say(f"http://{options.host}:{options.port}/mcp")
     server.run("streamable-http", host=options.host, port=options.port)
     return 0

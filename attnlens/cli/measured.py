@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from attnlens.cli.options import (
+    MOST,
     add_days,
     add_formats,
     add_history,
@@ -16,6 +17,7 @@ from attnlens.cli.options import (
     add_out,
     add_sources,
     listed,
+    whole,
 )
 from attnlens.cli.output import check_files, progress, report_skipped, say, show
 from attnlens.cli.parser import Commands
@@ -50,12 +52,7 @@ def _add_evaluate(commands: Commands) -> None:
         "it was trained on. Intervals are 95%, from resampling whole matches.",
     )
     _add_matches(parser)
-    parser.add_argument(
-        "--history",
-        metavar="SRC",
-        nargs="+",
-        help="more matches for the ratings and for the baselines to be fitted on",
-    )
+    add_history(parser, "more matches for the ratings and for the baselines to be fitted on")
     parser.add_argument(
         "--baselines",
         type=_baselines,
@@ -89,7 +86,7 @@ def _add_faithfulness(commands: Commands) -> None:
     _add_matches(parser, sample=True)
     parser.add_argument(
         "--wide",
-        type=int,
+        type=whole(0, MOST),
         default=5000,
         metavar="N",
         help="balls of any place in an innings for the log-loss with, without and with scrambled "
@@ -118,10 +115,12 @@ def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> No
     add_model(parser)
     if sample:
         add_history(parser)
-        parser.add_argument("--balls", type=int, default=500, metavar="N", help="default 500")
-        parser.add_argument(
-            "--seed", type=int, default=5, metavar="N", help="of the sample; default 5"
-        )
+        for name, least, default, words in (
+            ("--balls", 1, 500, "default 500"),
+            ("--seed", 0, 5, "of the sample; default 5"),
+        ):
+            kind = whole(least, MOST)
+            parser.add_argument(name, type=kind, default=default, metavar="N", help=words)
     add_days(parser)
     parser.add_argument(
         "--allow-in-sample",
@@ -190,7 +189,6 @@ def _evaluate_win(options: argparse.Namespace) -> int:
 
 def faithfulness(options: argparse.Namespace) -> int:
     """Does attention say which past balls mattered?"""
-    _check_sample(options, "wide")
     check_files(options, "per_ball")
     from attnlens.cricket.pages.faithfulness_table import render_faithfulness
     from attnlens.cricket.study.faithfulness import measure
@@ -231,23 +229,12 @@ def _write_rows(measured: Measured, path: Path) -> None:
 
 def heads(options: argparse.Namespace) -> int:
     """What every head does on many balls, and the name it has earned."""
-    _check_sample(options)
     check_files(options)
     from attnlens.cricket.pages.heads_table import render_heads
     from attnlens.cricket.study.head_report import head_report
 
     work = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
     return _give(_judged(options, work), options, render_heads)
-
-
-def _check_sample(options: argparse.Namespace, *numbers: str) -> None:
-    """Whether ``--balls`` is a sample, and ``--seed`` and other ``numbers`` are not negative."""
-    if options.balls < 1:
-        raise InputError(f"--balls {options.balls} is no sample", remedy="give a number from 1")
-    for name in ("seed", *numbers):
-        value = getattr(options, name)
-        if value < 0:
-            raise InputError(f"--{name} {value} is negative", remedy="give 0 or more")
 
 
 def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:

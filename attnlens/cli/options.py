@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import datetime
 
+MOST = 999_999
+"""Of what is counted where nobody asks for more."""
+
+MOST_SEED = 2**63 - 1
+
 
 def date(text: str) -> datetime.date:
     """A date such as 2024-10-24."""
@@ -58,6 +63,21 @@ def whole(least: int, most: int) -> Any:
     return read
 
 
+def number(least: int, most: int) -> Any:
+    """A number within limits, as argparse takes it."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = least - 1.0
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        return value
+
+    return read
+
+
 def add_match(parser: argparse.ArgumentParser) -> None:
     """``MATCH``."""
     parser.add_argument(
@@ -88,6 +108,16 @@ def add_days(parser: argparse.ArgumentParser) -> None:
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """``SRC``, once or more."""
     parser.add_argument("sources", metavar="SRC", nargs="+", help="match files, folders or zips")
+
+
+def add_on_error(parser: argparse.ArgumentParser) -> None:
+    """``--on-error``."""
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="at a file that cannot be read: stop (default), or skip it and say so",
+    )
 
 
 def add_formats(
@@ -131,10 +161,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     add_history(parser)
 
 
-def add_history(parser: argparse.ArgumentParser) -> None:
-    """``--history``."""
+def add_history(parser: argparse.ArgumentParser, several: str = "") -> None:
+    """``--history``, of one source; of ``several`` where that says what they are."""
+    one = "matches (a zip, a folder or a file) that bring the ratings to the match's date"
     parser.add_argument(
-        "--history",
-        metavar="SRC",
-        help="matches (a zip, a folder or a file) that bring the ratings to the match's date",
+        "--history", metavar="SRC", nargs="+" if several else None, help=several or one
     )

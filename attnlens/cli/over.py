@@ -66,13 +66,14 @@ def run(options: argparse.Namespace) -> int:
     if options.over is None:
         raise InputError("say which over", remedy="give --over 12, --over last or --over next")
     check_files(options)
-    from attnlens.cricket.errors import BallNotFoundError
+    from attnlens.cricket.match.naming import balls_of
+    from attnlens.cricket.overs.question import NAMED
     from attnlens.cricket.pages.over import render_over
     from attnlens.cricket.session import Session
 
     session = Session(None, options.history, overs=options.model, report=progress)
     match = session.read(options.match)
-    try:
+    with balls_of(options.match, NAMED):
         answer = session.over(
             match,
             over=options.over,
@@ -83,7 +84,4 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             evidence=not options.no_evidence,
         )
-    except BallNotFoundError as error:
-        # The naming of overs knows no file.
-        raise BallNotFoundError(error.problem, path=options.match, remedy=error.remedy) from None
     return show(options, answer.to_dict, partial(render_over, answer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import add_formats, add_out, given, whole
+from attnlens.cli.options import MOST, add_formats, add_out, given, whole
 from attnlens.cli.output import check_files, emit, emit_json, since_now, utf8_stdout
 from attnlens.cli.parser import Commands
 
@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
         ("--claims", 1, "balls to pass verdicts on (default 50)"),
         ("--seed", 0, "of everything random (default 5)"),
     ):
-        parser.add_argument(name, type=whole(least, 999_999), metavar="N", help=words)
+        parser.add_argument(name, type=whole(least, MOST), metavar="N", help=words)
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=run)

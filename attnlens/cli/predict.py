@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from attnlens.cli.options import add_model_options
-from attnlens.cli.output import check_files, progress, report_skipped, utf8_stdout
+from attnlens.cli.options import add_model_options, add_on_error
+from attnlens.cli.output import check_files, opened, progress, report_skipped
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
@@ -37,12 +36,7 @@ def add_to(commands: Commands) -> None:
     )
     add_model_options(parser)
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet file (default: stdout)")
-    parser.add_argument(
-        "--on-error",
-        choices=("stop", "skip"),
-        default="stop",
-        help="at a file that cannot be read: stop (default), or skip it and say so",
-    )
+    add_on_error(parser)
     parser.set_defaults(run=run)
 
 
@@ -67,16 +61,12 @@ def run(options: argparse.Namespace) -> int:
             yield from read_matches(source, on_error=options.on_error, skipped=skipped)
 
     rows = _rows(chosen(), session)
-    if options.out is None:
-        utf8_stdout()
-        _write_csv(rows, sys.stdout)
-    else:
+    if suffix == ".parquet":
         with written_beside(options.out) as part:
-            if suffix == ".parquet":
-                _write_parquet(rows, part)
-            else:
-                with part.open("w", encoding="utf-8", newline="") as file:
-                    _write_csv(rows, file)
+            _write_parquet(rows, part)
+    else:
+        with opened(options.out) as file:
+            _write_csv(rows, file)
     progress("")
     report_skipped(skipped)
     return 0

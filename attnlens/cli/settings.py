@@ -34,7 +34,7 @@ YES, NO = ("1", "true", "yes"), ("0", "false", "no")
 LOCAL = frozenset(
     """
     all ball balls baselines batch batter bowler claims columns d_ff decoder_layers device
-    encoder_layers epochs evidence follow format from head head_balls hidden_dim history idle
+    encoder_layers epochs evidence follow format from full head head_balls hidden_dim history idle
     innings kind leading learning_rate matches matches_per_part messages model no_browser no_cache
     no_evidence on_error outcome over overs_model query quick scale seed separator set site strength
     strict temperature threads top top_k train_until until validate_until wide width workers

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import whole
+from attnlens.cli.options import MOST_SEED, number, whole
 from attnlens.cli.output import progress
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
-LARGEST = 10.0
+LARGEST = 10
 """The largest strength taken: exp(10) is beyond any effect."""
 
 MOST_MATCHES = 100_000
@@ -29,7 +29,9 @@ def add_to(commands: Commands) -> None:
         required=True,
         help="one match: a .csv or .json file; several: a .zip",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
+    parser.add_argument(
+        "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="default 0"
+    )
     parser.add_argument(
         "--matches",
         type=whole(1, MOST_MATCHES),
@@ -44,7 +46,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--strength",
-        type=_strength,
+        type=number(0, LARGEST),
         default=1.0,
         metavar="X",
         help="how many times as strong the causes that are past balls are as in real matches "
@@ -53,22 +55,9 @@ def add_to(commands: Commands) -> None:
     parser.set_defaults(run=run)
 
 
-def _strength(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    # Neither is what is no number.
-    if not 0 <= value <= LARGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {LARGEST:g}")
-    return value
-
-
 def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.simulator.files import save_simulated
 
-    if options.seed < 0:
-        raise InputError(f"seed {options.seed} is negative", remedy="give 0 or more")
     if not options.out:
         raise InputError("--out is empty", remedy="name a file")
     try:

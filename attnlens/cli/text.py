@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import add_formats, add_out, given, whole
+from attnlens.cli.options import MOST_SEED, add_formats, add_out, given, number, whole
 from attnlens.cli.output import check_files, show, since_now
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from attnlens.text.pairs import Pairs
 
 MODEL = "seq2seq, which comes with attnlens, or a file that `text train` wrote"
-MOST_SEED = 2**63 - 1
 
 
 def add_to(commands: Commands) -> None:
@@ -62,7 +61,7 @@ def _add_train(actions: Commands) -> None:
     ):
         parser.add_argument(f"--{name}", type=whole(least, most), metavar="N", help=told)
     parser.add_argument(
-        "--learning-rate", type=_rate, metavar="X", help="at its highest (default 0.003)"
+        "--learning-rate", type=number(0, 1), metavar="X", help="at its highest (default 0.003)"
     )
     parser.add_argument(
         "--leading",
@@ -98,16 +97,6 @@ def _add_explain(actions: Commands) -> None:
         "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="of control sets"
     )
     parser.set_defaults(run=_explain)
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-    return value
 
 
 def _separator(text: str) -> str:

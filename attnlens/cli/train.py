@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import Given, add_sources, date, given, listed, whole
+from attnlens.cli.options import MOST, Given, add_sources, date, given, listed, whole
 from attnlens.cli.output import check_outputs, since_now
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -61,7 +61,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--head-balls",
-        type=whole(1, 999_999),
+        type=whole(1, MOST),
         metavar="N",
         help="balls on which heads can earn their names (default 200; fewer is faster)",
     )

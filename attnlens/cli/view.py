@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_formats
-from attnlens.cli.output import check_files, emit, progress, utf8_stdout
+from attnlens.cli.options import MOST, add_formats, whole
+from attnlens.cli.output import check_files, emit, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -34,7 +33,7 @@ def add_to(commands: Commands) -> None:
         "--query", metavar="Q", help="only this query, likewise; --json: default last"
     )
     parser.add_argument(
-        "--top", type=int, default=8, metavar="N", help="strongest keys told; default 8"
+        "--top", type=whole(1, MOST), default=8, metavar="N", help="strongest keys told; default 8"
     )
     add_formats(parser, ("html", "json"))
     parser.add_argument("--out", metavar="FILE", help="write there, and open nothing")
@@ -45,8 +44,6 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.top < 1:
-        raise InputError(f"--top {options.top} is no number of keys", remedy="give 1 or more")
     check_files(options)
     progress("reading the recording")
     recording = _chosen(options)
@@ -135,4 +132,4 @@ def _page(options: argparse.Namespace, recording: Recording) -> None:
     import webbrowser
 
     if not webbrowser.open(Path(path).as_uri()):
-        print("attnlens: no browser could be opened; open the file above", file=sys.stderr)
+        say("no browser could be opened; open the file above")

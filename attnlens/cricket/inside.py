@@ -136,10 +136,8 @@ def read_over(
             raise InputError(
                 "which over is not said", path=text, remedy=f"add --over: {question.GRAMMAR}"
             )
-    try:
+    with balls_of(text, question.NAMED):
         asked = question.find_over(match, over, innings)
-    except BallNotFoundError as error:
-        raise BallNotFoundError(error.problem, path=text, remedy=error.remedy) from None
     if not asked.before:
         raise BallNotFoundError(
             "no ball was bowled before this over, so there is no attention to show",

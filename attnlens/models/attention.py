@@ -113,10 +113,10 @@ class MultiHeadAttention(nn.Module):
         self.d_k = d // heads if d_k is None else d_k
         self.d_v = self.d_k if d_v is None else d_v
         self.d_context = d if d_context is None else d_context
-        self.W_Q = _matrix(d, heads * self.d_k)
-        self.W_K = _matrix(self.d_context, heads * self.d_k)
-        self.W_V = _matrix(self.d_context, heads * self.d_v)
-        self.W_O = _matrix(heads * self.d_v, d) if project else None
+        self.W_Q = matrix(d, heads * self.d_k)
+        self.W_K = matrix(self.d_context, heads * self.d_k)
+        self.W_V = matrix(self.d_context, heads * self.d_v)
+        self.W_O = matrix(heads * self.d_v, d) if project else None
         self.probe = AttentionProbe()
 
     def forward(
@@ -188,7 +188,8 @@ class MultiHeadAttention(nn.Module):
         return {"d": self.d, "heads": self.heads, "d_k": self.d_k, "d_v": self.d_v}
 
 
-def _matrix(inputs: int, outputs: int) -> nn.Parameter:
+def matrix(inputs: int, outputs: int) -> nn.Parameter:
+    """Weights as equations have them, drawn anew, ``(inputs, outputs)``."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))
 
 

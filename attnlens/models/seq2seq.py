@@ -14,6 +14,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from attnlens.models.attention import matrix
 from attnlens.models.transformer import DecoderBlock, EncoderBlock, Seq2SeqSizes, sinusoids
 from attnlens.recording.probe import step
 
@@ -55,9 +56,7 @@ class Seq2Seq(nn.Module):
         self.dropout = nn.Dropout(sizes.dropout)
         self.encoder = nn.ModuleList(EncoderBlock(sizes) for _ in range(sizes.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(sizes) for _ in range(sizes.decoder_layers))
-        self.W_out = nn.Parameter(
-            nn.init.xavier_uniform_(torch.empty(sizes.width, sizes.target_words))
-        )
+        self.W_out = matrix(sizes.width, sizes.target_words)
         self.b_out = nn.Parameter(torch.zeros(sizes.target_words))
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:

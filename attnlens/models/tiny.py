@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from attnlens.errors import CheckpointError, InputError
 from attnlens.models import one_thread
-from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.attention import MultiHeadAttention, matrix
 from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.recording.probe import step
@@ -73,10 +73,10 @@ class TinyTransformer(nn.Module):
         self.E = nn.Parameter(torch.randn(vocabulary, width))
         self.attention = MultiHeadAttention(width, heads)
         self.norm = nn.LayerNorm(width)
-        self.W_1 = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, d_ff)))
+        self.W_1 = matrix(width, d_ff)
         self.activation = nn.GELU()
-        self.W_2 = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d_ff, width)))
-        self.W_out = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, vocabulary)))
+        self.W_2 = matrix(d_ff, width)
+        self.W_out = matrix(width, vocabulary)
 
     @property
     def sizes(self) -> dict[str, int]:

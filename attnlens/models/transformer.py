@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attnlens.models.attention import MultiHeadAttention
+from attnlens.models.attention import MultiHeadAttention, matrix
 from attnlens.recording.probe import step
 
 BASE = 10_000.0
@@ -83,9 +83,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, d: int, d_ff: int) -> None:
         super().__init__()
-        self.W_1 = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, d_ff)))
+        self.W_1 = matrix(d, d_ff)
         self.b_1 = nn.Parameter(torch.zeros(d_ff))
-        self.W_2 = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d_ff, d)))
+        self.W_2 = matrix(d_ff, d)
         self.b_2 = nn.Parameter(torch.zeros(d))
 
     def forward(self, x: Tensor) -> Tensor:

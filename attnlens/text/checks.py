@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnlens.analysis.scores import SMALLEST
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, Claim, Place, Tested
 from attnlens.claims.trial import Compared, Trial, verdicts
@@ -35,7 +36,6 @@ WAYS: Final = ("cross-attention", "model")
 """Where words are taken from: cross-attention alone, or the whole model."""
 
 _AT_ONCE: Final = 256
-_SURE: Final = 1e-12
 
 
 def claimed(weights: Floats) -> Set:
@@ -77,7 +77,7 @@ class Ablations:
         with hidden if way == "cross-attention" else nullcontext():
             logits = self.network(source, answer[:, :-1])
         shares = logits.double().softmax(-1).gather(-1, answer[:, 1:, None])[..., 0]
-        result: Floats = shares.clamp(_SURE, 1 - _SURE).numpy()
+        result: Floats = shares.clamp(SMALLEST, 1 - SMALLEST).numpy()
         return result
 
 

@@ -64,7 +64,7 @@ def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
     """What the model says without each ball."""
     one, past, predictor = question.one, question.past, question.predictor
     window = cut_window(one.match, one.side, one.arrays, past + 1)
-    trial = trial_of(predictor, window, read_ball(predictor, window).scales)
+    trial = trial_of(predictor, window, read_ball(predictor, window), outcome="all")
     every = tuple(range(1, past + 1))
     moves = trial.moves(MODEL, Claim(text="", kind="attended", removed=(), window=every))
     return {

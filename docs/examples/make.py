@@ -1,10 +1,11 @@
-"""Writes the examples of this folder: ten real balls, explained by the checkpoint `measured`.
+"""Writes the examples of this folder: ten balls of ten competitions, explained by `measured`.
 
-    python docs/examples/make.py t20s_male_json.zip
+    python docs/examples/make.py FOLDER
 
-The matches are Cricsheet's (https://cricsheet.org), from dates after the checkpoint's training;
-nothing of them is kept here but the balls that are quoted. Index and examples are all written by
-this program.
+FOLDER holds Cricsheet's archives t20s_male_json.zip, t20_leagues_male_json.zip and
+t20s_female_csv2.zip (https://cricsheet.org). The matches are from dates after the checkpoint's
+training; nothing of them is kept here but the balls that are quoted. Index and examples are all
+written by this program.
 """
 
 from __future__ import annotations
@@ -16,31 +17,33 @@ from pathlib import Path
 import attnlens
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.parts import presentable
-from attnlens.cricket.pages.terminal import render_terminal
+from attnlens.cricket.pages.story import render_story
 from attnlens.files import write_text
 from attnlens.show.safe import markdown
 
 FOLDER = Path(__file__).resolve().parent
-BALLS: tuple[tuple[str, str, str, str | None], ...] = (
-    ("rashid-to-abhishek", "1439899", "2:47", None),
-    ("pandya-to-miller", "1449303", "2:95", None),
-    ("a-new-match", "1439899", "1:3", None),
-    ("archer-to-lewis", "1433374", "1:20", None),
-    ("asalanka-to-hay", "1443545", "2:89", None),
-    ("ngarava-to-abbas", "1444654", "1:117", None),
-    ("motie-to-bethell", "1433373", "2:92", None),
-    ("a-six-asked-about", "1432212", "2:79", "6"),
-    ("hardie-to-shaheen", "1426554", "1:101", None),
-    ("archer-to-pandya", "1439901", "2:112", None),
+LEAGUES = "t20_leagues_male_json.zip::{}.json"
+INTERNATIONALS = "t20s_male_json.zip::{}.json"
+WOMEN = "t20s_female_csv2.zip::{}.csv"
+BALLS: tuple[tuple[str, str, str, str, str | None], ...] = (
+    ("big-bash", LEAGUES, "1443079", "2:116", None),
+    ("england-in-india", INTERNATIONALS, "1439901", "2:34", None),
+    ("women-nepal-tri-series", WOMEN, "1468729", "2:97", None),
+    ("ilt20", LEAGUES, "1462188", "2:102", None),
+    ("sa20", LEAGUES, "1449650", "2:66", None),
+    ("bangladesh-premier-league", LEAGUES, "1459559", "1:6", None),
+    ("syed-mushtaq-ali", LEAGUES, "1446104", "2:104", None),
+    ("nepal-premier-league", LEAGUES, "1462655", "1:100", "6"),
+    ("super-smash", LEAGUES, "1452604", "2:99", None),
+    ("world-cup-qualifier", INTERNATIONALS, "1462895", "2:5", None),
 )
-"""Name of the example, match, ball, and the outcome that is asked about."""
+"""Name of the example, archive, match, ball, and the outcome that is asked about."""
 
-WIDTH = 100
+WIDTH = 80
 
 
-def command(match_id: str, ball: str, outcome: str | None) -> str:
+def command(member: str, ball: str, outcome: str | None) -> str:
     asked = "" if outcome is None else f" --outcome {outcome}"
-    member = f"t20s_male_json.zip::{match_id}.json"
     return f"attnlens explain {member} --ball {ball} --model measured{asked}"
 
 
@@ -55,11 +58,7 @@ def page(explanation: Explanation, asked: str) -> str:
     """One example: its narrative, and the page of a terminal."""
     match, ball = explanation.match, explanation.ball
     teams, day = " v ".join(match.teams), match.dates[0]
-    outcome = explanation.prediction.explained
-    text = render_terminal(explanation, width=WIDTH, color=False, outcome=outcome)
-    # The strip tells every ball of the window; here only the balls that are spoken of are kept.
-    blocks = [block for block in text.split("\n\n") if "ball by ball" not in block.split("\n")[0]]
-    text = "\n\n".join(blocks)
+    text = render_story(explanation, width=WIDTH, color=False)
     words = "\n\n".join(markdown(sentence.text) for sentence in explanation.narrative)
     return (
         f"# {markdown(ball.bowler)} to {markdown(ball.batter)}\n\n"
@@ -72,35 +71,33 @@ def page(explanation: Explanation, asked: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("archive", help="Cricsheet's t20s_male_json.zip")
+    parser.add_argument("folder", help="with Cricsheet's archives")
     options = parser.parse_args()
     session = attnlens.Session("measured")
     rows = []
-    for number, (name, match_id, ball, outcome) in enumerate(BALLS, 1):
-        match = f"{options.archive}::{match_id}.json"
-        explanation = session.explain(match, ball=ball, outcome=outcome)
+    for number, (name, archive, match_id, ball, outcome) in enumerate(BALLS, 1):
+        member = archive.format(match_id)
+        explanation = session.explain(f"{options.folder}/{member}", ball=ball, outcome=outcome)
         shown = presentable(explanation)
         file = f"{number:02d}-{name}.md"
-        write_text(FOLDER / file, page(shown, command(match_id, ball, outcome)))
+        write_text(FOLDER / file, page(shown, command(member, ball, outcome)))
         told = shown.ball
         rows.append(
             f"| [{markdown(told.bowler)} to {markdown(told.batter)}]({file}) "
-            f"| {markdown(' v '.join(shown.match.teams))}, {shown.match.dates[0]} "
-            f"| {told.score}/{told.wickets} | {best_verdict(explanation)} |"
+            f"| {markdown(shown.match.event or '')}: {markdown(' v '.join(shown.match.teams))}, "
+            f"{shown.match.dates[0]} | {told.score}/{told.wickets} | {best_verdict(explanation)} |"
         )
         print(file, file=sys.stderr)
     head = (
         "| ball | match | score | best verdict of a claim about past balls |\n|---|---|---|---|\n"
     )
     index = (
-        "# Ten balls, explained\n\n"
+        "# Ten balls of ten competitions, explained\n\n"
         "Real balls of matches that the checkpoint `measured` had not seen, as `attnlens explain` "
-        "tells them: the narrative first, then the page of a terminal (without its strip of all "
-        "recent balls). Where no claim about past balls was better than chance, the words say so."
-        "\n\n"
-        + head
-        + "\n".join(rows)
-        + "\n\nMade by `python docs/examples/make.py t20s_male_json.zip` from "
+        "tells them: the narrative first, then the page of a terminal. Most of them turned their "
+        "match. Where no claim about past balls was better than chance, the words "
+        "say so."
+        "\n\n" + head + "\n".join(rows) + "\n\nMade by `python docs/examples/make.py FOLDER` from "
         "[Cricsheet](https://cricsheet.org)'s data, compiled by Stephen Rushe.\n"
     )
     write_text(FOLDER / "README.md", index)

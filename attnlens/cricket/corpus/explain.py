@@ -23,7 +23,7 @@ from attnlens.cricket.corpus.work import (
     in_processes,
     in_ray,
 )
-from attnlens.cricket.explain.explain_ball import model_particulars
+from attnlens.cricket.explain.particulars import model_particulars
 from attnlens.cricket.model.heads import SCALES
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.session import Session

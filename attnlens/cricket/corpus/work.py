@@ -41,6 +41,7 @@ from attnlens.cricket.corpus.tables import (
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.explain.evidence import gather_evidence
 from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.explain.story import ALL
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.tensors import encode_innings
 from attnlens.cricket.model.window import cut_window, one_thread
@@ -188,7 +189,7 @@ def _tested(drawn: Sequence[tuple[Side, int]]) -> Iterator[Columns]:
     for side, index in drawn:
         window = cut_window(side.match, side.innings, side.arrays, index)
         reading = read_ball(side.predictor, window)
-        balls.append(gather_evidence(side.predictor, window, reading).tested)
+        balls.append(gather_evidence(side.predictor, window, reading, outcome=ALL).tested)
     over_match = iter(q_over([one for claims in balls for one in claims]))
     for (side, index), claims in zip(drawn, balls, strict=True):
         yield claim_columns(side, index, claims, [next(over_match) for _ in claims])

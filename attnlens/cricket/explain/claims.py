@@ -69,18 +69,18 @@ def claims_of(
     scales: Mapping[str, ScaleAttention],
     total: Floats,
     *,
-    outcome: str | None = None,
+    whole: bool = False,
 ) -> list[Claim]:
     """What is said of past balls: first of the balls themselves, then of each head's look.
 
     Args:
         total: attention over all paths to each past ball ``(past,)``.
-        outcome: the outcome that is explained, which every claim is about then.
+        whole: whether claims are about the whole distribution, and not about one outcome.
     """
-    return [*_of_balls(window, total, outcome), *_of_heads(scales)]
+    return [*_of_balls(window, total, whole), *_of_heads(scales)]
 
 
-def _of_balls(window: BallWindow, total: Floats, outcome: str | None) -> Iterator[Claim]:
+def _of_balls(window: BallWindow, total: Floats, whole: bool) -> Iterator[Claim]:
     recent = window.past[-RECENT:]
     inside = tuple(ball.index for ball in recent)
 
@@ -114,7 +114,7 @@ def _of_balls(window: BallWindow, total: Floats, outcome: str | None) -> Iterato
     if boundaries:
         one = len(boundaries) == 1
         last = claim("boundaries", f"the last {'boundary' if one else 'boundaries'}", boundaries)
-        if outcome is None:
+        if whole:
             text = f"{last.text} {'raises' if one else 'raise'} the chance of another"
             last = replace(last, text=text, raises=BOUNDARY)
         yield last

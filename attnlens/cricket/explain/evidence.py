@@ -30,6 +30,7 @@ from attnlens.cricket.explain.ablation import OneBall, Replacement, under_knowle
 from attnlens.cricket.explain.claims import Claim, claims_of, compare_knowledge, place_of
 from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.explain.reading import Reading
+from attnlens.cricket.explain.story import ALL, asked
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import KNOWLEDGE
@@ -97,19 +98,18 @@ def gather_evidence(
     question has the same answer.
 
     Args:
-        outcome: the outcome to explain: effects are then nats between its chance and that
-            of any other, before and after. Without, the whole distribution.
+        outcome: the outcome to explain, else the story's: effects are nats between its chance
+            and that of any other, before and after. Of ``all`` the whole distribution.
     """
     shared_out = contributions_of(predictor, window)
-    trial = trial_of(predictor, window, reading.scales, outcome=outcome)
-    compared = trial.compare(claims_of(window, reading.scales, reading.total, outcome=outcome))
+    trial = trial_of(predictor, window, reading, outcome=outcome)
+    whole = outcome == ALL
+    compared = trial.compare(claims_of(window, reading.scales, reading.total, whole=whole))
     hidden = trial.hidden(MODEL)
     known, masks = compare_knowledge(predictor, window, hidden.full, trial)
     return evidence.Evidence(
         hidden=hidden,
-        baseline=shared_out.baseline,
-        groups=shared_out.groups,
-        contributions=shared_out.table,
+        shared=shared_out,
         tested=trial.judge([*compared, *known]),
         spent={"contributions": shared_out.masks, "knowledge": masks, **trial.spent},
     )
@@ -118,19 +118,21 @@ def gather_evidence(
 def trial_of(
     predictor: TrainedPredictor,
     window: BallWindow,
-    scales: Mapping[str, ScaleAttention],
+    reading: Reading,
     *,
     outcome: str | None = None,
 ) -> Trial[Claim]:
-    """The test that claims about a ball are put to."""
+    """The test that claims about a ball are put to; ``outcome`` as for `gather_evidence`."""
+    about, lowers = asked(window, reading.probabilities, outcome)
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     seed = zlib.crc32(key.encode())
     return Trial(
-        _places(predictor, window, scales, seed),
+        _places(predictor, window, reading.scales, seed),
         seed=seed,
         kinds={ball.index: "same_batsman" in ball.relations for ball in window.past},
         usual=usual_effects(predictor, window),
-        outcome=None if outcome is None else OUTCOME_INDEX[outcome],
+        outcome=None if about is None else OUTCOME_INDEX[about],
+        lowers=lowers,
         items=BALLS,
     )
 

@@ -6,7 +6,7 @@ Numbers become percentage points, and are rounded, here and once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -30,18 +30,21 @@ from attnlens.cricket.explain.evidence import (
     groups_of,
 )
 from attnlens.cricket.explain.heatmap import NATS_DIGITS, heat_map
+from attnlens.cricket.explain.particulars import (
+    ball_facts,
+    flags_of,
+    match_facts,
+    model_particulars,
+)
 from attnlens.cricket.explain.reading import Reading, read_ball
+from attnlens.cricket.explain.story import ALL, story_outcome, usual_at
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
-from attnlens.cricket.match.match import Match, match_particulars
-from attnlens.cricket.match.naming import BallReference, echo
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.match.quota import quota_of
-from attnlens.cricket.match.scorecard import result_sentence
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, outcome_called
 from attnlens.cricket.model.heads import RECENT
-from attnlens.cricket.model.kinds import cautions, few_before, mid_over
 from attnlens.cricket.model.predictor import FUSED
-from attnlens.cricket.model.ratings import venue_key
-from attnlens.cricket.model.tensors import NODES, free_hits
+from attnlens.cricket.model.tensors import NODES
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.win import strength_of, win_chances
 from attnlens.cricket.model.window import DIGITS, BallWindow, one_thread, window_for
@@ -53,6 +56,9 @@ NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
+
+SCOREBOARD: Final = "scoreboard"
+"""The group of contributions that what is usual knows."""
 
 BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
 """The groups of contributions that were known before the first ball of the match."""
@@ -99,25 +105,31 @@ def explain_ball(
     Args:
         evidence: run the interventions; without them attention is shown and not tested.
         history: whether the predictor's ratings are those of the match's date.
-        outcome: the outcome to explain: effects, p and verdicts are then about its chance
-            against that of any other. Without, about the whole distribution.
+        outcome: the outcome to explain; without, the one that differs most from what is usual.
+            Effects, p and verdicts are about its chance against that of any other; with ``all``
+            about the whole distribution.
 
     Raises:
         InputError: no such outcome.
     """
-    if outcome is not None and outcome not in OUTCOMES:
-        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {' '.join(OUTCOMES)}")
-    explained = _outcome(outcome)
+    outcome = None if outcome is None else outcome_called(outcome)
+    if outcome not in (None, ALL, *OUTCOMES):
+        known = " ".join((*OUTCOMES, ALL))
+        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {known}")
+    explained = None if outcome == ALL else _outcome(outcome)
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
+    usual = usual_at(window)
+    about = explained or story_outcome(reading.probabilities, usual)
+    tested_on = None if outcome == ALL else about
     tested = None
     if evidence:
-        tested = gather_evidence(predictor, window, reading, outcome=explained)
+        tested = gather_evidence(predictor, window, reading, outcome=outcome)
     full = reading.probabilities if tested is None else tested.hidden.full
-    baseline = baseline_only(predictor, window) if tested is None else tested.baseline
+    baseline = baseline_only(predictor, window) if tested is None else tested.shared.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)
     across_balls = _across_balls(window, reading, tested)
-    contributions = () if tested is None else _contributions(window, tested)
+    contributions = () if tested is None else _contributions(window, tested, usual)
     claims = () if tested is None else tested.tested
     return Explanation(
         schema_version=types.SCHEMA_VERSION,
@@ -130,6 +142,8 @@ def explain_ball(
             _outcome(window.delivery.outcome or None),
             explained,
             _calibration(predictor, flags, full),
+            usual=usual,
+            about=about,
         ),
         win_probability=_win_probability(window, predictor, full),
         contributions=contributions,
@@ -137,7 +151,7 @@ def explain_ball(
         across_balls=across_balls,
         fusion_weights=_fusion_weights(reading),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
-        evidence=tuple(_claim(one, full, explained) for one in claims),
+        evidence=tuple(_claim(one, full, tested_on) for one in claims),
         flags=flags,
         summary="",
         narrative=(),
@@ -148,123 +162,43 @@ def _outcome(name: str | None) -> Outcome | None:
     return None if name is None else OUTCOMES[OUTCOME_INDEX[name]]
 
 
-def model_particulars(predictor: TrainedPredictor) -> types.Model:
-    """Which weights answered, and what they had seen."""
-    until = predictor.ratings.until
-    return types.Model(
-        name=predictor.name,
-        sha256=predictor.sha256,
-        trained_from=predictor.card.get("trained_from"),
-        trained_until=predictor.card.get("trained_until"),
-        ratings_until=None if until is None else until.isoformat(),
-        match_types=tuple(predictor.card.get("match_types", ())),
-    )
-
-
-def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
-    """The match, as the file tells it."""
-    name = match.event.get("name")
-    return types.MatchFacts.model_validate(
-        {
-            **match_particulars(match, window.innings),
-            "season": match.season,
-            "event": None if name is None else str(name),
-            "city": match.city,
-            "result": result_sentence(match),
-            "notes": match.notes,
-        }
-    )
-
-
-def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
-    """The ball, and the scoreboard as it stood before it."""
-    innings, ball = window.innings, window.delivery
-    bowled, quota, target = ball.legal_balls_before, quota_of(window.match, innings), innings.target
-    left = None if quota is None else max(quota - bowled, 0)
-    required = None if target is None else max(target - ball.score_before, 0)
-    return types.BallFacts(
-        innings=innings.number,
-        index=ball.index,
-        deliveries=sum(bool(delivery.outcome) for delivery in innings.deliveries),
-        over=ball.over,
-        label=ball.label,
-        actual_delivery=ball.actual_delivery,
-        legal_number=bowled + 1,
-        is_legal=ball.is_legal if ball.outcome else None,
-        batter=ball.batter.name,
-        non_striker=ball.non_striker.name,
-        bowler=ball.bowler.name,
-        score=ball.score_before,
-        wickets=ball.wickets_before,
-        target=target,
-        balls_left=left,
-        runs_required=required,
-        required_rate=rounded(6 * required / left) if required is not None and left else None,
-        run_rate=rounded(6 * ball.score_before / bowled) if bowled else None,
-        free_hit=free_hits(innings.deliveries)[ball.index - 1],
-        super_over=innings.super_over,
-        echo=echo(window.match, reference),
-    )
-
-
-def flags_of(
-    window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
-) -> tuple[types.Caution, ...]:
-    """Cautions, each a name and a sentence.
-
-    Args:
-        evidence: whether interventions were run.
-        history: whether the ratings were brought to the match's date by its own history.
-    """
-    flags = [
-        *few_before(len(window.past)),
-        *_unseen(window),
-        *(() if window.delivery.outcome else mid_over(window.innings, window.delivery)),
-        *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),
-    ]
-    return tuple(types.Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
-
-
-def _unseen(window: BallWindow) -> Iterator[tuple[str, str]]:
-    """Players and the ground that the model has not met."""
-    ball = window.delivery
-    met = {name: bool(flags[ball.index - 1]) for name, flags in window.arrays.met.items()}
-    for role, flag, player, did in (
-        ("striker", "unseen_batter", ball.batter, "bat"),
-        ("bowler", "unseen_bowler", ball.bowler, "bowl"),
-    ):
-        if not met[role]:
-            yield flag, f"the model has never seen {player.name} {did}: an average is used"
-    if not met["venue"]:
-        ground = venue_key(window.match) or "the ground"
-        yield "unseen_venue", f"the model has never seen a match at {ground}"
-
-
 def prediction(
     full: Floats,
     baseline: Floats,
     actual: Outcome | None,
     explained: Outcome | None = None,
     calibration: types.Calibration | None = None,
+    *,
+    usual: Floats,
+    about: Outcome,
 ) -> types.Prediction:
-    """What is expected, beside the baseline, and how surprising what happened was.
+    """What is expected, beside what is usual and the baseline, and how surprising it was.
 
     Args:
-        full, baseline: probabilities of the outcomes ``(11,)``.
+        full, baseline, usual: probabilities of the outcomes ``(11,)``.
         calibration: how often calls like these came true.
+        about: the outcome that the explanation is about.
     """
+    at = OUTCOME_INDEX[about]
     return types.Prediction(
         outcomes=tuple(
             types.OutcomeProbability(
-                outcome=outcome, probability=rounded(now), baseline=rounded(base)
+                outcome=outcome,
+                probability=rounded(now),
+                baseline=rounded(base),
+                usual=rounded(here),
             )
-            for outcome, now, base in zip(OUTCOMES, full.tolist(), baseline.tolist(), strict=True)
+            for outcome, now, base, here in zip(
+                OUTCOMES, full.tolist(), baseline.tolist(), usual.tolist(), strict=True
+            )
         ),
         top=OUTCOMES[int(full.argmax())],
         explained=explained,
         actual=actual,
         surprise_bits=None if actual is None else rounded(-math.log2(full[OUTCOME_INDEX[actual]])),
         calibration=calibration,
+        story_outcome=about,
+        story_times=rounded(full[at] / usual[at]),
     )
 
 
@@ -370,11 +304,15 @@ def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
     )
 
 
-def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribution, ...]:
+def _contributions(
+    window: BallWindow, tested: Evidence, usual: Floats
+) -> tuple[types.Contribution, ...]:
     """Each group's part, with its balls that do most by themselves."""
-    groups = groups_of(window)
+    groups, shared = groups_of(window), tested.shared
+    board, beyond = shared.beyond(SCOREBOARD)
+    beyond[shared.groups.index(SCOREBOARD)] = board - usual
     told = []
-    for group, parts in zip(tested.groups, tested.contributions, strict=True):
+    for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
             (window.past[place].index for place in groups.get(group, ())),
             key=lambda index: (-tested.hidden.effects[index], -index),
@@ -384,6 +322,7 @@ def _contributions(window: BallWindow, tested: Evidence) -> tuple[types.Contribu
                 group=group,
                 points=outcome_points(100 * parts),
                 when="before the match" if group in BEFORE_THE_MATCH else "in the match",
+                from_usual=outcome_points(100 * more),
                 balls=tuple(_adds(index, tested) for index in balls[:GREATEST]),
             )
         )

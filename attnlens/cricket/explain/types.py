@@ -63,6 +63,35 @@ class MatchFacts(Plain):
     notes: tuple[Text, ...]
 
 
+class Standing(Plain):
+    """The scorebook before the ball: figures of who bats and bowls, partnership, balls before.
+
+    ``bowler_overs`` is written ``3.2``; ``latest`` are the last six balls, oldest first, as a
+    scorebook has them; ``hat_trick``: a wicket would be the bowler's third in three balls.
+    """
+
+    phase: Literal["powerplay", "middle overs", "death overs"] | None
+    batter_runs: Integer
+    batter_balls: Count
+    bowler_overs: Text
+    bowler_runs: Integer
+    bowler_wickets: Count
+    partnership_runs: Integer
+    partnership_balls: Count
+    over_runs: Integer
+    latest: tuple[Text, ...]
+    hat_trick: Flag
+
+
+class Happened(Plain):
+    """What the ball brought. ``out`` and ``how``: who went, and how, where anybody did."""
+
+    runs: Integer
+    runs_batter: Integer
+    out: Text | None
+    how: Text | None
+
+
 class BallFacts(Plain):
     """The ball explained and the scoreboard as it stood before it was bowled."""
 
@@ -87,12 +116,21 @@ class BallFacts(Plain):
     free_hit: Flag | None
     super_over: Flag
     echo: Text
+    standing: Standing | None = None
+    happened: Happened | None = None
 
 
 class OutcomeProbability(Plain):
+    """The chance of one outcome.
+
+    ``baseline``: with nothing known of this ball. ``usual``: what such a scoreboard brings in
+    such cricket, whoever plays (null in explanations written before there was one).
+    """
+
     outcome: Outcome
     probability: Share
     baseline: Share
+    usual: Share | None = None
 
 
 class OutcomePoints(Plain):
@@ -153,7 +191,9 @@ class Calibration(Plain):
 class Prediction(Plain):
     """What the model expects, beside the baseline that knows nothing of this ball.
 
-    ``explained`` is the outcome that was asked about; without, the whole distribution is.
+    ``explained`` is the outcome that was asked about, ``story_outcome`` the one that the
+    explanation is about: that, or else the one that differs most from what is usual.
+    ``story_times`` is how many times as likely as usual that is.
     ``calibration`` is null where the checkpoint carries no such table.
     """
 
@@ -163,6 +203,8 @@ class Prediction(Plain):
     actual: Outcome | None
     surprise_bits: Positive | None
     calibration: Calibration | None
+    story_outcome: Outcome | None = None
+    story_times: Positive | None = None
 
 
 class WinProbability(Plain):
@@ -188,6 +230,8 @@ class BallContribution(Plain):
 class Contribution(Plain):
     """What one group of inputs adds to each outcome (Shapley values).
 
+    ``points`` are from the baseline; ``from_usual`` from what is usual at this scoreboard, where
+    the scoreboard itself is what the network makes of it beside that. Both sum to the difference.
     ``when`` it was known. ``balls``: the group's balls that do most by themselves, the
     greatest first. Each is taken away alone, so they need not sum to the group's points.
     """
@@ -195,6 +239,7 @@ class Contribution(Plain):
     group: Text
     points: EveryOutcome
     when: Literal["before the match", "in the match"]
+    from_usual: EveryOutcomeOrNone = ()
     balls: Annotated[tuple[BallContribution, ...], Field(max_length=3)]
 
 
@@ -274,7 +319,8 @@ class Evidence(Plain):
     ``removed`` is empty where the claim is about what was known, not about past balls;
     ``single_effects`` are those of hiding each of them alone, nats. ``share`` is a head's part of
     the effect that hiding the same balls from the whole model has; null for claims about the
-    model. ``outcome`` is what the effect is measured on, null for the whole distribution.
+    model. ``outcome`` is what the effect is measured on, null for the whole distribution: claims
+    say that their balls raise its chance, or lower it where it is less likely than usual.
     ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
     sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of what they
     would cost in the places of these balls, single effects summed. On the long scale a head's

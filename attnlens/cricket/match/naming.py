@@ -42,8 +42,11 @@ class BallReference:
 
 
 @contextmanager
-def balls_of(path: str) -> Iterator[None]:
+def balls_of(path: str | None, named: str = f"a ball is named {GRAMMAR}") -> Iterator[None]:
     """The balls that are named in the block are of this file, which their naming does not know.
+
+    Args:
+        named: how, where no better remedy is known.
 
     Raises:
         BallNotFoundError: as in the block, with the file.
@@ -51,8 +54,7 @@ def balls_of(path: str) -> Iterator[None]:
     try:
         yield
     except BallNotFoundError as error:
-        remedy = error.remedy or f"a ball is named {GRAMMAR}"
-        raise BallNotFoundError(error.problem, path=path, remedy=remedy) from None
+        raise BallNotFoundError(error.problem, path=path, remedy=error.remedy or named) from None
 
 
 def find_ball(match: Match, ball: str | int, innings: int | None = None) -> BallReference:

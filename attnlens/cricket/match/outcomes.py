@@ -11,6 +11,12 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 
 OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enumerate(OUTCOMES)}
 
+CALLED: Final[dict[str, Outcome]] = {
+    **{"dot": "0", "single": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6"},
+    **{"wicket": "W", "w": "W", "wide": "wd", "no-ball": "nb", "byes": "bye", "leg byes": "bye"},
+}
+"""What outcomes are called, beside their codes."""
+
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
 """Ways to leave the field that are not a wicket (Laws of Cricket, 25.4)."""
 
@@ -44,3 +50,8 @@ def classify(
     if byes or legbyes:
         return "bye"
     return "0"
+
+
+def outcome_called(name: str) -> str:
+    """An outcome's code by what it is called: ``six`` is ``6``; any other name stays."""
+    return name if name in OUTCOME_INDEX else CALLED.get(name.strip().lower(), name)

@@ -52,6 +52,14 @@ class Batting:
         """Runs per hundred balls, to two places; ``None`` before the first ball."""
         return round(100 * self.runs / self.balls, 2) if self.balls else None
 
+    def add(self, ball: Delivery) -> None:
+        """Count a delivery that this player faced."""
+        self.runs += ball.runs_batter
+        self.balls += "wides" not in ball.extras
+        if ball.boundary:
+            self.fours += ball.runs_batter == 4
+            self.sixes += ball.runs_batter == 6
+
 
 @dataclass
 class Bowling:
@@ -78,6 +86,16 @@ class Bowling:
         """Runs an over of the match's length, to two places; ``None`` before a legal ball."""
         balls = self.legal_balls
         return round(self.balls_per_over * self.runs / balls, 2) if balls else None
+
+    def add(self, ball: Delivery) -> None:
+        """Count a delivery that this player bowled."""
+        charged = charged_runs(ball)
+        self.runs += charged
+        self.legal_balls += ball.is_legal
+        self.wides += ball.extras.get("wides", 0)
+        self.noballs += ball.extras.get("noballs", 0)
+        self.dots += ball.is_legal and charged == 0
+        self.wickets += sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
 
 
 @dataclass(frozen=True)
@@ -113,11 +131,11 @@ def scorecard(innings: Innings) -> Card:
         for player in (ball.batter, ball.non_striker):
             line = batting.setdefault(player.key, Batting(player, len(batting) + 1))
             line.out = "not out"  # also for one who retired and is back
-        _bat(batting[ball.batter.key], ball)
+        batting[ball.batter.key].add(ball)
         bowler = bowling.setdefault(
             ball.bowler.key, Bowling(ball.bowler, balls_per_over=innings.balls_per_over)
         )
-        _bowl(bowler, ball)
+        bowler.add(ball)
         for kind, runs in ball.extras.items():
             card.extras[kind] += runs
         for wicket in ball.wickets:
@@ -127,24 +145,6 @@ def scorecard(innings: Innings) -> Card:
     card.extras["penalty"] += sum(innings.penalty_runs.values())
     card.batting, card.bowling = list(batting.values()), list(bowling.values())
     return card
-
-
-def _bat(line: Batting, ball: Delivery) -> None:
-    line.runs += ball.runs_batter
-    line.balls += "wides" not in ball.extras
-    if ball.boundary:
-        line.fours += ball.runs_batter == 4
-        line.sixes += ball.runs_batter == 6
-
-
-def _bowl(line: Bowling, ball: Delivery) -> None:
-    charged = charged_runs(ball)
-    line.runs += charged
-    line.legal_balls += ball.is_legal
-    line.wides += ball.extras.get("wides", 0)
-    line.noballs += ball.extras.get("noballs", 0)
-    line.dots += ball.is_legal and charged == 0
-    line.wickets += sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
 
 
 def charged_runs(ball: Delivery) -> int:

@@ -28,8 +28,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.files import Json
-from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.transformer import sinusoids
+from attnlens.models.attention import MultiHeadAttention, matrix
+from attnlens.models.transformer import FeedForward, sinusoids
 from attnlens.recording.probe import step
 
 PAD: Final = 0
@@ -99,20 +99,6 @@ class OverSizes:
         return encoder + decoder + words + self.context * self.d
 
 
-class FeedForward(nn.Module):
-    """``ReLU(X W_1 + b_1) W_2 + b_2``."""
-
-    def __init__(self, d: int, width: int) -> None:
-        super().__init__()
-        self.W_1, self.b_1 = _matrix(d, width), nn.Parameter(torch.zeros(width))
-        self.W_2, self.b_2 = _matrix(width, d), nn.Parameter(torch.zeros(d))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """``(..., d) -> (..., d)``."""
-        inner = step("F", torch.relu(x @ self.W_1 + self.b_1), "inside the feed-forward network")
-        return inner @ self.W_2 + self.b_2
-
-
 class HistoryEncoder(nn.Module):
     """Past balls to the memory that the decoder asks."""
 
@@ -121,7 +107,7 @@ class HistoryEncoder(nn.Module):
     def __init__(self, sizes: OverSizes) -> None:
         super().__init__()
         self.d = sizes.d
-        self.W_in = _matrix(sizes.features, sizes.d)
+        self.W_in = matrix(sizes.features, sizes.d)
         self.register_buffer("P", sinusoids(sizes.history, sizes.d), persistent=False)
         self.dropout = nn.Dropout(sizes.dropout)
         self.attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k)
@@ -156,14 +142,14 @@ class OverDecoder(nn.Module):
         self.d = sizes.d
         self.E = nn.Parameter(torch.randn(sizes.tokens, sizes.d) / math.sqrt(sizes.d))
         self.register_buffer("P", sinusoids(sizes.length, sizes.d), persistent=False)
-        self.W_ctx = _matrix(sizes.context, sizes.d)
+        self.W_ctx = matrix(sizes.context, sizes.d)
         self.self_attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k, causal=True)
         self.norm_1 = nn.LayerNorm(sizes.d)
         self.cross_attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k)
         self.norm_2 = nn.LayerNorm(sizes.d)
         self.feed_forward = FeedForward(sizes.d, sizes.ff)
         self.norm_3 = nn.LayerNorm(sizes.d)
-        self.W_out = _matrix(sizes.d, sizes.tokens)
+        self.W_out = matrix(sizes.d, sizes.tokens)
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
@@ -278,7 +264,3 @@ def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -
     # In double, or a small temperature would divide what differs by nothing.
     chances = (logits.double() / choice.temperature).softmax(-1)
     return torch.multinomial(chances, 1, generator=generator)[:, 0]
-
-
-def _matrix(inputs: int, outputs: int) -> nn.Parameter:
-    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))

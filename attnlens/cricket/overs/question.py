@@ -19,6 +19,7 @@ from attnlens.cricket.match.next_ball import why_no_more
 from attnlens.cricket.overs.tokens import overs_of
 
 GRAMMAR: Final = "12 (as the file labels it, from 0), last, next, or 2:12"
+NAMED: Final = f"an over is named {GRAMMAR}"
 _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 
@@ -114,7 +115,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
         raise BallNotFoundError(
             f"there is no over {label}: innings {chosen.number} has overs {labels[0]} to "
             f"{labels[-1]}",
-            remedy=f"an over is named {GRAMMAR}",
+            remedy=NAMED,
         )
     _refuse_next(match, chosen, label)
     count = len(chosen.deliveries)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.pages import parts
+from attnlens.cricket.pages.story import BESIDE, story_of
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.heat_map import Cell, Column, HeatMap, Row
 from attnlens.show.numbers import percent_seen
@@ -35,15 +36,18 @@ BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_W
 def render_html(explanation: Explanation) -> str:
     """The page, without a final line break."""
     shown = parts.presentable(explanation)
-    ball, entries = shown.ball, shown.prediction.outcomes
+    ball, context = shown.ball, parts.context(shown)
+    chances = [entry.probability for entry in shown.prediction.outcomes]
     return render_page(
         "cricket/explanation.html",
         title=f"{ball.bowler} to {ball.batter}, {ball.echo.split(' | ')[0]}",
         styles=("cricket/explanation.css",),
-        **parts.context(shown),
-        highest_chance=max(max(entry.probability, entry.baseline) for entry in entries),
+        **context,
+        story=story_of(shown),
+        beside=BESIDE,
+        highest_chance=max(*chances, *context["usual"].values()),
         bare=BARE,
-        narrative=[list(parts.pieces(sentence)) for sentence in shown.narrative],
+        pieces=parts.pieces,
         maps=_maps(shown),
     )
 
@@ -51,7 +55,9 @@ def render_html(explanation: Explanation) -> str:
 def render_markdown(explanation: Explanation) -> str:
     """The explanation as a Markdown document, without a final line break."""
     shown = parts.presentable(explanation)
-    return render_plain("cricket/explanation.md", **parts.context(shown))
+    return render_plain(
+        "cricket/explanation.md", **parts.context(shown), story=story_of(shown), beside=BESIDE
+    )
 
 
 def _maps(

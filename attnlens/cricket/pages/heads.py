@@ -11,7 +11,6 @@ from attnlens.cricket.pages.parts import (
     SCALE_NAMES,
     VERDICTS,
     head_name,
-    of,
     share_of,
     short_names,
     sign_of,
@@ -81,41 +80,28 @@ def style_of(ball: PastBall) -> str:
     return "alarm" if ball.wicket else "strong" if ball.boundary else ""
 
 
-class Tests:
-    """What effect, chance and verdict of a claim look like, for the outcome asked about."""
+def effect_of(claim: Evidence) -> str:
+    """``P(4) 17 → 14%``, with a decimal where whole percent would look alike."""
+    outcome, change = claim.top_change.outcome, claim.top_change
+    one, two = f"{100 * change.before:.0f}", f"{100 * change.after:.0f}"
+    if one == two:
+        one, two = f"{100 * change.before:.1f}", f"{100 * change.after:.1f}"
+    told = f"{one}% same" if one == two else f"{one} → {two}%"
+    tight = told.replace(" → ", "→")
+    forms = f"P({outcome}) {told}", f"P({outcome}) {tight}", f"{outcome} {tight}"
+    return next(form for form in forms if len(form) < EFFECT)
 
-    def __init__(self, explanation: Explanation, outcome: str) -> None:
-        """``outcome`` is empty where each claim is told by the one it moves most."""
-        self.outcome = outcome
-        self.now: dict[str, float] = {
-            one.outcome: one.probability for one in explanation.prediction.outcomes
-        }
 
-    def effect(self, claim: Evidence) -> str:
-        """``P(4) 17 → 14%``, with a decimal where whole percent would look alike."""
-        outcome: str = claim.top_change.outcome
-        before, after = claim.top_change.before, claim.top_change.after
-        if self.outcome not in ("", outcome):
-            outcome = self.outcome
-            before, points = self.now[outcome], of(claim.changes, outcome).points
-            after = min(1.0, max(0.0, before + points / 100))
-        one, two = f"{100 * before:.0f}", f"{100 * after:.0f}"
-        if one == two:
-            one, two = f"{100 * before:.1f}", f"{100 * after:.1f}"
-        told = f"{one}% same" if one == two else f"{one} → {two}%"
-        tight = told.replace(" → ", "→")
-        forms = f"P({outcome}) {told}", f"P({outcome}) {tight}", f"{outcome} {tight}"
-        return next(form for form in forms if len(form) < EFFECT)
+def chance_of(claim: Evidence) -> str:
+    """The q of a claim, where it was tested."""
+    untold = claim.reference or claim.verdict == "cannot be told"
+    return "" if claim.q is None or untold else f"{claim.q:.2f}" if claim.q >= 0.005 else "<.01"
 
-    def chance(self, claim: Evidence) -> str:
-        """The q of a claim, where it was tested."""
-        untold = claim.reference or claim.verdict == "cannot be told"
-        return "" if claim.q is None or untold else f"{claim.q:.2f}" if claim.q >= 0.005 else "<.01"
 
-    def verdict(self, claim: Evidence | None) -> Span:
-        """Its sign and its words."""
-        sign, words, style = verdict_of(claim) if claim else VERDICTS[None]
-        return f"{sign} {words}", style
+def sign_and_words(claim: Evidence | None) -> Span:
+    """A verdict's sign and its words."""
+    sign, words, style = verdict_of(claim) if claim else VERDICTS[None]
+    return f"{sign} {words}", style
 
 
 def question(head: Head, balls: Balls) -> str:
@@ -127,9 +113,8 @@ def question(head: Head, balls: Balls) -> str:
     return f"{head.question}?" if head.question else ""
 
 
-def add_claims(page: Page, explanation: Explanation, outcome: str, balls: Balls) -> None:
+def add_claims(page: Page, explanation: Explanation, balls: Balls) -> None:
     """The claims that no head makes: of past balls, and of what was known beside them."""
-    tests = Tests(explanation, outcome)
     told = [one for one in explanation.evidence if one.removed_from == "model"]
     of_balls = [one for one in told if one.removed]
     if of_balls:
@@ -137,7 +122,7 @@ def add_claims(page: Page, explanation: Explanation, outcome: str, balls: Balls)
     for claim in of_balls:
         # The balls that the claim has in brackets stand below.
         start, _, rest = claim.claim.partition(" (ball")
-        _add_title(page, start + rest.partition(")")[2], "", claim, tests)
+        _add_title(page, start + rest.partition(")")[2], "", claim)
         shown = [balls.shown(index, None) for index in claim.removed[-MOST_BALLS:]]
         more = len(claim.removed) - len(shown)
         page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *shown], indent=4, gap=3)
@@ -149,16 +134,15 @@ def add_claims(page: Page, explanation: Explanation, outcome: str, balls: Balls)
     for claim in known:
         # The name says what it is: the words are what the claim adds in brackets, if it does.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
-        _add_title(page, KNOWN[claim.kind], words, claim, tests)
+        _add_title(page, KNOWN[claim.kind], words, claim)
         _add_remarks(page, _unusual(claim))
     if told:
         page.blank()
 
 
-def add_heads(page: Page, explanation: Explanation, outcome: str, scale: str, balls: Balls) -> None:
+def add_heads(page: Page, explanation: Explanation, scale: str, balls: Balls) -> None:
     """One block per head of the scale."""
     inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
-    tests = Tests(explanation, outcome)
     heading = f"what heads looked at ({scale} scale, {count(len(inner.balls), 'past ball')})"
     if not inner.balls:
         page.paragraph(heading, "heading")
@@ -170,7 +154,7 @@ def add_heads(page: Page, explanation: Explanation, outcome: str, scale: str, ba
     claims = {one.head: one for one in explanation.evidence if one.scale == scale}
     for key, head in inner.attention_by_head.items():
         claim = claims.get(key)
-        _add_title(page, head_name(key, head), question(head, balls), claim, tests)
+        _add_title(page, head_name(key, head), question(head, balls), claim)
         tested = claim is not None and claim.verdict is not None
         _add_balls(page, head, balls, whole=tested)
         if claim is not None and tested:
@@ -189,14 +173,14 @@ def _add_heading(page: Page, heading: str) -> None:
     )
 
 
-def _add_title(page: Page, name: str, asks: str, claim: Evidence | None, tests: Tests) -> None:
+def _add_title(page: Page, name: str, asks: str, claim: Evidence | None) -> None:
     """A claim's name and words with its test; of a picture the name alone."""
     beside = EFFECT + Q + VERDICT if page.width >= WIDE else 0
     side = min(max(NAME, 3 + display_width(name)), page.width - beside - 2)
     title: Span = (pad(f"  {name}", side), "name")
     tested = claim is not None and claim.verdict is not None
-    effect, chance = (tests.effect(claim), tests.chance(claim)) if claim and tested else ("", "")
-    verdict = tests.verdict(claim)
+    effect, chance = (effect_of(claim), chance_of(claim)) if claim and tested else ("", "")
+    verdict = sign_and_words(claim)
     if page.width >= WIDE:
         room = page.width - side - EFFECT - Q - VERDICT - 1
         words = pad(asks if display_width(asks) <= room else "", room)
@@ -312,11 +296,10 @@ def add_other_scales(page: Page, explanation: Explanation, scale: str, balls: Ba
                 break
             line, gap = [*line, *gap, *top], [("   ", "")]
         page.add(*line)
-    tests = Tests(explanation, "")
     for claim in explanation.evidence:
         if claim.scale not in (scale, None) and claim.verdict == "supported":
-            verdict, style = tests.verdict(claim)
-            told = f"hidden from that head alone: {tests.effect(claim)}, {share_of(claim)}"
+            verdict, style = sign_and_words(claim)
+            told = f"hidden from that head alone: {effect_of(claim)}, {share_of(claim)}"
             page.paragraph(f"{verdict}: {claim.claim}; {told}", style, indent=4)
     page.blank()
 

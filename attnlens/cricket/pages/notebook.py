@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.documents import render_html
-from attnlens.cricket.pages.terminal import render_terminal
+from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.facts import outcome_words
 from attnlens.show.notebook import WIDTH, framed, preformatted
@@ -41,7 +41,7 @@ def what_if_line(answer: WhatIf) -> str:
 FORMS: Final = {
     "Explanation": {
         "line": explanation_line,
-        "text": lambda one: render_terminal(one, width=WIDTH, color=False),
+        "text": lambda one: render_story(one, width=WIDTH, color=False),
         "html": lambda one: framed(render_html(one), "An explanation"),
     },
     "WhatIf": {

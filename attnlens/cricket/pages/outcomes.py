@@ -1,11 +1,11 @@
-"""The top of the page: what is expected, against the baseline, and what moves it."""
+"""The top of the page: what is expected, beside what is usual, and what moves it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.pages.parts import moves, of
+from attnlens.cricket.pages.parts import beside, group_words, moves, of, short_names
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.canvas import Line, Page, bar, pad, pad_line, tone
 from attnlens.show.numbers import percent_seen, signed_points
@@ -43,19 +43,19 @@ BESIDE: Final = 92
 
 def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
     """Bars for the outcomes that count, the others in one line, and what moves the chosen one."""
-    beside = page.width >= BESIDE and bool(explanation.contributions)
-    left = 46 if beside else page.width
-    entries = explanation.prediction.outcomes
+    two = page.width >= BESIDE and bool(explanation.contributions)
+    left = 46 if two else page.width
+    entries, (_, usual) = explanation.prediction.outcomes, beside(explanation)
     named = (outcome, explanation.prediction.actual)
     shown = [
         entry
         for entry in entries
-        if entry.outcome in named or max(entry.probability, entry.baseline) >= WORTH_A_BAR
+        if entry.outcome in named or max(entry.probability, usual[entry.outcome]) >= WORTH_A_BAR
     ]
     bars = _bars(explanation, shown, outcome, left)
-    room = page.width - left - 3 if beside else page.width
+    room = page.width - left - 3 if two else page.width
     moved = _contributions(explanation, outcome, room, len(bars))
-    if beside:
+    if two:
         for row in range(max(len(bars), len(moved))):
             line = pad_line(bars[row] if row < len(bars) else [], left + 3)
             page.add(*line, *(moved[row] if row < len(moved) else []))
@@ -64,7 +64,7 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
             page.add(*line)
     add_the_rest(page, {one.outcome: one.probability for one in entries if one not in shown})
     _add_what_happened(page, explanation)
-    if moved and not beside:
+    if moved and not two:
         page.blank()
         for line in moved:
             page.add(*line)
@@ -92,24 +92,26 @@ def _bars(
     width: int,
 ) -> list[Line]:
     room = max(6, width - LABEL - 23)
-    most = max(max(entry.probability, entry.baseline) for entry in shown) or 1.0
+    name, usual = beside(explanation)
+    most = max(max(entry.probability, usual[entry.outcome]) for entry in shown) or 1.0
     lines: list[Line] = [
         [
             (pad("  expected", LABEL + room, ""), "heading"),
-            (f"{'now':>6}{'base':>7}{'diff':>8}", "quiet"),
+            (f"{'now':>6}{name.removesuffix('line'):>7}{'diff':>8}", "quiet"),
         ]
     ]
     for entry in shown:
-        difference = 100 * (entry.probability - entry.baseline)
+        base = usual[entry.outcome]
+        difference = 100 * (entry.probability - base)
         style = "title" if entry.outcome == outcome else ""
         sign = "●" if entry.outcome == explanation.prediction.actual else ""
         sign = sign or ("◂" if style else "")
         lines.append(
             [
                 (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
-                *bar(entry.probability / most, entry.baseline / most, room),
+                *bar(entry.probability / most, base / most, room),
                 (f"{percent_seen(entry.probability):>6}", style),
-                (f"{percent_seen(entry.baseline):>7}", "quiet"),
+                (f"{percent_seen(base):>7}", "quiet"),
                 (f"{signed_points(difference, '−'):>8}", tone(difference, FELT)),
                 (f" {sign}" if sign else "", "title"),
             ]
@@ -119,12 +121,16 @@ def _bars(
 
 def _contributions(explanation: Explanation, outcome: str, width: int, rows: int) -> list[Line]:
     """Groups by size, as many as there are rows; the rest are summed in the last."""
-    groups = [(group, points) for group, _, points in moves(explanation, outcome)]
+    names = short_names((explanation.ball.bowler, explanation.ball.batter))
+    groups = [
+        (group_words(explanation, group, names), points)
+        for group, _, points in moves(explanation, outcome)
+    ]
     if not groups:
         return []
-    entry = of(explanation.prediction.outcomes, outcome)
+    entry, base = of(explanation.prediction.outcomes, outcome), beside(explanation)[1][outcome]
     heading = f"what moves P({outcome})"
-    whole = f"{heading} from {percent_seen(entry.baseline)} to {percent_seen(entry.probability)}"
+    whole = f"{heading} from {percent_seen(base)} to {percent_seen(entry.probability)}"
     felt = [group for group in groups if abs(group[1]) >= FELT]
     shown = felt if len(felt) <= rows - 1 else felt[: max(1, rows - 2)]
     rest = groups[len(shown) :]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.model.heads import head_words
-from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
+from attnlens.cricket.words.narrative import GROUPS
 from attnlens.show.canvas import cut
 from attnlens.show.numbers import fine_percent, percent_seen
 from attnlens.show.safe import each_text, seen, visible_name
@@ -81,15 +82,22 @@ def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
         yield rest, None
 
 
-def most_moved(explanation: Explanation) -> str:
-    """The outcome furthest from its baseline."""
+def beside(explanation: Explanation) -> tuple[str, dict[str, float]]:
+    """What the chances are told beside: its name, and its chance of each outcome.
+
+    What is usual; in explanations written before there was one, the baseline.
+    """
     entries = explanation.prediction.outcomes
-    return max(entries, key=lambda entry: abs(entry.probability - entry.baseline)).outcome
+    usual: dict[str, float] = {one.outcome: one.usual for one in entries if one.usual is not None}
+    if len(usual) == len(entries):
+        return "usual", usual
+    return "baseline", {one.outcome: one.baseline for one in entries}
 
 
 def focus(explanation: Explanation) -> str:
-    """The outcome that is explained, else the one furthest from its baseline."""
-    return explanation.prediction.explained or most_moved(explanation)
+    """The outcome that the explanation is about."""
+    prediction = explanation.prediction
+    return prediction.story_outcome or prediction.explained or prediction.top
 
 
 class OfOutcome(Protocol):
@@ -108,12 +116,21 @@ def of(entries: Sequence[Entry], outcome: str) -> Entry:
 
 
 def moves(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Group, when it was known, and its points for an outcome; the most moving first."""
+    """Group, when it was known, and its points for an outcome; the most moving first.
+
+    The points are from what `beside` tells.
+    """
     rows = [
-        (group.group, group.when, of(group.points, outcome).points)
+        (group.group, group.when, of(group.from_usual or group.points, outcome).points)
         for group in explanation.contributions
     ]
     return sorted(rows, key=lambda row: -abs(row[2]))
+
+
+def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
+    """What to call a group of contributions, with short names."""
+    words = (resolve(explanation, one) if one[0] == "/" else one for one in GROUPS[group])
+    return "".join(names.get(one, one) for one in words)
 
 
 def before_after(claim: Evidence) -> str:
@@ -182,6 +199,8 @@ def claims_in_order(explanation: Explanation) -> list[Evidence]:
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the templates of an explanation are given, its names fit to be shown."""
     outcome = focus(explanation)
+    reference, usual = beside(explanation)
+    names = short_names((explanation.ball.bowler, explanation.ball.batter))
     claims = claims_in_order(explanation)
     heads = [claim for claim in claims if claim.removed_from == "head"]
     supported = [claim for claim in heads if claim.verdict == "supported"]
@@ -190,7 +209,12 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "outcome": outcome,
         "focus": of(explanation.prediction.outcomes, outcome),
         "words": OUTCOME_WORDS,
-        "moves": moves(explanation, outcome),
+        "moves": [
+            (group_words(explanation, group, names), when, points)
+            for group, when, points in moves(explanation, outcome)
+        ],
+        "reference": reference,
+        "usual": usual,
         "claims": [claim for claim in claims if claim.removed_from == "model"],
         "head_claims": supported,
         "other_heads": len(heads) - len(supported),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.heads import Balls, add_claims, add_heads, add_other_scales, add_strip
-from attnlens.cricket.pages.outcomes import NAMES, add_prediction
-from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, most_moved, win_line
+from attnlens.cricket.pages.outcomes import add_prediction
+from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, beside, focus, win_line
+from attnlens.cricket.pages.story import BESIDE
 from attnlens.errors import InputError
 from attnlens.files import render_json
 from attnlens.show.canvas import Page, terminal_page
@@ -22,30 +23,24 @@ WIDEST: Final = 128
 
 
 @terminal_page(most=WIDEST)
-def render_terminal(
-    page: Page, shown: Explanation, *, outcome: str | None = None, scale: str = "medium"
-) -> None:
-    """The page for one ball.
+def render_terminal(page: Page, shown: Explanation, *, scale: str = "medium") -> None:
+    """Everything about one ball.
 
     Args:
-        outcome: the outcome to explain; without, the one that differs most
-            from the baseline, and each claim with the outcome it moves most.
         scale: the scale whose heads are shown in full.
 
     Raises:
-        InputError: an outcome or a scale that does not exist.
+        InputError: a scale that does not exist.
     """
-    for kind, word, known in (("outcome", outcome, NAMES), ("scale", scale, SCALE_NAMES)):
-        if word is not None and word not in known:
-            raise InputError(f"no {kind} {word!r}", remedy=f"choose one of {' '.join(known)}")
+    _check_scale(scale)
     balls = Balls(shown)
     page.parts(shown.ball.echo, 0)
-    add_prediction(page, shown, outcome or most_moved(shown))
+    add_prediction(page, shown, focus(shown))
     if shown.win_probability is not None:
         page.paragraph(win_line(shown))
         page.blank()
-    add_claims(page, shown, outcome or "", balls)
-    add_heads(page, shown, outcome or "", scale, balls)
+    add_claims(page, shown, balls)
+    add_heads(page, shown, scale, balls)
     add_strip(page, shown, scale, balls)
     add_other_scales(page, shown, scale, balls)
     _add_close(page, shown)
@@ -68,11 +63,10 @@ def _add_close(page: Page, explanation: Explanation) -> None:
     for flag in explanation.flags:
         page.flag(flag.text)
     page.blank()
-    explained = explanation.prediction.explained
-    about = "" if explained is None else f" Effects and verdicts are about P({explained}) alone."
-    page.paragraph(
-        f"{CAVEAT} Small q: chance seldom does as much. base: with nothing known.{about}", "quiet"
-    )
+    asked = explanation.evidence[0].outcome if explanation.evidence else None
+    about = "" if asked is None else f" Effects and verdicts are about P({asked}) alone."
+    what = BESIDE[beside(explanation)[0]]
+    page.paragraph(f"{CAVEAT} Small q: chance seldom does as much. {what}{about}", "quiet")
 
 
 def render_summary(explanation: Explanation) -> str:
@@ -92,7 +86,12 @@ def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:
     Raises:
         InputError: a scale that does not exist.
     """
-    if scale not in SCALE_NAMES:
-        raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}")
+    _check_scale(scale)
     inner = getattr(explanation.across_balls, scale)
     return render_json({"temporal_attention": inner.model_dump(mode="json")})
+
+
+def _check_scale(scale: str) -> None:
+    """Raises `InputError` where there is no such scale."""
+    if scale not in SCALE_NAMES:
+        raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}")

@@ -1,7 +1,7 @@
 """The invented league, and the constants of the simulator, fitted to real T20 internationals.
 
-Constants are data: ``rates.json`` is written by ``python benchmarks/simulator.py fit``, whose
-file describes the model. Log-odds are natural and relative to a dot ball.
+Constants are data: ``docs/simulator.md`` has the model that ``rates.json`` was fitted by. Log-odds
+are natural and relative to a dot ball.
 
 A player's, team's or ground's effect is a row of log-odds, one per group of outcomes (`GROUPS`),
 drawn once for the league from a normal distribution with the spreads and correlations found in
@@ -104,7 +104,7 @@ SHARED_DAY: Final = 0.8
 
 Effects fitted one by one are too noisy to show it. It is chosen so that innings totals
 spread, and the two of a match go together, as in real matches; the check is
-``python benchmarks/simulator.py compare t20s_male_json.zip``.
+``python benchmarks/simulator.py t20s_male_json.zip``.
 """
 
 BOWLERS: Final = 7

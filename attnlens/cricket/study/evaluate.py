@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -30,12 +30,12 @@ from attnlens.cricket.model.calibration import FORMAT, KIND
 from attnlens.cricket.model.kinds import kinds_unlike, like_training
 from attnlens.cricket.model.ratings import PHASES
 from attnlens.cricket.model.window import one_thread
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.study.figures import Figure
 from attnlens.cricket.study.held_out import Checkpoint, EncodedInnings, HeldOut
 from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
 
-Report = Callable[[str], None]
 Innings = tuple[str, int, int]
 """A judged innings: its match, its number in it, and how many balls."""
 
@@ -80,9 +80,7 @@ class JudgedBalls:
         return len(self.actual)
 
 
-def forecasts(
-    held: HeldOut, report: Report = lambda _: None
-) -> Iterator[tuple[EncodedInnings, Floats]]:
+def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedInnings, Floats]]:
     """Every judged innings, and the predictor's probabilities for its balls ``(balls, 11)``."""
     judged = list(held.innings(report))
     for start in range(0, len(judged), AT_ONCE):
@@ -94,7 +92,7 @@ def forecasts(
             yield one, table[: len(one.arrays)]
 
 
-def judge(held: HeldOut, report: Report = lambda _: None) -> JudgedBalls:
+def judge(held: HeldOut, report: Report = silent) -> JudgedBalls:
     """Ask the predictor about every ball of the matches, with the ratings of their dates."""
     judged: list[EncodedInnings] = []
     chances: list[Floats] = []

@@ -37,7 +37,7 @@ proof: they are compared with what hiding balls does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -78,6 +78,7 @@ from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import Encoded
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.study.figures import DRAWS, Figure
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
 from attnlens.cricket.study.sampling import BEFORE, sample, under_scrambling
@@ -207,8 +208,6 @@ def matrix(module: nn.Module) -> Tensor:
     assert isinstance(module, nn.Linear)
     return module.weight.detach().double()
 
-
-Report = Callable[[str], None]
 
 RANDOM: Final = "random"
 COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
@@ -391,7 +390,7 @@ def measure(
     balls: int = 500,
     seed: int = 5,
     wide: int = 0,
-    report: Report = lambda _: None,
+    report: Report = silent,
 ) -> Measured:
     """Measure a sample of balls by every method of `METHODS`.
 

@@ -6,7 +6,7 @@ whole matches resampled. What could not be measured is null.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from attnlens.cricket.model.relation_attention import (
 from attnlens.cricket.model.relations import RELATIONS
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.study.figures import Figure, told
 from attnlens.cricket.study.head_looks import NEAR
 from attnlens.cricket.study.heads import HeadStudy, Importance, Named, RelationRow, name_heads
@@ -107,9 +108,7 @@ class HeadReport:
 
 
 @one_thread()
-def head_report(
-    held: HeldOut, *, balls: int, seed: int = 5, report: Callable[[str], None] = lambda _: None
-) -> HeadReport:
+def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> HeadReport:
     """Every head and slot, measured on a sample of balls.
 
     Raises:
@@ -152,9 +151,7 @@ def _ranked(rows: Sequence[R]) -> list[R]:
     ]
 
 
-def _scales(
-    study: HeadStudy, names: dict[str, list[Named]], report: Callable[[str], None]
-) -> list[Scale]:
+def _scales(study: HeadStudy, names: dict[str, list[Named]], report: Report) -> list[Scale]:
     heads: list[Head] = []
     for scale in SITES:
         report(f"importance of heads: {scale}")

@@ -49,12 +49,11 @@ from attnlens.cricket.model.heads import UNSPECIALISED
 from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.relations import RECENCY, RELATIONS
 from attnlens.cricket.model.tensors import Encoded
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.study.figures import Figure, told
 from attnlens.cricket.study.head_looks import Looks, Passed, pass_over
 from attnlens.cricket.study.sampling import batches_of, past_told, probabilities, sample_balls
 from attnlens.show.numbers import DIGITS
-
-Report = Callable[[str], None]
 
 LEAST_BALLS: Final = 50
 LEAST_OFTEN: Final = 0.05
@@ -319,7 +318,7 @@ class Named:
 
 
 def name_heads(
-    study: HeadStudy, *, thorough: bool = True, report: Report = lambda _: None
+    study: HeadStudy, *, thorough: bool = True, report: Report = silent
 ) -> dict[str, list[Named]]:
     """The name of every head by scale; ``thorough`` as in `name_head`."""
     named: dict[str, list[Named]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,6 +19,7 @@ from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.model.trained import TrainedPredictor, once
 from attnlens.cricket.model.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
 
 Source = str | os.PathLike[str]
@@ -103,7 +104,7 @@ class HeldOut:
             notes.append("player and venue ratings are the model's own, not those of each date")
         return tuple(notes)
 
-    def innings(self, report: Callable[[str], None] = lambda _: None) -> Iterator[EncodedInnings]:
+    def innings(self, report: Report = silent) -> Iterator[EncodedInnings]:
         """Every innings but super overs, oldest first, with the ratings of the day before."""
         for number, match in enumerate(self.matches, 1):
             report(f"encoding match {number} of {len(self.matches)}")
@@ -135,7 +136,7 @@ def held_out(
     last: datetime.date | None = None,
     allow_in_sample: bool = False,
     skipped: list[MatchFileError] | None = None,
-    report: Callable[[str], None] = lambda _: None,
+    report: Report = silent,
 ) -> HeldOut:
     """Choose what to judge a trained model on.
 
@@ -219,7 +220,7 @@ def _in_days(match: Match, first: datetime.date | None, last: datetime.date | No
 
 
 def read(
-    sources: Sequence[Source], skipped: list[MatchFileError], report: Callable[[str], None]
+    sources: Sequence[Source], skipped: list[MatchFileError], report: Report
 ) -> dict[str, Match]:
     """Matches with a ball bowled, each `once`, by id."""
     found: dict[str, Match] = {}
@@ -236,7 +237,7 @@ def _timeline(
     predictor: TrainedPredictor,
     chosen: Sequence[Match],
     earlier: dict[str, Match],
-    report: Callable[[str], None],
+    report: Report,
 ) -> Timeline[TrainedPredictor] | None:
     """Ratings on the chosen matches' dates."""
     days = [match.date for match in chosen if match.date is not None]

@@ -25,7 +25,7 @@ import torch
 
 from attnlens.arrays import Integers
 from attnlens.claims.claim import MODEL
-from attnlens.claims.trial import Trial, verdicts
+from attnlens.claims.trial import Trial
 from attnlens.cricket.explain.claims import Claim
 from attnlens.cricket.explain.evidence import trial_of
 from attnlens.cricket.explain.heatmap import LISTED, RELATION_HEADS, ScaleAttention, ranked
@@ -155,14 +155,17 @@ def tested_lists(
     window: BallWindow,
     shuffled: TrainedPredictor,
     generator: np.random.Generator,
+    *,
+    outcome: str | None = None,
 ) -> Iterator[ListTested]:
     """Every list of one ball, put to the test: each source's lists are a family of claims.
 
     Args:
         shuffled: the predictor `with_shuffled_heads`.
+        outcome: what the claims are about, see `gather_evidence`.
     """
     reading = read_ball(predictor, window)
-    trial = trial_of(predictor, window, reading.scales)
+    trial = trial_of(predictor, window, reading, outcome=outcome)
     lists = placebos(window, reading, read_ball(shuffled, window), generator)
     lists |= {OWN: lists_of(reading.scales), ORACLE: [oracle(trial, window)]}
     inside = tuple(ball.index for ball in window.past[-RECENT:])
@@ -171,7 +174,7 @@ def tested_lists(
             Claim(text=source, kind="attended", removed=one, window=inside, matched=True)
             for one in dict.fromkeys(tuple(sorted(one)) for one in some)
         ]
-        for tested in verdicts(trial.compare(claims), items="balls"):
+        for tested in trial.verdicts(trial.compare(claims)):
             if tested.p is not None:
                 yield ListTested(
                     window.match.match_id,

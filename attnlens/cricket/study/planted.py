@@ -10,7 +10,7 @@ And lists of balls that nothing is true of are put to the test of explanations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,6 +22,7 @@ from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.evidence import gather_evidence
 from attnlens.cricket.explain.reading import read_ball
+from attnlens.cricket.explain.story import ALL
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FullModel
@@ -30,6 +31,7 @@ from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import BaseModel, encode_innings
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.simulator.rules import RuledBall
 from attnlens.cricket.simulator.simulate import Simulated
 from attnlens.cricket.study.faithfulness import METHODS, attributions
@@ -47,8 +49,6 @@ from attnlens.cricket.study.placebos import (
     with_shuffled_heads,
 )
 from attnlens.cricket.study.sampling import log_chances, sample
-
-Report = Callable[[str], None]
 
 HIDING: Final = "hiding"
 REPLACING: Final = "replacing"
@@ -223,7 +223,7 @@ def pointing(
     *,
     balls: int,
     seed: int,
-    report: Report = lambda _: None,
+    report: Report = silent,
 ) -> Pointing:
     """Ask about a sample of balls, and put the answers together."""
     areas: list[dict[str, dict[str, float]]] = []
@@ -270,7 +270,7 @@ def put_to_the_test(
     *,
     balls: int,
     seed: int,
-    report: Report = lambda _: None,
+    report: Report = silent,
 ) -> tuple[list[ListTested], list[FirstTested]]:
     """Placebos on a sample of balls, and the claim of each that is tested first."""
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
@@ -286,9 +286,10 @@ def put_to_the_test(
         planted = one.ruled[position].planted
         lists += [
             replace(told, planted=bool(planted & set(told.removed)))
-            for told in tested_lists(predictor, window, shuffled, generator)
+            for told in tested_lists(predictor, window, shuffled, generator, outcome=ALL)
         ]
-        for tested in gather_evidence(predictor, window, read_ball(predictor, window)).tested:
+        reading = read_ball(predictor, window)
+        for tested in gather_evidence(predictor, window, reading, outcome=ALL).tested:
             if tested.claim.first:
                 hit = bool(planted & set(tested.claim.removed))
                 told = FirstTested(one.match_id, hit, tested.effect, tested.judged.verdict)

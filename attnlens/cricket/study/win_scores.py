@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from attnlens.analysis.scores import Bootstrap, calibration_gap, equal_bins
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.model.match_states import won
 from attnlens.cricket.model.win import win_chances
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.study.evaluate import DRAWS, SEED, Level, forecasts, reliability
 from attnlens.cricket.study.figures import Figure
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
@@ -44,7 +45,7 @@ class JudgedStates:
     unbalanced: float
 
 
-def judge_states(held: HeldOut, report: Callable[[str], None] = lambda _: None) -> JudgedStates:
+def judge_states(held: HeldOut, report: Report = silent) -> JudgedStates:
     """Ask the model who is winning before every ball, with the ratings of each match's date.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from attnlens.arrays import Floats
 from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.tensors import Encoded
+from attnlens.cricket.readers.history import Report
 from attnlens.cricket.study.figures import Figure
 from attnlens.cricket.study.sampling import log_chances, sample, under_scrambling
-
-Report = Callable[[str], None]
 
 SCRAMBLES: Final = 5
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from attnlens.cricket.explain.explain_ball import flags_of
+from attnlens.cricket.explain.particulars import flags_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.model.kinds import mid_over

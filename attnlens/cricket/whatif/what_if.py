@@ -8,13 +8,9 @@ from dataclasses import replace
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.ablation import ask
-from attnlens.cricket.explain.explain_ball import (
-    ball_facts,
-    match_facts,
-    model_particulars,
-    top_change,
-)
+from attnlens.cricket.explain.explain_ball import top_change
 from attnlens.cricket.explain.heatmap import NATS_DIGITS
+from attnlens.cricket.explain.particulars import ball_facts, match_facts, model_particulars
 from attnlens.cricket.explain.types import SCHEMA_VERSION, Sentence
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended

@@ -47,8 +47,18 @@ def tenths(value: float) -> str:
     return f"{value:.1f}"
 
 
+def size(value: float) -> str:
+    """Of points how many, whichever way: the words around say which."""
+    return tenths(abs(value))
+
+
 def significant(value: float) -> str:
     return f"{value:.2g}"
+
+
+def small_q(value: float) -> str:
+    """A q with two digits; of a very small one that it is."""
+    return "below 0.001" if value < 0.001 else significant(value)
 
 
 def counted(value: Sized) -> str:
@@ -65,6 +75,12 @@ def head_number(key: str) -> str:
 
 def outcome_words(value: str) -> str:
     return OUTCOME_WORDS[value]
+
+
+def outcome_start(value: str) -> str:
+    """An outcome's words at the start of a sentence."""
+    words = OUTCOME_WORDS[value]
+    return words[:1].upper() + words[1:]
 
 
 Part = str | Fact

@@ -1,10 +1,9 @@
-"""An explanation in a few sentences, each number and name tied to its place in the data.
+"""An explanation in the sentences of a match report, each number and name tied to its data.
 
-A sentence never says more than the evidence: what the model looked at is told with the verdict
-of the test that hid it, and balls are said to inform an outcome only where the claim is supported.
-A head is named only where hiding its balls from that head alone is supported, with its share of
-what hiding them from the whole model does. How a sentence is worded follows from what it tells,
-never from chance.
+The score comes first, then what is special about the ball, then one outcome: how it differs from
+what is usual here, what the model counts for it, what was tested, and what came. How a sentence is
+worded follows from the data, never from chance. No sentence says more than the evidence: what was
+hidden is told with what that did, and made a difference only where the claim is supported.
 """
 
 from __future__ import annotations
@@ -12,56 +11,65 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attnlens.claims.verdict import CHANCE
-from attnlens.cricket.explain.types import Evidence, Explanation, Prediction, Sentence
+from attnlens.cricket.explain.types import Explanation, Sentence, Standing
 from attnlens.cricket.words.facts import (
     Part,
     Source,
-    counted,
-    head_number,
+    outcome_start,
     outcome_words,
-    resolve,
     sentence,
-    spaced,
+    size,
     tenths,
 )
+from attnlens.cricket.words.story import (
+    gone,
+    headline,
+    model_claims,
+    named,
+    place_of,
+    story_place,
+    supported,
+)
 from attnlens.cricket.words.summary import summarize_temporal_attention
-from attnlens.show.numbers import percent, signed_points
+from attnlens.show.numbers import percent
 
-STANDS_OUT: Final = 1.0
-"""Points between an outcome and its baseline from which it is worth remarking on."""
+FELT: Final = 0.5
+"""Points below which what a group adds is not worth a word."""
 
-FELT: Final = 0.05
-"""Points below which a contribution prints as 0.0 and is not worth a sentence."""
+SETTLED, STAND, COSTLY, STEEP = 30, 50, 12, 11.0
+"""Runs of a batter who is set, of a stand, of an over; a required rate: from these on a word."""
 
-LISTED: Final = 4
-"""More balls than this are told by the first and the last, or by their number."""
+TAKEN: Final = 2
+"""Wickets of a bowler who is having a day."""
 
-SURPRISES: Final = ((1.5, "no surprise"), (3.0, "a mild surprise"), (5.0, "a surprise"))
-"""What to call a surprise below so many bits; above, it is a great one."""
+DOTS: Final = ("0", "0", "0")
+"""Balls that bring pressure."""
 
-ORDER: Final = ("supported", "not better than chance", "contradicted", "cannot be told", None)
-"""Verdicts, the most telling first."""
+FRESH: Final = 4
+"""Balls below which a batter has just come in."""
 
-LOOKED: Final = ("attended most", "attended", "head")
-"""Kinds of claims about what was looked at; the others are of balls that it might have used."""
+MOVED: Final = 1.0
+"""Points from which hiding something has done something, though chance does as much."""
+
+SWING: Final = 0.04
+"""From how much a ball moves the chance of winning it is told."""
+
+OFF: Final = 0.02
+"""How far such calls must have been off, beyond chance, to be told."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "venue and teams": ("the ground and the teams",),
     "striker's record": ("/ball/batter", "'s record"),
     "bowler's record": ("/ball/bowler", "'s record"),
-    "scoreboard": ("the scoreboard",),
+    "scoreboard": ("the rest of the scoreboard",),
     "this over": ("this over so far",),
-    "this bowler to this batter": ("/ball/bowler", "'s earlier balls to ", "/ball/batter"),
-    "this bowler's earlier balls": ("/ball/bowler", "'s earlier balls to other batters"),
-    "this batter's earlier balls": ("/ball/batter", "'s earlier balls from other bowlers"),
+    "this bowler to this batter": ("/ball/bowler", " to ", "/ball/batter", " in earlier overs"),
+    "this bowler's earlier balls": ("/ball/bowler", " to others in earlier overs"),
+    "this batter's earlier balls": ("/ball/batter", " against others in earlier overs"),
     "other recent balls": ("the other recent balls",),
     "earlier balls": ("the balls long past",),
 }
 """What to call the groups of contributions: words, and pointers to names."""
-
-SINGULAR: Final = frozenset({"striker's record", "bowler's record", "scoreboard", "this over"})
-"""Groups whose words are singular."""
 
 
 def in_words(explanation: Explanation) -> Explanation:
@@ -90,288 +98,276 @@ def with_narrative(explanation: Explanation) -> Explanation:
 
 
 def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
-    """Two to five sentences about an explanation (its own ``narrative`` is not read).
-
-    What is expected; what the model looked at and whether it mattered; what lifts the outcome and
-    what pulls the other way; what happened.
+    """Five to eight sentences about an explanation (its own ``narrative`` is not read).
 
     Returns:
         Every number and name in a sentence is one of its facts, in the order of reading.
     """
     source = Source(explanation)
-    return (
-        _expectation(source),
-        *_focus(source),
-        *_contributions(source),
-        *_after(source),
+    told = (
+        _score(source),
+        _special(source),
+        headline(source),
+        _likeliest(source),
+        _counted(source),
+        _tested(source),
+        _calls(source),
+        _came(source),
+        _swing(source),
     )
+    return tuple(one for one in told if one is not None)
 
 
-def place_of(prediction: Prediction, outcome: str) -> int:
-    """An outcome's place among those of the prediction."""
-    return next(at for at, entry in enumerate(prediction.outcomes) if entry.outcome == outcome)
-
-
-def story_outcome(prediction: Prediction) -> int:
-    """The place of the outcome that is explained, else of the one furthest from its baseline."""
-    if prediction.explained is not None:
-        return place_of(prediction, prediction.explained)
-    moves = [abs(entry.probability - entry.baseline) for entry in prediction.outcomes]
-    return moves.index(max(moves))
-
-
-def _situation(source: Source[Explanation]) -> list[Part]:
-    """Who bowls to whom, and at what moment."""
+def _score(source: Source[Explanation]) -> Sentence:
+    """The sides, the score, and how far the innings is."""
     ball = source.document.ball
-    who: list[Part] = [source.quote("/ball/bowler"), " to ", source.quote("/ball/batter")]
+    batting, bowling = source.quote("/match/batting_team"), source.quote("/match/bowling_team")
+    if ball.standing is not None and not ball.score and not ball.standing.latest:
+        start: list[Part] = [batting, " begin against ", bowling]
+        if ball.target is not None:
+            start = [
+                batting,
+                " set out to make ",
+                source.quote("/ball/target"),
+                " against ",
+                bowling,
+            ]
+        return sentence([*start, " in a super over." if ball.super_over else "."])
+    score: list[Part] = [source.quote("/ball/score"), " for ", source.quote("/ball/wickets")]
     if ball.super_over:
-        who = [*who, " in a super over"]
-    if ball.runs_required and ball.balls_left:
+        return sentence([batting, " are ", *score, " in a super over against ", bowling, "."])
+    if ball.runs_required is not None and ball.balls_left:
         runs = " run" if ball.runs_required == 1 else " runs"
         left = " ball" if ball.balls_left == 1 else " balls"
-        return [
-            *who,
-            ", with ",
-            source.quote("/ball/runs_required"),
-            f"{runs} needed from ",
-            source.quote("/ball/balls_left"),
-            left,
-        ]
-    if not source.document.history:
-        return [*who, ", to open the innings"]
-    return [*who, " at ", source.quote("/ball/score"), "/", source.quote("/ball/wickets")]
-
-
-def _expectation(source: Source[Explanation]) -> Sentence:
-    prediction = source.document.prediction
-    place = story_outcome(prediction)
-    likeliest = place_of(prediction, prediction.top)
-    top, moved = (f"/prediction/outcomes/{at}" for at in (likeliest, place))
-    now, base = source.change(f"{moved}/probability", f"{moved}/baseline")
-    entry = prediction.outcomes[place]
-    difference = 100 * (entry.probability - entry.baseline)
-    favourite = source.quote(f"{top}/outcome", outcome_words)
-    start: list[Part] = [*_situation(source), ": the model makes ", favourite, " likeliest"]
-    against: list[Part] = [now, ", against ", base, " for a ball of which it knows nothing."]
-    if top == moved:
-        return sentence([*start, ", at ", *against])
-    start += [" (", source.quote(f"{top}/probability", percent), ")"]
-    outcome = source.quote(f"{moved}/outcome", outcome_words)
-    if prediction.explained is not None:
-        return sentence([*start, "; asked about is ", outcome, ": ", *against])
-    if abs(difference) < STANDS_OUT:
-        return sentence([*start, " and nothing stands out: ", outcome, " is at ", *against])
-    how = "high" if difference > 0 else "low"
-    return sentence(
-        [*start, f", but what stands out is a {how} chance of ", outcome, ": ", *against]
-    )
-
-
-def _focus(source: Source[Explanation]) -> list[Sentence]:
-    """What was looked at, with verdicts: the leading claim and one that fared differently."""
-    explanation = source.document
-    if not explanation.across_balls.medium.balls and not explanation.history:
-        nothing = "There is no earlier ball of this innings to look at: the prediction rests on "
-        return [sentence([f"{nothing}what was known before it."])]
-    chosen = chosen_claims(explanation)
-    if not chosen:
-        return [sentence(["Nothing it looked at was tested: the heat maps are a picture only."])]
-    return [claim_sentence(source, at, leading=at == chosen[0]) for at in chosen]
-
-
-def chosen_claims(explanation: Explanation) -> list[int]:
-    """The claims about past balls worth a sentence: the leading one, and one that fared otherwise.
-
-    What was hidden from the whole model comes before what one head alone lost; then by verdict,
-    supported first; then by effect. The second is about other balls and has another verdict. The
-    last balls, which anybody would guess, are for comparison and not told; of heads only supported
-    claims are.
-    """
-    claims = explanation.evidence
-    told = (
-        at
-        for at, claim in enumerate(claims)
-        if claim.removed
-        and not claim.reference
-        and (claim.removed_from == "model" or claim.verdict == "supported")
-    )
-    order = sorted(told, key=lambda at: _rank(claims[at]))
-    if not order:
-        return []
-    first = claims[order[0]]
-    for at in order:
-        claim = claims[at]
-        balls = set(claim.removed)
-        nested = balls >= set(first.removed) or balls <= set(first.removed)
-        new = claim.removed_from == "head" or not nested
-        if claim.verdict not in (first.verdict, "cannot be told") and new:
-            return [order[0], at]
-    return order[:1]
-
-
-def _rank(claim: Evidence) -> tuple[bool, int, bool, float]:
-    one_head = claim.removed_from == "head"
-    # What is not supported is told of what the model looked at, not of what it might have.
-    looked = claim.kind in LOOKED or claim.verdict == "supported"
-    return one_head, ORDER.index(claim.verdict), not looked, -abs(claim.effect_nats)
-
-
-def claim_sentence(source: Source[Explanation], at: int, *, leading: bool = True) -> Sentence:
-    """A claim about past balls: where the model looked, and what hiding that does.
-
-    Args:
-        leading: whether it is the first that is told.
-    """
-    claim = source.document.evidence[at]
-    pointer = f"/evidence/{at}"
-    looked = _looked(source, at, leading)
-    if claim.verdict is None:
-        return sentence([*looked, "; this is a picture and not a claim."])
-    usual = claim.reason in (None, CHANCE)
-    why: list[Part] = [] if usual else [" (", source.quote(f"{pointer}/reason"), ")"]
-    if claim.verdict == "cannot be told":
-        mattered = f"; whether {'it' if len(claim.removed) == 1 else 'they'} mattered "
-        return sentence([*looked, mattered, source.quote(f"{pointer}/verdict"), *why, "."])
-    outcome = source.quote(f"{pointer}/top_change/outcome", outcome_words)
-    before, after = source.change(f"{pointer}/top_change/before", f"{pointer}/top_change/after")
-    verdict = source.quote(f"{pointer}/verdict")
-    where = " from that head alone" if claim.removed_from == "head" else ""
-    hidden = f"; hide {_them(claim)}{where} and "
-    end: list[Part]
-    if claim.verdict == "supported":
-        looked += [", informing the chance of ", outcome, hidden]
-        looked += ["that chance" if _them(claim) == "it" else "it"]
-        end = [", which is ", verdict, *_share(source, at), "."]
-    else:
-        looked += [hidden, "the chance of ", outcome]
-        end = [", which is ", verdict, *why, "."]
-    if before.text == after.text:
-        return sentence([*looked, " stays at ", before, *end])
-    verb = "falls" if claim.top_change.points < 0 else "rises"
-    return sentence([*looked, f" {verb} from ", before, " to ", after, *end])
-
-
-def _them(claim: Evidence) -> str:
-    return "it" if len(claim.removed) == 1 else "them"
-
-
-def _share(source: Source[Explanation], at: int) -> list[Part]:
-    """What part of hiding a head's balls from the whole model its own look is, cut at all of it."""
-    claim = source.document.evidence[at]
-    if claim.share is None:
-        return []
-    does = f" of what hiding {_them(claim)} from the whole model does"
-    least = "at least " if claim.share == 1 else ""
-    return [f": {least}", source.quote(f"/evidence/{at}/share", percent), does]
-
-
-def _looked(source: Source[Explanation], at: int, leading: bool) -> list[Part]:
-    claim = source.document.evidence[at]
-    balls = _balls_of(source, at)
-    if claim.kind == "head":
-        return [*_head_of(source, at), " looked most at ", *balls]
-    if claim.kind in LOOKED:
-        return ["The model looked most at ", *balls]
-    which = "boundary" if len(claim.removed) == 1 else "boundaries"
-    whose: Mapping[str, list[Part]] = {
-        "this over": ["this over so far"],
-        "this bowler": [source.quote("/ball/bowler"), "'s earlier balls"],
-        "this batter": [source.quote("/ball/batter"), "'s earlier balls"],
-        "boundaries": [f"the last {which}"],
-    }
-    return [f"One test was {'' if leading else 'also '}of ", *whose[claim.kind], ", ", *balls]
-
-
-def _head_of(source: Source[Explanation], at: int) -> list[Part]:
-    """A head by its number and the name it has earned, if it has."""
-    claim = source.document.evidence[at]
-    pointer = f"/across_balls/{claim.scale}/attention_by_head/{claim.head}/earned"
-    earned = resolve(source.document, pointer) is not None
-    name: list[Part] = [" (", source.quote(pointer, spaced), ")"] if earned else []
-    number = source.quote(f"/evidence/{at}/head", head_number)
-    return ["Head ", number, *name, f" of the {claim.scale} scale"]
-
-
-def _balls_of(source: Source[Explanation], at: int) -> list[Part]:
-    """The labels of a claim's balls, latest first; of many the first and the last, or how many."""
-    removed = source.document.evidence[at].removed
-    where = {entry.index: place for place, entry in enumerate(source.document.history)}
-
-    def label(ball: int) -> Part:
-        if ball in where:
-            return source.quote(f"/history/{where[ball]}/label")
-        return source.quote(f"/evidence/{at}/removed/{removed.index(ball)}")
-
-    known = all(ball in where for ball in removed)
-    if len(removed) == 1:
-        return ["ball " if known else "delivery ", label(removed[0])]
-    noun = "balls " if known else "deliveries "
-    if len(removed) > LISTED:
-        ordered = sorted(removed)
-        if ordered[-1] - ordered[0] == len(ordered) - 1:
-            return [noun, label(ordered[0]), " to ", label(ordered[-1])]
-        return [source.quote(f"/evidence/{at}/removed", counted), " balls"]
-    *others, last = [label(ball) for ball in sorted(removed, reverse=True)]
-    parts: list[Part] = [noun, others[0]]
-    for other in others[1:]:
-        parts += [", ", other]
-    return [*parts, " and ", last]
-
-
-def _contributions(source: Source[Explanation]) -> list[Sentence]:
-    """What does most to the outcome, and what pulls the other way."""
-    groups = source.document.contributions
-    if not groups:
-        return []
-    place = story_outcome(source.document.prediction)
-    points = [group.points[place].points for group in groups]
-    outcome = source.quote(f"/prediction/outcomes/{place}/outcome", outcome_words)
-
-    def does(at: int, verb: str) -> list[Part]:
-        group = groups[at].group
-        words = [source.quote(one) if one.startswith("/") else one for one in GROUPS[group]]
-        return [*words, f" {verb}{'s' * (group in SINGULAR)} "]
-
-    def much(at: int) -> list[Part]:
-        pointer = f"/contributions/{at}/points/{place}/points"
-        return [" (", source.quote(pointer, signed_points), " points)"]
-
-    up, down = points.index(max(points)), points.index(min(points))
-    rises, falls = points[up] >= FELT, points[down] <= -FELT
-    if not rises and not falls:
-        return [sentence(["Nothing known about this ball moves ", outcome, " by much."])]
-    upwards = rises and (not falls or sum(points) >= 0)
-    most, least = (up, down) if upwards else (down, up)
-    verb, how = ("lift", " most") if upwards else ("hold", " down most")
-    parts = [*does(most, verb), outcome, how, *much(most)]
-    if rises and falls:
-        parts += ["; ", *does(least, "pull"), "the other way", *much(least)]
-    return [sentence([*parts, "."])]
-
-
-def surprise_word(bits: float) -> str:
-    """What to call a surprise of so many bits, as they are shown."""
-    shown = round(bits, 1)
-    return next((word for most, word in SURPRISES if shown < most), "a great surprise")
-
-
-def _after(source: Source[Explanation]) -> list[Sentence]:
-    """What happened, and how surprising it was."""
-    prediction = source.document.prediction
-    if prediction.actual is None or prediction.surprise_bits is None:
-        return []
-    pointer = f"/prediction/outcomes/{place_of(prediction, prediction.actual)}/probability"
-    bits = source.quote("/prediction/surprise_bits", tenths)
-    return [
-        sentence(
-            [
-                "The ball brought ",
-                source.quote("/prediction/actual", outcome_words),
-                ", which the model had at ",
-                source.visible(pointer),
-                f": {surprise_word(prediction.surprise_bits)} (",
-                bits,
-                f" bit{'s' * (bits.text != '1.0')}).",
-            ]
+        need: list[Part] = [source.quote("/ball/runs_required"), f"{runs} from "]
+        need += [source.quote("/ball/balls_left"), f"{left} against ", bowling]
+        steep = (ball.required_rate or 0.0) >= STEEP and ball.balls_left > 6
+        rate: list[Part] = (
+            [", at ", source.quote("/ball/required_rate", tenths), " an over"] if steep else []
         )
-    ]
+        return sentence([batting, ", ", *score, ", need ", *need, *rate, "."])
+    phase = None if ball.standing is None else ball.standing.phase
+    if phase == "powerplay" and ball.run_rate is not None:
+        rate = ["at ", source.quote("/ball/run_rate", tenths), " an over in the powerplay"]
+        return sentence([batting, " go ", *rate, " against ", bowling, " and are ", *score, "."])
+    if phase == "death overs" and ball.balls_left:
+        left = " ball" if ball.balls_left == 1 else " balls"
+        end: list[Part] = [" with ", source.quote("/ball/balls_left"), f"{left} left against "]
+        return sentence([batting, " are ", *score, *end, bowling, "."])
+    return sentence([batting, " have made ", *score, " against ", bowling, "."])
+
+
+def _special(source: Source[Explanation]) -> Sentence:
+    """Who bowls to whom, and what is special about it: the first thing that is."""
+    ball, standing = source.document.ball, source.document.ball.standing
+    batter, bowler = source.quote("/ball/batter"), source.quote("/ball/bowler")
+    if standing is None:
+        return sentence([bowler, " bowls to ", batter, "."])
+    runs = source.quote("/ball/standing/batter_runs")
+    balls = source.quote("/ball/standing/batter_balls")
+    score: list[Part] = [runs, " from ", balls]
+    if standing.hat_trick:
+        return sentence([bowler, " is on a hat-trick, with ", batter, " to face."])
+    if ball.free_hit:
+        return sentence(["It is a free hit for ", batter, ", ", *score, ", off ", bowler, "."])
+    fresh = standing.bowler_overs == "0.0" and not standing.bowler_runs
+    if fresh and not standing.batter_balls:
+        return sentence([batter, " has yet to face a ball, and ", bowler, " to bowl one."])
+    if not standing.batter_balls:
+        return sentence([batter, " has yet to face a ball; ", bowler, *_figures(source), "."])
+    if fresh:
+        return sentence([bowler, " comes on to bowl to ", batter, ", who has ", *score, "."])
+    if standing.batter_balls < FRESH:
+        return sentence(
+            [batter, " has just come in (", *score, "); ", bowler, *_figures(source), "."]
+        )
+    parts = _over_and_stand(source, standing, batter, bowler, score)
+    if parts:
+        return sentence(parts)
+    if standing.latest[-3:] == DOTS:
+        dots = "Three dot balls have gone by as "
+        return sentence([dots, bowler, " bowls to ", batter, ", who has ", *score, "."])
+    if standing.batter_runs >= SETTLED:
+        return sentence([batter, " is set, with ", *score, "; ", bowler, *_figures(source), "."])
+    if standing.bowler_wickets >= TAKEN:
+        haul = source.quote("/ball/standing/bowler_wickets")
+        return sentence([bowler, ", with ", haul, " wickets, bowls to ", batter, ", ", *score, "."])
+    return sentence([bowler, *_figures(source), " at ", batter, ", who has ", *score, "."])
+
+
+def _over_and_stand(
+    source: Source[Explanation], standing: Standing, batter: Part, bowler: Part, score: list[Part]
+) -> list[Part]:
+    """A costly over, what went before, or a long stand; empty where there is none."""
+    if standing.over_runs >= COSTLY:
+        cost = source.quote("/ball/standing/over_runs")
+        return [bowler, "'s over has cost ", cost, " already, and ", batter, " has ", *score, "."]
+    before = source.document.history[-1] if source.document.history else None
+    if before is not None and before.boundary and before.batter == source.document.ball.batter:
+        last = source.quote(f"/history/{len(source.document.history) - 1}/outcome", outcome_words)
+        return [batter, ", ", *score, ", hit ", last, " off the ball before; ", bowler, " bowls."]
+    if standing.partnership_runs >= STAND:
+        stand = source.quote("/ball/standing/partnership_runs")
+        other = source.quote("/ball/non_striker")
+        return [
+            batter,
+            " (",
+            *score,
+            ") and ",
+            other,
+            " have put on ",
+            stand,
+            "; ",
+            bowler,
+            " bowls.",
+        ]
+    return []
+
+
+def _figures(source: Source[Explanation]) -> list[Part]:
+    """``, 1 for 23 from 2.4 overs, bowls``."""
+    wickets = source.quote("/ball/standing/bowler_wickets")
+    runs = source.quote("/ball/standing/bowler_runs")
+    overs = source.quote("/ball/standing/bowler_overs")
+    return [", ", wickets, " for ", runs, " from ", overs, " overs, bowls"]
+
+
+def _likeliest(source: Source[Explanation]) -> Sentence | None:
+    """The likeliest outcome, where the story is about one that is less likely than usual."""
+    prediction = source.document.prediction
+    top = place_of(prediction, prediction.top)
+    less = prediction.story_times is not None and prediction.story_times < 1
+    if top == story_place(prediction) or prediction.actual == prediction.top or not less:
+        return None
+    pointer = f"/prediction/outcomes/{top}"
+    chance = source.quote(f"{pointer}/probability", percent)
+    return sentence(
+        [source.quote(f"{pointer}/outcome", outcome_start), " is likeliest, at ", chance, "."]
+    )
+
+
+def _counted(source: Source[Explanation]) -> Sentence | None:
+    """What the model counts for the outcome and against it, from what is usual."""
+    groups = source.document.contributions
+    place = story_place(source.document.prediction)
+    if not groups or not groups[0].from_usual:
+        return None
+    points = [group.from_usual[place].points for group in groups]
+    order = sorted(range(len(points)), key=lambda at: -abs(points[at]))
+    felt = [at for at in order if abs(points[at]) >= FELT][:2]
+    if not felt:
+        return sentence(["Nothing that the model knows moves that from usual by much."])
+
+    def what(at: int) -> list[Part]:
+        words = [
+            source.quote(one) if one.startswith("/") else one for one in GROUPS[groups[at].group]
+        ]
+        return list(words)
+
+    def much(at: int) -> Part:
+        return source.quote(f"/contributions/{at}/from_usual/{place}/points", size)
+
+    def does(at: int) -> str:
+        return "adds " if points[at] > 0 else "takes off "
+
+    first, *rest = felt
+    parts: list[Part] = ["The model ", does(first), much(first), " points for ", *what(first)]
+    for at in rest:
+        alike = points[at] * points[first] > 0
+        parts += [" and ", much(at)] if alike else [", but ", does(at), much(at)]
+        parts += [" for ", *what(at)]
+    return sentence([*parts, "."])
+
+
+def _tested(source: Source[Explanation]) -> Sentence:
+    """What hiding did: of a supported claim, else of what moved the outcome most."""
+    explanation = source.document
+    if not explanation.evidence:
+        return sentence(["Nothing was tested."])
+    places = [at for at in model_claims(explanation) if explanation.evidence[at].removed]
+    held = supported(explanation)
+    if not places and not held:
+        nothing = (
+            "with nothing to compare it with" if explanation.history else "with no ball before it"
+        )
+        return sentence([f"No finding can be told, {nothing}."])
+    at = held[0] if held else places[0]
+    claim = explanation.evidence[at]
+    change = f"/evidence/{at}/top_change"
+    outcome = source.quote(f"{change}/outcome", outcome_words)
+    before, after = source.change(f"{change}/before", f"{change}/after")
+    rises = claim.top_change.after > claim.top_change.before
+    verdict = source.quote(f"/evidence/{at}/verdict")
+    if not held:
+        moved = abs(claim.top_change.points) >= MOVED
+        start = "Hiding " if moved else "Nothing tested decides it: hiding "
+        change_told: list[Part] = [
+            " takes the chance of ",
+            outcome,
+            " from ",
+            before,
+            " to ",
+            after,
+        ]
+        return sentence([start, *named(source, at), *change_told, ", which is ", verdict, "."])
+    if before.text == after.text:
+        moves: list[Part] = [" the chance of ", outcome, " stays at ", before]
+    else:
+        verb = "rises" if rises else "falls"
+        moves = [" the chance of ", outcome, f" {verb} from ", before, " to ", after]
+    return sentence(["Without ", *named(source, at), *moves, ", which is ", verdict, "."])
+
+
+def _calls(source: Source[Explanation]) -> Sentence | None:
+    """That such calls did not hold up, where they did not."""
+    prediction = source.document.prediction
+    if prediction.calibration is None:
+        return None
+    place = story_place(prediction)
+    like = prediction.calibration.outcomes[place]
+    if like.happened_ci is None or like.happened_ci[0] <= like.predicted <= like.happened_ci[1]:
+        return None
+    if abs(like.happened - like.predicted) < OFF:
+        return None
+    pointer = f"/prediction/calibration/outcomes/{place}"
+    said = source.quote(f"{pointer}/predicted", percent)
+    came = source.quote(f"{pointer}/happened", percent)
+    return sentence(["Such calls, at ", said, ", came true in ", came, " of cases."])
+
+
+def _came(source: Source[Explanation]) -> Sentence | None:
+    """What the ball brought, and what the model had given it."""
+    prediction, ball = source.document.prediction, source.document.ball
+    if prediction.actual is None:
+        return None
+    pointer = f"/prediction/outcomes/{place_of(prediction, prediction.actual)}/probability"
+    brought = source.quote("/prediction/actual", outcome_words)
+    chance: Part = source.visible(pointer)
+    batter, bowler = source.quote("/ball/batter"), source.quote("/ball/bowler")
+    if prediction.actual == prediction.top:
+        given: list[Part] = [", the likeliest outcome at ", chance]
+    else:
+        given = [", which the model had at ", chance]
+    if ball.happened is not None and ball.happened.out is not None:
+        return sentence(["It was ", brought, *given, ": ", *gone(source), "."])
+    if prediction.actual in ("4", "6"):
+        return sentence([batter, " hit ", brought, *given, "."])
+    if prediction.actual in ("wd", "nb"):
+        return sentence([bowler, " bowled ", brought, *given, "."])
+    if prediction.actual in ("1", "2", "3", "5"):
+        return sentence([batter, " took ", brought, *given, "."])
+    if prediction.actual == "0":
+        return sentence([bowler, " gave nothing away: ", brought, *given, "."])
+    return sentence(["It went for ", brought, *given, "."])
+
+
+def _swing(source: Source[Explanation]) -> Sentence | None:
+    """What the ball did to who wins, where it did something."""
+    win = source.document.win_probability
+    if win is None or win.happened is None or abs(win.happened - win.before) < SWING:
+        return None
+    team = source.quote("/win_probability/team")
+    before = source.quote("/win_probability/before", percent)
+    after = source.quote("/win_probability/happened", percent)
+    verb = "rose" if win.happened > win.before else "fell"
+    return sentence(["The chance of ", team, f" winning {verb} from ", before, " to ", after, "."])
