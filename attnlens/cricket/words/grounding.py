@@ -16,8 +16,7 @@ CRICKET: Final = Vocabulary(
         "two runs": "2", "three runs": "3", "four": "4", "fours": "4", "five runs": "5",
         "six": "6", "sixes": "6", "wicket": "W", "wide": "wd", "wides": "wd", "no-ball": "nb",
         "no-balls": "nb", "byes": "bye", "leg byes": "bye", "byes or leg byes": "bye",
-        "usual": "baseline", "usually": "baseline", "knows nothing": "baseline",
-        "unknown": "baseline",
+        "knows nothing": "baseline", "unknown": "baseline",
     },
     items=("ball", "delivery", "head", "over", "innings"),
     roles=(
