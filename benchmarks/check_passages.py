@@ -46,8 +46,8 @@ def slots(data: dict[str, Any]) -> dict[str, str]:
     win = data["win_probability"]["before"]
     return {
         **{f"p_{outcome}": percent(value) for outcome, value in chance.items()},
-        **{f"usual_{one['outcome']}": percent(one.get("usual") or one["baseline"])
-           for one in outcomes},
+        **{f"usual_{one['outcome']}": percent(one["usual"]) for one in outcomes},
+        **{f"baseline_{one['outcome']}": percent(one["baseline"]) for one in outcomes},
         **{f"about_{outcome}": f"{100 * value:.0f}" for outcome, value in chance.items()},
         **{f"points_{outcome}": f"{abs(points):.1f}" for outcome, points in moved[group].items()},
         "points_wrong": "58.2", "group": group.capitalize(),

@@ -25,9 +25,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "check",
         help="which statements of a text a JSON or CSV bears out",
-        description="Read a text against facts: any JSON or CSV, an explanation say. Each "
-        "statement is borne out, not borne out, or not read; the exit status is 1 if one is not "
-        "borne out.",
+        description="Read a text against facts. Each statement is borne out, not borne out, or "
+        "not read; the exit status is 1 if one is not borne out.",
     )
     parser.add_argument("facts", metavar="FACTS", help="a JSON or CSV file, or - for stdin")
     parser.add_argument("text", metavar="TEXT", help="a file with the text, or - for stdin")
@@ -67,8 +66,7 @@ def run(options: argparse.Namespace) -> int:
             endpoint = Endpoint(options.judge, options.llm_model, key=key_of_endpoint())
             checked = judged(checked, facts, endpoint)
     except InputError as error:
-        place = error.path or _place(options.facts)
-        raise InputError(error.problem, path=place, remedy=error.remedy) from None
+        raise InputError(error.problem, path=options.facts, remedy=error.remedy) from None
     if options.format == "json":
         emit_json(checked.to_dict(), options.out)
     else:
@@ -94,10 +92,8 @@ def by_statement(statements: Iterable[Statement], mark: str = "") -> list[str]:
     """Each statement after an empty line and a mark, and under it what is said of it."""
     from attnlens.show.safe import clean
 
-    lines = []
-    for one in statements:
-        lines += ["", f"  {mark}{clean(one.text)}", f"    {described(one)}"]
-    return lines
+    told = (["", f"  {mark}{clean(one.text)}", f"    {described(one)}"] for one in statements)
+    return [line for lines in told for line in lines]
 
 
 def described(statement: Statement) -> str:
@@ -110,10 +106,6 @@ def described(statement: Statement) -> str:
     return f"{clean(statement.what)}{near}{place}{by}"
 
 
-def _place(path: str) -> str:
-    return "stdin" if path == "-" else path
-
-
 def _read(path: str, most: int) -> str:
     """A file, or what comes from a pipe, as text.
 
@@ -122,15 +114,11 @@ def _read(path: str, most: int) -> str:
     """
     from attnlens.files import read_whole
 
-    if path == "-":
-        data = sys.stdin.buffer.read(most + 1)
-        if len(data) > most:
-            raise InputError("is too large", path="stdin", remedy="give a part of it")
-    else:
-        data = read_whole(path, most, remedy="give a file of text")
+    stdin = path == "-"
+    data = sys.stdin.buffer.read(most + 1) if stdin else read_whole(path, most, remedy="give text")
+    if len(data) > most:
+        raise InputError("is too large", path=path, remedy="give a part of it")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(
-            "is not UTF-8 text", path=_place(path), remedy="save it as UTF-8"
-        ) from None
+        raise InputError("is not UTF-8 text", path=path, remedy="save it as UTF-8") from None

@@ -47,10 +47,6 @@ IMPLIED: Final = "probability"
 LEFT_OUT: Final = ("share", "percent", "percentage", "rate", "points", "total", "number")
 """Words of fields that a text may leave out."""
 
-COUNTS: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six"),
-    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
-)
 LARGE: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 
@@ -63,23 +59,19 @@ NUMBER: Final = any_case(
     r"(?<![\w.,:])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?: (?P<large>thousand|million|billion)\b)?"
     r"(?:(?P<share> ?%| ?per ?cent\b)|(?P<points>[ -](?:percentage[ -])?points?\b| ?pp\b))?"
-    rf"|(?<![\w-])(?P<word>{'|'.join(COUNTS)})\b(?! ?%)"
 )
 HEDGE: Final = any_case(
-    r"(?:\b(?:about|around|roughly|approximately|nearly|almost|some|near|close to|just under|up to"
-    r"|just over|more than|over|above|at least|less than|fewer than|under|below|at most)|[~≈])"
-    r"(?: (?:an?|the|just|only|some))? ?[£$€]?$"
+    r"(?:\b(?:about|around|roughly|approximately|nearly|almost|some|close to|up to|more than|over"
+    r"|above|at least|less than|fewer than|under|below|at most)|[~≈]) ?[£$€]?$"
 )
 """What makes the number after it no exact one."""
 
 WORKED_OUT: Final = any_case(
-    r"\b(?:by|up|down|rose|fell|grew|dropped|another|further|gap of|total of|sum of|difference of"
-    r"|average of|mean of|factor of|one in|from [\d.,]+%? to)(?: (?:about|just|only))? ?[£$€]?$"
+    r"(?:\b(?:by|up|down|rose|fell|grew|another|further|one in|from [\d.,]+%? to|not|never"
+    r"|than|figure|table|section|page|chapter|step|part|top|no\.)(?: (?:about|just|only))? ?|#)"
+    r"[£$€]?$"
 )
-DENIED: Final = any_case(
-    r"(?:\b(?:figure|table|section|page|chapter|step|part|top|no\.|not|never|n't|than) |#)$"
-)
-"""What stands before a number that is worked out from others; that counts nothing or is denied."""
+"""What stands before a number that is worked out from others, is denied, or counts nothing."""
 
 COMPARED: Final = any_case(
     r"(?: [^\W\d][\w³/]*)? (?:more|less|fewer|higher|lower|above|below|better|worse|longer|shorter"
@@ -88,10 +80,9 @@ COMPARED: Final = any_case(
 """What follows a number that is worked out from others, is an ordinal, a time, or of a range."""
 
 ASIDE: Final = any_case(
-    r"\b(?:averages?|mean|median|total|combined|altogether|together|sum|difference|gap|yesterday"
-    r"|tomorrow|last (?:year|month|week|season|night|time)|next (?:year|month|week|season|time)"
-    r"|previous(?:ly)?|formerly|forecast|target|limit|threshold|capacity|record|ago|if|could|might"
-    r"|between|used to|had been|without|hide|hiding|hidden)\b"
+    r"\b(?:averages?|mean|median|total|combined|together|sum|difference|gap|yesterday|tomorrow"
+    r"|(?:last|next) (?:year|month|week|season|night|time)|previous(?:ly)?|forecast|limit|record"
+    r"|ago|if|could|might|between|used to|had been|without|hide|hiding|hidden)\b"
 )
 """Words beside which a number may be of what the facts do not hold."""
 

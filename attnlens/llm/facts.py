@@ -97,11 +97,8 @@ def facts_of(data: object, unread: frozenset[str] = frozenset()) -> Facts:
     facts = Facts()
     if isinstance(data, list) and data and all(isinstance(row, list) for row in data):
         data = _objects(data)
-    try:
-        _add(data, "", Place({}, frozenset(), ""), facts, unread)
-    except RecursionError:
-        raise InputError("is nested too deeply", remedy="give the part that is told of") from None
-    if not facts.numbers and not facts.labels:
+    _add(data, "", Place({}, frozenset(), ""), facts, unread)
+    if not isinstance(data, Mapping | list) or not (facts.numbers or facts.labels):
         raise InputError("holds no facts", remedy="give a JSON object, a list of rows, or a CSV")
     return facts
 
@@ -114,39 +111,34 @@ def data_of(text: str) -> Any:
     """
     if sum(map(text.count, ",;\t")) > 4 * MOST_VALUES:
         raise _too_many()
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            return json.loads(text)
-        except RecursionError:
-            raise InputError("is nested too deeply", remedy="give a part of it") from None
-        except ValueError as error:
-            raise InputError(f"is not JSON ({error})", remedy="mend it") from None
     first = text.strip().partition("\n")[0]
     sign = max(",;\t|", key=first.count)
-    if sign not in first:
-        raise InputError("is neither JSON nor CSV", remedy="give facts with names, as JSON or CSV")
     try:
-        lines = list(csv.reader(io.StringIO(text.strip()), delimiter=sign))
-    except csv.Error as error:
-        raise InputError(f"is not CSV ({error})", remedy="mend it") from None
-    return _objects([[_cell(one.strip()) for one in line] for line in lines if line])
+        if first.startswith(("{", "[")):
+            return json.loads(text)
+        if sign not in first:
+            raise ValueError("one column without a name")
+        lines = csv.reader(io.StringIO(text.strip()), delimiter=sign)
+        cells = [[_cell(one.strip()) for one in line] for line in lines if line]
+    except (ValueError, csv.Error) as error:
+        remedy = "give facts with names, as JSON or CSV"
+        raise InputError(f"is neither JSON nor CSV ({error})", remedy=remedy) from None
+    return _objects(cells)
 
 
 def _cell(text: str) -> object:
     match = FIGURE.fullmatch(text)
     if match is None or match[2]:
         return text
-    return float(match[1].replace(",", "")) if "." in text else int(match[1].replace(",", ""))
+    return (float if "." in match[1] else int)(match[1].replace(",", ""))
 
 
 def _objects(lines: list[list[Any]]) -> list[dict[str, object]]:
     """The lines under a header."""
     header, *rest = lines
     if not all(isinstance(name, str) and stems(name) for name in header):
-        raise InputError(
-            "has no header: its first line does not name every column",
-            remedy="add a line with the columns' names",
-        )
+        problem = "has no header: its first line does not name every column"
+        raise InputError(problem, remedy="add a line with the columns' names")
     return [dict(zip(header, line, strict=False)) for line in rest]
 
 
@@ -179,28 +171,21 @@ def _add(value: object, key: str, place: Place, facts: Facts, unread: frozenset[
     elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
         named = stems(key)
         facts.words |= named
-        unit, scale = "", 1
-        if named & POINTS:
-            unit = "points"
-        elif named & PERCENT:
-            unit, scale = "share", 100
-        elif isinstance(value, float) and abs(value) <= 1 and not named & NO_SHARES:
-            unit = "share"
-        words = named | {whole(key)}
-        facts.numbers.append(Fact(abs(value / scale), unit, place.pointer, place.words, words))
+        share = isinstance(value, float) and abs(value) <= 1 and not named & NO_SHARES
+        unit = "points" if named & POINTS else "share" if share or named & PERCENT else ""
+        size, words = abs(value / 100 if named & PERCENT else value), named | {whole(key)}
+        facts.numbers.append(Fact(size, unit, place.pointer, place.words, words))
 
 
 def _place(value: Mapping[str, object], key: str, above: Place) -> Place:
     """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
     longest = LONGEST_CLAIM if "verdict" in value else LONGEST_LABEL
     own = {
-        name: visible(one)
-        for name, one in value.items()
-        if isinstance(one, str) and 0 < len(one) <= longest
+        name: visible(str(one))
+        for at, (name, one) in enumerate(value.items())
+        if (isinstance(one, str) and 0 < len(one) <= longest)
+        or (at == 0 and isinstance(one, int) and abs(one) < LARGEST)
     }
-    for name, one in list(value.items())[:1]:
-        if isinstance(one, int) and abs(one) < LARGEST:
-            own[name] = str(one)
     # A label under a key that stands above, too, begins a table of its own.
     labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
     texts = [key, *own.values()]

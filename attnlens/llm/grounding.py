@@ -33,10 +33,8 @@ HALF, FURTHER, BEFORE = 30, 0.6, 0.5
 """A word weighs half so many signs away, less by a factor for each comma or conjunction between,
 and so much in the sentence before, where a pronoun points back to it."""
 
-ABOUT, FAR = 0.1, 0.25
-"""A hedged number fits within the first part of itself, and contradicts beyond the second."""
-
-
+ABOUT: Final = 0.15
+"""A hedged number fits within this part of itself."""
 LONGEST: Final = 1000
 """Signs of a statement."""
 
@@ -47,14 +45,14 @@ class Vocabulary:
 
     Attributes:
         same: words of a text, and what the facts call the same (``six``: ``6``).
-        items: words before a label that is no number: ``row 7.1``.
+        items: a pattern of words before a label that is no number: ``row 7.1``.
         roles: ways to say who does what, with keys in braces: ``{teacher} of {pupil}``.
         forms: patterns of numbers, and the fields of their groups.
         unread: keys that nothing is looked for under.
     """
 
     same: Mapping[str, str] = field(default_factory=dict)
-    items: tuple[str, ...] = ()
+    items: str = "(?!)"
     roles: tuple[str, ...] = ()
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
@@ -95,9 +93,11 @@ class Checked:
 
     def to_dict(self) -> Json:
         """What `attnlens check --json` prints; ``judged_by`` only where a model was asked."""
-        told = [asdict(one) for one in self.statements]
-        listed = [{k: v for k, v in one.items() if v or k != "judged_by"} for one in told]
-        return {"coverage": {"read": self.read, "of": len(told)}, "statements": listed}
+        told = [
+            {key: value for key, value in asdict(one).items() if value or key != "judged_by"}
+            for one in self.statements
+        ]
+        return {"coverage": {"read": self.read, "of": len(told)}, "statements": told}
 
 
 def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
@@ -109,10 +109,12 @@ def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
     for one in said:
         if len(one) > LONGEST:
             statements.append(Statement(one, "not read", "too long for one statement"))
-            continue
-        sentence = _Sentence(one, reader, before)
-        statements.append(sentence.answered())
-        before = sentence.said
+        elif not english.is_english(one):
+            statements.append(Statement(one, "not read", "another language"))
+        else:
+            sentence = _Sentence(one, reader, before)
+            statements.append(sentence.answered())
+            before = sentence.said
     return Checked(tuple(statements))
 
 
@@ -125,10 +127,6 @@ class _Said:
     words: frozenset[str]
     labels: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
-
-    def rivals(self, others: list[_Said]) -> list[_Said]:
-        """Other labels of the same kind."""
-        return [one for one in others if self.keys & one.keys and one.start != self.start]
 
 
 class _Reader:
@@ -144,8 +142,8 @@ class _Reader:
         self.names = _any_of(self._labels, 0)
         self.phrases = _any_of(set(self.same) - set(self._labels), re.IGNORECASE)
         fields = (name for names in vocabulary.forms.values() for name in names)
-        known = self.words.union(map(stem, (*self.same.values(), *fields, english.IMPLIED)))
-        known = known.union(map(whole, facts.labels))
+        known = self.words.union(map(stem, (*self.same.values(), english.IMPLIED)))
+        known = known.union(map(whole, (*facts.labels, *fields)))
         self.row = _postings(known, [fact.row for fact in facts.numbers])
         self.field = _postings(known, [fact.field for fact in facts.numbers])
         self.places: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -162,7 +160,7 @@ class _Reader:
         written: dict[str, set[str]] = defaultdict(set)
         for label in self.facts.labels:
             shown, last = label.replace("’", "'"), label.rpartition(" ")[2]
-            told = stems(shown) and stems(shown) <= self.words and shown.lower() not in english.STOP
+            told = stems(shown) and stems(shown) <= self.words
             if told and (len(shown) > 3 or "." in shown):
                 written[shown].add(label)
                 written[shown[0].upper() + shown[1:]].add(label)
@@ -179,17 +177,14 @@ class _Reader:
 
     def _role_forms(self) -> Iterator[str]:
         """Ways to say who does what, with the names that a text holds in place of the keys."""
-        roles = {key for form in self.vocabulary.roles for key in re.findall(r"{(\w+)}", form)}
         names = {one: self._keys(its) for one, its in self._labels.items() if one[0].isupper()}
-        if any(keys & roles for keys in names.values()):
-            persons = _choice(one for one, keys in names.items() if keys & roles)
-            for form in self.vocabulary.roles:
-                yield form.format_map({key: rf"(?P<{key}>{persons})(?!\w)" for key in roles})
-        for key in {key for keys in names.values() for key in keys}:
+        name = _choice(names)
+        for form in self.vocabulary.roles:
+            yield re.sub(r"{(\w+)}", lambda key: rf"(?P<{key[1]}>{name})(?!\w)", form)
+        for key in {key for keys in self.together for key in keys}:
             if key.isidentifier() and stems(key) <= self.words:
-                said, name = key.replace("_", " "), _choice(names)
-                yield rf"\b{said} (?P<{key}>{name})(?!\w)"
-                yield rf"(?:[Tt]he|'s|[Ii]ts) {said}, (?P<{key}>{name}),"
+                said = key.replace("_", " ")
+                yield rf"(?:[Tt]he|'s|[Ii]ts) {said},? (?P<{key}>{name})(?!\w)"
 
     def label(self, match: re.Match[str]) -> _Said:
         """A label that a text names."""
@@ -214,9 +209,7 @@ class _Reader:
             row[self.row.get(word, [])] += closeness * self.weight(word)
             column[self.field.get(word, [])] += closeness * self.weight(word)
         fits = self.unit == unit
-        if unit not in ("share", "points") or not fits.any():
-            fits = self.unit != "points"
-        return np.where(fits, row + column, 0), row
+        return np.where(fits if fits.any() else self.unit != "points", row + column, 0), row
 
 
 class _Sentence:
@@ -240,8 +233,6 @@ class _Sentence:
 
     def answered(self) -> Statement:
         """The answer, with what is wrong, else what was not read, else what was found."""
-        if not english.is_english(self.text):
-            return self._told("not read", "another language")
         parts = [*self._numbers(), *self._roles(), *self._pairs(), *self._verdicts()]
         parts += self._names(bool(parts or self.labels))
         for answer in ("not borne out", "not read", "borne out"):
@@ -255,30 +246,29 @@ class _Sentence:
         return Statement(self.text, answer, what, *place)
 
     def _near(self, start: int, end: int) -> list[dict[str, float]]:
-        """How near the words of a statement stand to a place in it: those of the clause; of labels
-        of one kind those of the nearest clause, and all else; all, as if all stood beside it.
-        """
-        here = bisect(self.clauses, start)
-        away = {one: abs(bisect(self.clauses, one.start) - here) for one in self.said}
-        said = [one for one in self.said if not start <= one.start < end]
-        near = {one: FURTHER ** away[one] / (1 + abs(one.start - start) / HALF) for one in said}
-        kinds = [one for one in said if one.keys]
-        nearest = [one for one in said if all(away[one] <= away[its] for its in one.rivals(kinds))]
+        """How near words stand to a place: of its clause; of all; all, as if all were beside it."""
         before = self.before if english.PRONOUN.search(self.text) else []
-        back = {word: BEFORE for one in before if not one.rivals(said) for word in one.words}
-        clause = _most((word, near[one]) for one in said if not away[one] for word in one.words)
-        apart = _most((word, near[one]) for one in nearest for word in one.words)
-        return [clause, back | apart, back | {word: 1.0 for one in said for word in one.words}]
+        clause: dict[str, float] = {}
+        every = {word: BEFORE for one in before for word in one.words}
+        beside = dict(every)
+        here = bisect(self.clauses, start)
+        for one in sorted(self.said, key=lambda one: -abs(one.start - start)):
+            if not start <= one.start < end:
+                away = abs(bisect(self.clauses, one.start) - here)
+                near = FURTHER**away / (1 + abs(one.start - start) / HALF)
+                every |= dict.fromkeys(one.words, near)
+                beside |= dict.fromkeys(one.words, 1.0)
+                clause |= {} if away else dict.fromkeys(one.words, near)
+        return [clause, every, beside]
 
     # -- numbers
 
     def _item(self, match: re.Match[str]) -> re.Match[str] | None:
         """The word before a number that is the label of an item: "row" of "row 7.1"."""
-        words = "|".join(map(re.escape, self.reader.vocabulary.items))
-        if match["digits"] != match.group() or not words:
-            return None
         comma = ",?" if "." in match.group() else ""
-        return re.search(rf"\b({words})s?{comma} $", self.text[: match.start()], re.IGNORECASE)
+        words = rf"\b({self.reader.vocabulary.items})s?{comma} $"
+        bare = match["digits"] == match.group()
+        return re.search(words, self.text[: match.start()], re.IGNORECASE) if bare else None
 
     def _numbers(self) -> Iterator[Statement]:
         forms = {
@@ -289,63 +279,45 @@ class _Sentence:
         }
         for match in self.numbers:
             said, item = match.group().strip(), self._item(match)
-            if not len(self.reader.value) or english.DENIED.search(self.text, 0, match.start()):
-                yield self._told("not read", f'number "{said}"')
+            if item is None and len(self.reader.value):
+                yield self._number(match, forms.get(match.start()))
             elif item is None:
-                yield from self._number(match, forms.get(match.start()))
+                yield self._told("not read", f'number "{said}": the facts hold none')
             elif "." in said and said not in self.reader.facts.labels:
                 yield self._told("not borne out", f'"{item[1]} {said}" is not there')
 
-    def _number(self, match: re.Match[str], form: str | None) -> Iterator[Statement]:
+    def _number(self, match: re.Match[str], form: str | None) -> Statement:
         reader, unit, said = self.reader, match.lastgroup, match.group().strip()
-        after = {word for one in self.said if one.start == match.end() + 1 for word in one.words}
-        if unit == "word" and not (form or after & reader.field.keys()):
-            return
         shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
-        right, wrong = self._compared(match, shown)
-        ways = [{stem(form): 1.0}] if form else self._near(*match.span())
-        ranked = []
-        for near in ways:
-            named, row = reader.named(near, unit)
-            best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
-            ranked.append((top, named[best] if right[best] else 0.0, named[top], row))
-            named_best = right[best] and 0 < named[top] <= named[best] * 1.001
-            if named_best and (form or (row[best] if len(ranked) == 1 else len(ranked) == 2)):
-                pointer = reader.facts.numbers[best].pointer
-                yield self._told("borne out", said, None, pointer)
-                return
-        top, rival, most, row = ranked[len(ranked) // 2]
-        fact = reader.facts.numbers[top]
-        sure = bool(wrong[top] and (row[top] or form) and rival < RIVAL * most)
-        sure &= _tells(fact, ways[0] or ways[-1], unit) and not self._worked_out(match)
-        sure &= bool(form or unit or not after or after & fact.field)
-        if sure and (self._tidy() or ranked[-1][1] < RIVAL * ranked[-1][2]):
-            nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"
-            yield self._told("not borne out", f'number "{said}"', nearest, fact.pointer)
-        elif unit != "word":
-            yield self._told("not read", f'number "{said}": not told what it is of')
-
-    def _compared(self, match: re.Match[str], shown: Array) -> tuple[Array, Array]:
-        """Which facts a number fits as it is rounded or hedged, and which it contradicts."""
-        value, rounding = _value(match)
-        away = np.abs(shown - value)
+        value, near = _value(match)
         if english.HEDGE.search(self.text[: match.start()]):
-            return away <= max(rounding, ABOUT * value), away > max(rounding, FAR * value)
-        return away <= rounding, away > rounding
+            near = max(near, ABOUT * value)
+        right = np.abs(shown - value) <= near
+        ways = [{whole(form): 1.0}] if form else self._near(*match.span())
+        ranked = []
+        for words in ways:
+            named, row = reader.named(words, unit)
+            best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
+            sure = bool((row[top] or form) and named[best] * right[best] < RIVAL * named[top])
+            ranked.append((top, sure))
+            told = row[best] or form or not row.any()
+            if right[best] and told and len(ranked) < 3 and 0 < named[top] <= named[best] * 1.001:
+                return self._told("borne out", said, None, reader.facts.numbers[best].pointer)
+        top, sure = ranked[len(ranked) // 2]
+        fact = reader.facts.numbers[top]
+        tells = form or _tells(fact, ways[0] or ways[-1], unit)
+        if not sure or not tells or self._worked_out(match):
+            return self._told("not read", f'number "{said}": not told what it is of')
+        nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"
+        return self._told("not borne out", f'number "{said}"', nearest, fact.pointer)
 
     def _worked_out(self, match: re.Match[str]) -> bool:
-        """Whether a number may be a difference, a mean, of another day or of another kind."""
-        asides = english.ASIDE.findall(self.text)
+        """Whether a number may be denied, a difference, a mean, or of another day."""
         return bool(
             (match.lastgroup != "points" and english.WORKED_OUT.search(self.text[: match.start()]))
             or english.COMPARED.match(self.text, match.end())
-            or any(not stems(one) <= self.reader.facts.words for one in asides)
+            or english.ASIDE.search(self.text)
         )
-
-    def _tidy(self) -> bool:
-        """Whether every clause with a label has a number, too: then each number is of its own."""
-        clauses = {bisect(self.clauses, match.start()) for match in self.numbers}
-        return all(bisect(self.clauses, one.start) in clauses for one in self.labels)
 
     # -- names
 
@@ -379,30 +351,23 @@ class _Sentence:
         """Two labels that are said of each other stand in one row."""
         reader = self.reader
         for one, other in pairwise(self.labels):
-            between = self.text[one.end : other.start].removeprefix("'s")
-            words = [word.lower() for word in WORD.findall(between)]
+            words = WORD.findall(self.text[one.end : other.start].removeprefix("'s").lower())
             links = all(
                 word in english.LINKS or stem(word) in reader.keyed or word[0].isdigit()
                 for word in words
             )
-            comma = "," in between and not set(words) - {"the", "a", "an"}
             columns = any(
                 {k, its} <= keys for k in one.keys for its in other.keys for keys in reader.together
             )
-            if links and columns and len(words) < 8 and not comma and not one.keys & other.keys:
+            if links and columns and not one.keys & other.keys:
                 both = reader.at(one.labels, one.keys) & reader.at(other.labels, other.keys)
-                same = self.reader.vocabulary.same.values()
-                if both or not any(
-                    label.islower() and label not in same for label in one.labels | other.labels
-                ):
-                    yield self._together(self.text[one.start : other.end], both)
+                yield self._together(self.text[one.start : other.end], both)
 
     def _together(self, said: str, places: set[int]) -> Statement:
         if not places:
             return self._told("not borne out", f'"{said}"')
-        return self._told(
-            "borne out", f'"{said}"', None, self.reader.facts.places[min(places)].pointer
-        )
+        pointer = self.reader.facts.places[min(places)].pointer
+        return self._told("borne out", f'"{said}"', None, pointer)
 
     # -- verdicts
 
@@ -421,17 +386,16 @@ class _Sentence:
 
     def _verdict(self, match: re.Match[str], allowed: set[str]) -> Statement:
         *_, near = self._near(*match.span())
-        ranked = []
-        for claim in self.reader.claims:
-            words = near.keys() & claim.words
-            score = sum(near[word] * self.reader.weight(word) for word in words)
-            ranked.append((score / len(claim.words) ** 0.5, claim))
+        ranked = [
+            (sum(near[word] * self.reader.weight(word) for word in near.keys() & one.words), one)
+            for one in self.reader.claims
+        ]
         most, top = max(ranked, key=lambda pair: pair[0])
-        right = [score for score, claim in ranked if claim.labels["verdict"] in allowed]
+        right = max((score for score, one in ranked if one.labels["verdict"] in allowed), default=0)
         what = f'"{match.group()}"'
-        if most and max(right, default=0) >= 0.999 * most:
+        if most and right == most:
             return self._told("borne out", what)
-        if len(near.keys() & top.words) > 1 and max(right, default=0) < RIVAL * most:
+        if right < RIVAL * most:
             return self._told("not borne out", what, top.labels["verdict"], top.pointer)
         return self._told("not read", f"{what}: not told of which claim")
 
@@ -453,11 +417,6 @@ def _any_of(texts: Iterable[str], flags: int) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.])(?<!'s )(?:{_choice(texts)})(?!\w|\.\d| ?%)", flags)
 
 
-def _most(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Of each word the greatest closeness."""
-    return dict(sorted(pairs, key=lambda pair: pair[1]))
-
-
 def _within(span: tuple[int, int], spans: list[tuple[int, int]]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in spans)
 
@@ -475,12 +434,8 @@ def _tells(fact: Fact, words: Mapping[str, float], unit: str | None) -> bool:
 
 def _value(match: re.Match[str]) -> tuple[float, float]:
     """A number of a text, and half of its last digit that counts."""
-    if match["word"]:
-        return float(english.COUNTS.index(match["word"].lower())), 1e-6
     digits = match["digits"].replace(",", "")
     scale = english.LARGE.get((match["large"] or "").lower(), 1.0)
-    decimals = len(digits.partition(".")[2])
-    zeros = len(digits) - len(digits.rstrip("0")) if not decimals and len(digits) > 3 else 0
-    return min(float(digits) * scale, LARGEST), 0.505 * 10.0 ** (
-        (zeros if zeros > 1 else 0) - decimals
-    ) * scale
+    zeros = len(digits) - len(digits.rstrip("0")) if digits.endswith("000") else 0
+    last = 10.0 ** min(-len(digits.partition(".")[2]) or zeros, 300)
+    return min(float(digits) * scale, LARGEST), 0.505 * last * scale

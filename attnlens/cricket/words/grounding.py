@@ -18,18 +18,16 @@ CRICKET: Final = Vocabulary(
         "no-balls": "nb", "byes": "bye", "leg byes": "bye", "byes or leg byes": "bye",
         "knows nothing": "baseline", "unknown": "baseline",
     },
-    items=("ball", "delivery", "head", "over", "innings"),
+    items="ball|delivery|head|over|innings",
     roles=(
         "{bowler} to {batter}", "{bowler} bowls", "{bowler} (?:is )?bowling", "{batter} faces",
         "{bowler} has the ball", "{bowler} runs in", "{batter} is on strike",
         "{non_striker} at the other end", "{non_striker} backs up",
     ),
     forms={
-        r"\b(\d+)/(\d+)\b": ("score", "wickets"),
-        r"\b(\d+) for (\d+|zero|one|two|three|four|five|six|seven|eight|nine)\b": (
-            "score",
-            "wickets",
-        ),
+        r"\b(\d+)(?:/| for )(\d+)\b(?! from)": ("score", "wickets"),
+        r"\b(\d+) for (\d+) from\b": ("bowler_wickets", "bowler_runs"),
+        r"\b(\d+) from (\d+)\b(?!\.\d)": ("batter_runs", "batter_balls"),
     },
     unread=frozenset(
         {"attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball"}
@@ -56,31 +54,27 @@ def check_grounding(facts: object, text: str) -> Checked:
     """
     if isinstance(facts, Explanation):
         facts = facts.to_dict()
-    elif isinstance(facts, bytes):
-        try:
-            facts = facts.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError("is not UTF-8 text", remedy="save it as UTF-8") from None
-    data = data_of(facts) if isinstance(facts, str) else facts
-    first = data[0] if isinstance(data, list) and data else data
     vocabulary = Vocabulary()
-    if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
-        vocabulary, data = CRICKET, _with_players(data)
-    return check_text(facts_of(data, vocabulary.unread), text, vocabulary)
+    try:
+        data = data_of(facts) if isinstance(facts, str) else facts
+        first = data[0] if isinstance(data, list) and data else data
+        if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
+            vocabulary, data = CRICKET, _with_players(data)
+        held = facts_of(data, vocabulary.unread)
+    except RecursionError:
+        raise InputError("is nested too deeply", remedy="give a part of it") from None
+    return check_text(held, text, vocabulary)
 
 
 def _with_players(data: Any) -> object:
     """An explanation whose groups of inputs have the players whom they are of beside them."""
     try:
-        players = {word: data["ball"][role] for word, role in PLAYERS.items()}
+        batter, bowler = data["ball"]["batter"], data["ball"]["bowler"]
+        of = {"batter": batter, "striker": batter, "bowler": bowler}
         groups = [
-            {**one, "of": " and ".join(players[word] for word in players if word in one["group"])}
+            {**one, "of": " and ".join(of[word] for word in of if word in one["group"])}
             for one in data["contributions"]
         ]
     except (KeyError, TypeError):
         return data
     return {**data, "contributions": groups}
-
-
-PLAYERS: Final = {"batter": "batter", "striker": "batter", "bowler": "bowler"}
-"""Words of a group of inputs, and whom they stand for."""
