@@ -26,7 +26,7 @@ from attnlens.show.safe import visible
 Array = NDArray[Any]
 Answer = Literal["borne out", "not borne out", "not read"]
 
-RIVAL: Final = 0.72
+RIVAL: Final = 0.8
 """A number is in the wrong place where its fact is named less than this part of the best one."""
 
 HALF, FURTHER, BEFORE = 30, 0.6, 0.5
@@ -245,21 +245,19 @@ class _Sentence:
     def _told(self, answer: Answer, what: str, *place: str | None) -> Statement:
         return Statement(self.text, answer, what, *place)
 
-    def _near(self, start: int, end: int) -> list[dict[str, float]]:
-        """How near words stand to a place: of its clause; of all; all, as if all were beside it."""
+    def _near(self, start: int, end: int) -> tuple[dict[str, float], dict[str, float]]:
+        """How near the words of the clause of a place stand to it, and all words."""
         before = self.before if english.PRONOUN.search(self.text) else []
         clause: dict[str, float] = {}
         every = {word: BEFORE for one in before for word in one.words}
-        beside = dict(every)
         here = bisect(self.clauses, start)
         for one in sorted(self.said, key=lambda one: -abs(one.start - start)):
             if not start <= one.start < end:
                 away = abs(bisect(self.clauses, one.start) - here)
                 near = FURTHER**away / (1 + abs(one.start - start) / HALF)
                 every |= dict.fromkeys(one.words, near)
-                beside |= dict.fromkeys(one.words, 1.0)
                 clause |= {} if away else dict.fromkeys(one.words, near)
-        return [clause, every, beside]
+        return clause, every
 
     # -- numbers
 
@@ -293,20 +291,17 @@ class _Sentence:
         if english.HEDGE.search(self.text[: match.start()]):
             near = max(near, ABOUT * value)
         right = np.abs(shown - value) <= near
-        ways = [{whole(form): 1.0}] if form else self._near(*match.span())
-        ranked = []
-        for words in ways:
+        clause, every = self._near(*match.span())
+        for words in [{whole(form): 1.0}] if form else [clause, every]:
             named, row = reader.named(words, unit)
             best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
-            sure = bool((row[top] or form) and named[best] * right[best] < RIVAL * named[top])
-            ranked.append((top, sure))
-            told = row[best] or form or not row.any()
-            if right[best] and told and len(ranked) < 3 and 0 < named[top] <= named[best] * 1.001:
+            told = form or row[best] or words is every
+            if right[best] and told and 0 < named[top] <= named[best] * 1.001:
                 return self._told("borne out", said, None, reader.facts.numbers[best].pointer)
-        top, sure = ranked[len(ranked) // 2]
         fact = reader.facts.numbers[top]
-        tells = form or _tells(fact, ways[0] or ways[-1], unit)
-        if not sure or not tells or self._worked_out(match):
+        told = form or (row[top] and _tells(fact, clause or every, unit))
+        rivalled = named[best] * right[best] >= RIVAL * named[top]
+        if not told or rivalled or self._worked_out(match):
             return self._told("not read", f'number "{said}": not told what it is of')
         nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"
         return self._told("not borne out", f'number "{said}"', nearest, fact.pointer)
@@ -385,15 +380,14 @@ class _Sentence:
                     yield self._verdict(match, allowed)
 
     def _verdict(self, match: re.Match[str], allowed: set[str]) -> Statement:
-        *_, near = self._near(*match.span())
+        said = self._near(*match.span())[1].keys()
         ranked = [
-            (sum(near[word] * self.reader.weight(word) for word in near.keys() & one.words), one)
-            for one in self.reader.claims
+            (sum(map(self.reader.weight, said & one.words)), one) for one in self.reader.claims
         ]
         most, top = max(ranked, key=lambda pair: pair[0])
         right = max((score for score, one in ranked if one.labels["verdict"] in allowed), default=0)
         what = f'"{match.group()}"'
-        if most and right == most:
+        if most and right >= 0.999 * most:
             return self._told("borne out", what)
         if right < RIVAL * most:
             return self._told("not borne out", what, top.labels["verdict"], top.pointer)

@@ -20,9 +20,8 @@ CRICKET: Final = Vocabulary(
     },
     items="ball|delivery|head|over|innings",
     roles=(
-        "{bowler} to {batter}", "{bowler} bowls", "{bowler} (?:is )?bowling", "{batter} faces",
-        "{bowler} has the ball", "{bowler} runs in", "{batter} is on strike",
-        "{non_striker} at the other end", "{non_striker} backs up",
+        "{bowler} to {batter}", "{bowler} (?:bowls|is bowling|has the ball|runs in)",
+        "{batter} (?:faces|is on strike)", "{non_striker} (?:at the other end|backs up)",
     ),
     forms={
         r"\b(\d+)(?:/| for )(\d+)\b(?! from)": ("score", "wickets"),
@@ -33,7 +32,8 @@ CRICKET: Final = Vocabulary(
         {"attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball"}
         | {"changes", "attention", "bias_share", "control", "controls", "kind", "flags", "reason"}
         | {"removed", "removed_from", "single_effects", "replaced", "summary", "narrative"}
-        | {"sequence_range", "top", "explained", "actual", "sha256", "question", "calibration"}
+        | {"sequence_range", "top", "explained", "actual", "story_outcome", "sha256", "question"}
+        | {"calibration"}
     ),
 )  # fmt: skip
 """What is said of a match otherwise than an explanation's data says it."""
