@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from attnlens.cricket.whatif.types import WhatIf
     from attnlens.cricket.words.grounding import check_grounding
+    from attnlens.cricket.words.references import render_text
     from attnlens.cricket.words.summary import summarize_temporal_attention
     from attnlens.errors import AttnlensError
     from attnlens.recorder import Adapter, Edges, SoftmaxAdapter, intervene, record
@@ -73,6 +74,7 @@ __all__ = [
     "read_match",
     "read_matches",
     "record",
+    "render_text",
     "summarize_temporal_attention",
     "trace",
     "what_if",
@@ -89,6 +91,7 @@ _HOMES = {
         "cricket.session": "Session explain next_over predict read_match read_matches what_if",
         "cricket.whatif.types": "WhatIf",
         "cricket.words.grounding": "check_grounding",
+        "cricket.words.references": "render_text",
         "cricket.words.summary": "summarize_temporal_attention",
         "errors": "AttnlensError",
         "recorder": "Adapter Edges SoftmaxAdapter intervene record",

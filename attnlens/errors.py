@@ -51,7 +51,12 @@ class CheckpointError(InputError):
 
 
 class EndpointError(InputError):
-    """A service that cannot be asked, refuses, or answers what is no answer."""
+    """A service that cannot be asked, refuses, or answers what is no answer.
+
+    ``status`` is that of HTTP where it refuses.
+    """
+
+    status: int | None = None
 
 
 class RecordingError(AttnlensError):

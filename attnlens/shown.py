@@ -5,7 +5,7 @@ A type that is shown so asks `drawn`; which module draws it is listed where the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 _DRAWN_BY: dict[str, str] = {}
@@ -23,6 +23,11 @@ def drawn_by(modules: Mapping[str, str]) -> None:
 
 def drawn(value: object, form: str) -> str:
     """One form of an object: a ``line``, a page of ``text``, or ``html``."""
+    return str(made(value, form))
+
+
+def made(value: object, form: str) -> object:
+    """What a module makes of an object that does not know the module."""
     kind = next(one.__name__ for one in type(value).__mro__ if one.__name__ in _DRAWN_BY)
-    draw = import_module(_DRAWN_BY[kind]).FORMS[kind][form]
-    return str(draw(value))
+    make: Callable[[object], object] = import_module(_DRAWN_BY[kind]).FORMS[kind][form]
+    return make(value)

@@ -6,8 +6,8 @@
 
 Drawn are balls of many matches, first balls, super overs and balls not yet bowled too, one in ten
 asked about one outcome; the seed is fixed, lines are written as they are worked out. Told is how
-long their prompts are, by the bound ceil(characters / 2.1) of all that `explain --format prompt`
-prints, which no tokenizer in use exceeds. Exit status 1 where one is too long.
+long their prompts are, by attnlens's own bound (`prompt_tokens.py` counts by tokenizers). Exit
+status 1 where one is too long.
 """
 
 from __future__ import annotations

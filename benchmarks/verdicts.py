@@ -97,7 +97,11 @@ def placebos(
         one
         for match, reference in chosen
         for one in tested_lists(
-            predictor, window_for(match, reference, predictor), shuffled, generator
+            predictor,
+            window_for(match, reference, predictor),
+            shuffled,
+            generator,
+            outcome=None,
         )
     ]
 

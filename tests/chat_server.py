@@ -63,7 +63,9 @@ def event(text: str | None = None, reason: str | None = None) -> str:
     return f"data: {json.dumps(data)}\n\n"
 
 
-def streams(text: str, *, size: int = 7, done: bool = True, pause: float = 0.0) -> Act:
+def streams(
+    text: str, *, size: int = 7, done: bool = True, pause: float = 0.0, reason: str = "stop"
+) -> Act:
     """Streams a text in pieces of so many characters; without ``done`` it is cut."""
 
     def act(handler: Handler) -> None:
@@ -74,7 +76,7 @@ def streams(text: str, *, size: int = 7, done: bool = True, pause: float = 0.0) 
             _write(handler, event(piece))
             time.sleep(pause)
         if done:
-            _write(handler, event(None, "stop") + "data: [DONE]\n\n")
+            _write(handler, event(None, reason) + "data: [DONE]\n\n")
         handler.close_connection = True
 
     return act

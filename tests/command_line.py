@@ -20,7 +20,7 @@ IDENTITY = ("match_id", "innings", "index", "label", "batter", "bowler", "actual
 COLUMNS = [
     *IDENTITY,
     *(f"p_{outcome}" for outcome in OUTCOMES),
-    *("win_before", *(f"win_{outcome}" for outcome in OUTCOMES)),
+    *("win_before", *(f"win_{outcome}" for outcome in OUTCOMES), "free_hit"),
 ]
 
 

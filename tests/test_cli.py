@@ -14,6 +14,7 @@ import pytest
 from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process
 
 import attnlens
+from attnlens.cricket.model.tensors import free_hits
 
 ECHO = (
     "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 | "
@@ -130,6 +131,10 @@ def test_predict_gives_a_row_for_each_delivery(
         assert math.fsum(float(row[f"p_{outcome}"]) for outcome in OUTCOMES) == pytest.approx(
             1, abs=1e-5
         )
+    for side in match.innings:
+        free = [row["free_hit"] for row in rows if row["innings"] == str(side.number)]
+        assert free == [str(int(flag)) for flag in free_hits(side.deliveries)]
+    assert "1" in {row["free_hit"] for row in rows}
     told = {row["outcome"]: row["probability"] for row in whole["prediction"]["outcomes"]}
     for outcome, probability in told.items():
         assert float(rows[46][f"p_{outcome}"]) == pytest.approx(probability, abs=1e-5)

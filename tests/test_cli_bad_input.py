@@ -90,7 +90,7 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
         (["--ball", "47", "--colour"], "unrecognized arguments: --colour; see `attnlens --help`"),
         (["--ball", "47", "--scale", "huge"], "invalid choice: 'huge'"),
         (["--ball"], "argument --ball: expected one argument; see `attnlens explain --help`"),
-        (["--ball", "47", "--batter", "X"], "--batter and --bowler are for the ball not yet"),
+        (["--ball", "47", "--batter", "X"], "batter and bowler are for the ball not yet"),
     ],
 )
 def test_a_ball_or_an_option_that_does_not_fit(

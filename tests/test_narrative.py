@@ -112,6 +112,11 @@ def test_an_explanation_of_before_there_was_a_usual_is_told_without() -> None:
 
 def test_a_chase_is_told_as_one() -> None:
     data = explanation_cases.explanation(47)
+    chased = {"target": 160, "runs_required": 84, "balls_left": 76, "required_rate": 6.6}
+    data["ball"] |= chased
+    assert check(data)[0] == (
+        "Harbour Kings, chasing 160 against Valley Riders, are 76 for 3 and want 6.6 an over."
+    )
     data["ball"] |= {"target": 160, "runs_required": 24, "balls_left": 11, "required_rate": 13.1}
     assert check(data)[0] == (
         "Harbour Kings, 76 for 3, need 24 runs from 11 balls against Valley Riders, at 13.1 an "
@@ -153,7 +158,7 @@ def test_a_chase_is_told_as_one() -> None:
 )
 def test_what_is_special_comes_second(standing: dict[str, Any], words: str) -> None:
     data = explanation_cases.explanation(47)
-    data["ball"]["standing"] |= standing
+    data["ball"]["standing"] |= {"partnership_balls": 20} | standing
     assert words in check(data)[1]
 
 

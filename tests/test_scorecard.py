@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.scorecard import card_data, result_sentence, scorecard
+from attnlens.cricket.match.match import Match, Player
+from attnlens.cricket.match.scorecard import Batting, card_data, result_sentence, scorecard
 from attnlens.cricket.pages.scorecard import render_scorecard
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.show.canvas import display_width
+from attnlens.show.numbers import number
 
 
 def adds_up(match: Match) -> None:
@@ -77,6 +78,13 @@ def test_a_scorecard_as_it_was_printed(shared_data: Path) -> None:
     assert first["did_not_bat"] == ["Mohammed Shami", "T Natarajan", "YS Chahal"]
     page = render_scorecard(match, width=80, color=False)
     assert "did not bat Mohammed Shami, T Natarajan, YS Chahal" in page
+
+
+def test_strike_rates_are_rounded_once() -> None:
+    for balls in range(1, 90):
+        for runs in range(120):
+            rate = Batting(Player("A"), 1, runs, balls).strike_rate
+            assert abs(float(number(rate, 1)) - 100 * runs / balls) <= 0.05 + 1e-9
 
 
 def test_results_in_words(shared_data: Path) -> None:

@@ -46,11 +46,24 @@ def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
     assert max(map(len, narrow.splitlines())) <= 44
 
 
+def test_a_run_that_changes_ends_is_told_otherwise_with_a_caution(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    balls = attnlens.read_match(sample_match_path).innings[0].deliveries
+    single = next(ball for ball in balls[20:] if ball.outcome == "1")
+    ask = ("whatif", sample_match_path, "--ball", single.index + 9)
+    page = " ".join(attnlens_here.good(*ask, "--change", f"{single.index}=6").split())
+    assert f"ball {single.index} ({single.label}) was a six" in page
+    assert "stays as recorded, batters too" in page
+    kept = " ".join(attnlens_here.good(*ask, "--change", f"{single.index}=3").split())
+    assert "stays as recorded" not in kept
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         ((), "say which ball"),
-        (("--ball", "47"), "nothing is asked to be different; give --set bowler"),
+        (("--ball", "47"), "nothing is asked to be different; give another bowler"),
         (("--ball", "470", "--set", "target=9"), "there is no delivery 470"),
         (("--ball", "47", "--set", "bowler=No Such Man"), "nobody in the match"),
         (("--ball", "47", "--set", "bowler=Anselm Duvivier-Oke"), "plays for Copperfield Comets"),

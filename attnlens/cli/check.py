@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import add_formats, add_out
@@ -74,8 +73,8 @@ def run(options: argparse.Namespace) -> int:
         if any(one.judged_by for one in checked.statements):
             told[0] += f", some judged by {options.llm_model}"
         for answer in ("not borne out", "not read"):
-            listed = [one for one in checked.statements if one.answer == answer]
-            told += ["", f"{answer}: {len(listed)}", *by_statement(listed)[1:]] if listed else []
+            if listed := [_shown(one) for one in checked.statements if one.answer == answer]:
+                told += [f"\n{answer}: {len(listed)}", "\n\n".join(listed)]
         emit("\n".join(told), options.out)
     if options.strict and not checked.read:
         say("no statement was read: nothing is borne out")
@@ -88,22 +87,14 @@ def key_of_endpoint() -> str | None:
     return next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
 
 
-def by_statement(statements: Iterable[Statement], mark: str = "") -> list[str]:
-    """Each statement after an empty line and a mark, and under it what is said of it."""
+def _shown(one: Statement) -> str:
+    """A statement, and under it what was found or is wrong, and what the facts hold instead."""
     from attnlens.show.safe import clean
 
-    told = (["", f"  {mark}{clean(one.text)}", f"    {described(one)}"] for one in statements)
-    return [line for lines in told for line in lines]
-
-
-def described(statement: Statement) -> str:
-    """What was found or is wrong, and what the facts hold instead, on one line."""
-    from attnlens.show.safe import clean
-
-    near = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
-    place = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
-    by = f" [judged by {clean(statement.judged_by)}]" if statement.judged_by else ""
-    return f"{clean(statement.what)}{near}{place}{by}"
+    near = "" if one.nearest is None else f"; the facts hold {clean(one.nearest)}"
+    place = "" if one.pointer is None else f" ({clean(one.pointer)})"
+    by = f" [judged by {clean(one.judged_by)}]" if one.judged_by else ""
+    return f"  {clean(one.text)}\n    {clean(one.what)}{near}{place}{by}"
 
 
 def _read(path: str, most: int) -> str:

@@ -47,6 +47,12 @@ def add_to(commands: Commands) -> None:
         metavar="FILE",
         help="a Jinja template in place of the prompt's own (implies --format prompt)",
     )
+    parser.add_argument(
+        "--references",
+        action="store_true",
+        help="the prompt that asks for sentences with ids, for `attnlens.render_text` to fill in "
+        "(implies --format prompt)",
+    )
     add_out(parser)
     parser.add_argument(
         "--cache",
@@ -106,8 +112,8 @@ def _check_form(options: argparse.Namespace) -> None:
     Raises:
         InputError: the one that is asked for does not.
     """
-    for name in ("messages", "template"):
-        if getattr(options, name) is not None:
+    for name in ("messages", "template", "references"):
+        if getattr(options, name) not in (None, False):
             if options.format not in ("text", "prompt"):
                 raise InputError(
                     f"--{name} is about prompts, not about --format {options.format}",
@@ -203,8 +209,10 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
     from attnlens.cricket.pages.prompt import prompt_of
+    from attnlens.cricket.words.references import references_prompt
 
-    prompt = prompt_of(explanation, template=options.template)
+    asked = references_prompt if options.references else prompt_of
+    prompt = asked(explanation, template=options.template)
     if options.messages is None:
         return prompt.text
     import json

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import add_model, whole
+from attnlens.cli.options import add_model_options, whole
 from attnlens.cli.output import say
 from attnlens.cli.parser import Commands
+from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
 HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -17,15 +18,15 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "mcp",
         help="a Model Context Protocol server",
-        description="Answer a language model's client over the Model Context Protocol: list "
-        "matches, explain a ball, ask what if, check a text. Over stdio, or with "
+        description="Answer a language model's client over the Model Context Protocol: find "
+        "matches and balls, explain a ball, ask what if, check a text. Over stdio, or with "
         "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
         "the extra `mcp`.",
     )
     parser.add_argument(
         "folders", metavar="FOLDER", nargs="*", help="a folder of match files that may be read"
     )
-    add_model(parser)
+    add_model_options(parser)
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
     parser.add_argument(
@@ -56,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
     if not folders.roots:
         say("no folder is given, so no match can be read")
     server = server_of(folders, options.model)
+    server = server_of(folders, session_of(options))
     if not options.http:
         server.run("stdio")
         return 0

@@ -1,30 +1,31 @@
-"""``narrate``: a language model puts an explanation into words, which are then checked."""
+"""``narrate``: a language model puts an explanation into words."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attnlens.cli.check import by_statement, described, key_of_endpoint
+from attnlens.cli.check import key_of_endpoint
 from attnlens.cli.explain import add_ball_options, explained
-from attnlens.cli.output import progress, say
+from attnlens.cli.options import whole
+from attnlens.cli.output import say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Explanation
-    from attnlens.llm.endpoint import Endpoint
+    from attnlens.llm.references import Told
 
 
 def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "narrate",
-        help="an explanation in the words of a language model, checked",
-        description="Send the prompt of an explanation to an OpenAI-compatible endpoint, show its "
-        "answer as it comes, and mark what the explanation does not bear out. The explanation, "
-        "with the players' names, leaves this machine for the address that --base-url names. The "
-        "key is taken from the environment: ATTNLENS_API_KEY, else OPENAI_API_KEY.",
+        help="an explanation in the words of a language model, right by construction",
+        description="Send what an explanation holds, each figure and name under an id, to an "
+        "OpenAI-compatible endpoint, and fill in the sentences that it writes with these ids. A "
+        "sentence that says more than its ids bear out is asked for once more, then dropped. The "
+        "explanation, with the players' names, leaves this machine for the address that "
+        "--base-url names. The key is taken from the environment: ATTNLENS_API_KEY, else "
+        "OPENAI_API_KEY.",
     )
     add_ball_options(parser)
     parser.add_argument(
@@ -37,12 +38,24 @@ def add_to(commands: Commands) -> None:
         "--template", metavar="FILE", help="a Jinja template in place of the prompt's own"
     )
     parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="show nothing if the explanation does not bear out a statement (exit 1, with which)",
+        "--strict", action="store_true", help="exit 1 where a sentence had to be dropped"
     )
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="SECONDS", help="without a byte; default 60"
+        "--max-tokens",
+        type=whole(1, 1_000_000),
+        default=1000,
+        metavar="COUNT",
+        help="of an answer, thoughts included; default 1000",
+    )
+    parser.add_argument(
+        "--temperature", type=float, default=0.2, metavar="T", help="0 to 2; default 0.2"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="without a byte; default 300, which a local model may need to begin",
     )
     parser.set_defaults(run=run)
 
@@ -53,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"{name} is missing", remedy=f"give {name}; see `narrate --help`")
     if not options.llm_model:
         raise InputError("--llm-model is missing", remedy="name the model that is to write")
+    if not 0 <= options.temperature <= 2:
+        raise InputError("--temperature is from 0 to 2", remedy="give one such as 0.2")
     from attnlens.llm.endpoint import Endpoint
 
     endpoint = Endpoint(
@@ -64,54 +79,28 @@ def run(options: argparse.Namespace) -> int:
     if endpoint.key is not None and not endpoint.sends_key:
         say("the key is not sent over plain HTTP to another machine")
     explanation = explained(options)
-    from attnlens.cricket.pages.prompt import prompt_of
+    from attnlens.cricket.words.references import references_of, references_prompt
+    from attnlens.llm.narration import narrated
 
-    messages = prompt_of(explanation, template=options.template).chat
-    return _narrated(endpoint, messages, explanation, strict=options.strict)
-
-
-def _narrated(
-    endpoint: Endpoint,
-    messages: Sequence[Mapping[str, str]],
-    explanation: Explanation,
-    *,
-    strict: bool,
-) -> int:
-    from attnlens.cricket.words.grounding import check_grounding
-    from attnlens.llm.endpoint import Answer, stream
-
-    answer = Answer()
-    parts: list[str] = []
-    for piece in _shown(stream(endpoint, messages, answer=answer)):
-        parts.append(piece)
-        if strict:
-            progress(f"{sum(map(len, parts))} characters")
-        else:
-            print(piece, end="", flush=True)
-    progress("")
-    if not strict:
-        print()
-    text = "".join(parts)
-    checked = check_grounding(explanation, text)
-    if answer.finish_reason == "length":
-        say("the answer was cut at its most tokens")
-    if strict:
-        for statement in checked.faults:
-            say(f"not borne out: {described(statement)}")
-        if checked.faults:
-            return 1
-        print(text)
-    elif checked.faults:
-        print("\nNot borne out:", *by_statement(checked.faults, mark="✗ ")[1:], sep="\n")
-    return 0
+    narration = narrated(
+        endpoint,
+        references_prompt(explanation, template=options.template).chat,
+        references_of(explanation),
+        _show,
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+    )
+    if narration.cut:
+        say("an answer was cut at its most tokens; give more with --max-tokens")
+    if not narration.rendered.text:
+        say("nothing that it wrote could be borne out")
+        return 1
+    return 1 if options.strict and narration.rendered.dropped else 0
 
 
-def _shown(pieces: Iterator[str]) -> Iterator[str]:
-    """Pieces as a terminal may show them: lines stay lines, nothing else is obeyed.
-
-    An escape sequence can come in two pieces: without the first sign the rest is only letters.
-    """
-    from attnlens.show.safe import clean
-
-    for piece in pieces:
-        yield "\n".join(map(clean, piece.replace("\r", "").split("\n")))
+def _show(told: Told) -> None:
+    """A sentence on stdout, or on stderr what was dropped and why."""
+    if told.faults:
+        say(f'dropped: "{told.written}": {"; ".join(told.faults)}')
+    else:
+        print(told.text, flush=True)

@@ -111,7 +111,7 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> None:
 
     from attnlens.cricket.model.window import COLUMNS
 
-    kinds = {"innings": pyarrow.int32(), "index": pyarrow.int32()}
+    kinds = dict.fromkeys(("innings", "index", "free_hit"), pyarrow.int32())
     schema = pyarrow.schema(
         (name, kinds.get(name, pyarrow.float64() if name.startswith(CHANCES) else pyarrow.string()))
         for name in COLUMNS

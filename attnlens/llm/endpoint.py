@@ -204,7 +204,9 @@ def _opened(endpoint: Endpoint, request: urllib.request.Request) -> http.client.
         )
     except urllib.error.HTTPError as error:
         with error:
-            raise endpoint.failure(_refusal(error)) from None
+            refusal = endpoint.failure(_refusal(error))
+            refusal.status = error.code
+            raise refusal from None
     except (http.client.HTTPException, OSError) as error:
         raise endpoint.failure(_no_response(endpoint, error)) from None
     return response

@@ -22,7 +22,7 @@ from torch import Tensor
 from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.naming import innings_numbered
+from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, result_sentence
@@ -34,7 +34,7 @@ from attnlens.cricket.model.heads import (
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.model.people import people_of, sides_of
+from attnlens.cricket.model.people import sides_of
 from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
 from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
 from attnlens.cricket.model.relations import Batch

@@ -5,7 +5,8 @@ Each class lists its keys in the order in which they are written.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
 
@@ -29,6 +30,7 @@ from attnlens.cricket.explain.document import Document
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.model.heads import Scale
 from attnlens.files import Json
+from attnlens.shown import made
 
 SCHEMA_VERSION: Final = "1.0"
 SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
@@ -416,6 +418,13 @@ class Explanation(Document):
     flags: tuple[Caution, ...]
     summary: Text
     narrative: tuple[Sentence, ...]
+
+    def references(self) -> Mapping[str, str]:
+        """What a sentence may refer to as ``{id}``, and what that prints: `attnlens.render_text`.
+
+        Only what this ball has is there: without a target there is no ``target``.
+        """
+        return cast("Mapping[str, str]", made(self, "references"))
 
 
 def json_schema() -> Json:

@@ -1,4 +1,4 @@
-"""Ways to name a ball, and the one line that says which ball was meant.
+"""Ways to name a ball or a player, and the one line that says which ball was meant.
 
 A ball is its innings and its position there, from 1, wides and no-balls
 included. Everything else that people write is a name for that.
@@ -7,7 +7,7 @@ included. Everything else that people write is a name for that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -196,6 +196,33 @@ def echo(match: Match, reference: BallReference) -> str:
         f"innings {innings.number}{super_over}, delivery {ball.index}{where} | "
         f"label {ball.label} | {name} | {ball.score_before}/{ball.wickets_before}{players}"
     )
+
+
+def people_of(match: Match) -> list[Player]:
+    """Everybody who bats or bowls in the match, then those who are only in the squads."""
+    found = {
+        player.key: player
+        for side in match.innings
+        for ball in side.deliveries
+        for player in (ball.batter, ball.non_striker, ball.bowler)
+    }
+    names = {player.name for player in found.values()}
+    squads = (name for squad in match.players.values() for name in squad)
+    return [*found.values(), *(Player(name) for name in dict.fromkeys(squads) if name not in names)]
+
+
+def people_called(name: str, *groups: Sequence[Player]) -> list[Player]:
+    """Whom a name means, in any case: those who have the whole name or id, else a part of it.
+
+    The first group that has any is taken. Several may be called so, or nobody.
+    """
+    sought = " ".join(name.split()).casefold()
+    ways: tuple[Callable[[Player], bool], ...] = (
+        lambda player: sought in (player.name.casefold(), player.key.casefold()),
+        lambda player: bool(sought) and sought in player.name.casefold(),
+    )
+    found = ({p.key: p for p in group if way(p)} for way in ways for group in groups)
+    return list(next(filter(None, found), {}).values())
 
 
 def ordinal(number: int) -> str:

@@ -7,7 +7,13 @@ from dataclasses import replace
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.competition import FIVE
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import innings_numbered, over_ended, unbowled
+from attnlens.cricket.match.naming import (
+    innings_numbered,
+    over_ended,
+    people_called,
+    people_of,
+    unbowled,
+)
 from attnlens.cricket.match.quota import quota_of
 from attnlens.errors import InputError
 
@@ -40,26 +46,20 @@ def with_next_ball(
         raise BallNotFoundError(
             f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
         )
-    people = {
-        player.key: player
-        for side in match.innings
-        for ball in side.deliveries
-        for player in (ball.batter, ball.non_striker, ball.bowler)
-    }
-    known = list(people.values())
+    known = people_of(match)
     last = innings.deliveries[-1] if innings.deliveries else None
     striker, other = (None, None) if last is None else at_the_crease(innings, last)
-    facing = _named(batter, known, "--batter") or striker
+    facing = _named(batter, known, "batter") or striker
     if facing is None:
-        raise InputError("a new batter faces the next ball", remedy="say who with --batter NAME")
+        raise InputError("a new batter faces the next ball", remedy="name the batter")
     if other is None or other.key == facing.key:
         candidates = () if last is None else (last.batter, last.non_striker)
         gone = {wicket.player_out.key for wicket in last.wickets} if last else set()
         other = next((p for p in candidates if p.key != facing.key and p.key not in gone), facing)
     same_over = last is not None and not over_ended(innings, last)
-    bowling = _named(bowler, known, "--bowler") or (last.bowler if last and same_over else None)
+    bowling = _named(bowler, known, "bowler") or (last.bowler if last and same_over else None)
     if bowling is None:
-        raise InputError("a new over begins", remedy="say who bowls it with --bowler NAME")
+        raise InputError("a new over begins", remedy="name the bowler")
     _refuse_impossible(innings, facing, bowling)
     ball = unbowled(innings, facing, other, bowling)
     if last is not None and not (same_over and bowling.key == last.bowler.key):
@@ -75,11 +75,11 @@ def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None
     bowled = {ball.bowler.key for ball in innings.deliveries}
     out = {w.player_out.key for ball in innings.deliveries for w in ball.wickets if w.counts}
     if batter.key in out:
-        raise InputError(f"{batter} is out already", remedy="name another with --batter")
+        raise InputError(f"{batter} is out already", remedy="name another batter")
     if batter.key in bowled:
-        raise InputError(f"{batter} bowls in this innings", remedy="name another with --batter")
+        raise InputError(f"{batter} bowls in this innings", remedy="name another batter")
     if bowler.key in batted or bowler.key == batter.key:
-        raise InputError(f"{bowler} bats in this innings", remedy="name another with --bowler")
+        raise InputError(f"{bowler} bats in this innings", remedy="name another bowler")
 
 
 def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
@@ -87,7 +87,7 @@ def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
 
     In overs of five balls the same bowler may go on for a second one.
     """
-    who, bowler = "name another with --bowler", ball.bowler
+    who, bowler = "name another bowler", ball.bowler
     before = {one.bowler.key for one in innings.deliveries if one.over == ball.over - 1}
     if bowler.key in before and match.balls_per_over != FIVE:
         raise InputError(f"{bowler} bowled the over before", remedy=who)
@@ -155,13 +155,11 @@ def _named(name: str | None, known: list[Player], option: str) -> Player | None:
     """The player a name means; a person nobody knows where it fits no one in the match."""
     if name is None:
         return None
-    wanted = " ".join(name.split()).casefold()
-    if not wanted:
+    written = " ".join(name.split())
+    if not written:
         raise InputError(f"{option} names nobody", remedy="give a name")
-    exact = [player for player in known if player.name.casefold() == wanted]
-    partly = [player for player in known if wanted in player.name.casefold()]
-    found = exact or partly
+    found = people_called(written, known)
     if len(found) > 1:
         names = ", ".join(player.name for player in found)
         raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")
-    return found[0] if found else Player(" ".join(name.split()))
+    return found[0] if found else Player(written)

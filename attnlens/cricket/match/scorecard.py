@@ -49,8 +49,8 @@ class Batting:
 
     @property
     def strike_rate(self) -> float | None:
-        """Runs per hundred balls, to two places; ``None`` before the first ball."""
-        return round(100 * self.runs / self.balls, 2) if self.balls else None
+        """Runs per hundred balls; ``None`` before the first ball."""
+        return 100 * self.runs / self.balls if self.balls else None
 
     def add(self, ball: Delivery) -> None:
         """Count a delivery that this player faced."""
@@ -83,9 +83,9 @@ class Bowling:
 
     @property
     def economy(self) -> float | None:
-        """Runs an over of the match's length, to two places; ``None`` before a legal ball."""
+        """Runs an over of the match's length; ``None`` before a legal ball."""
         balls = self.legal_balls
-        return round(self.balls_per_over * self.runs / balls, 2) if balls else None
+        return self.balls_per_over * self.runs / balls if balls else None
 
     def add(self, ball: Delivery) -> None:
         """Count a delivery that this player bowled."""
@@ -256,5 +256,6 @@ def _named(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """Attributes by their names, which stand apart by spaces."""
-    return {name: plain(getattr(of, name)) for name in names.split()}
+    """Attributes by their names, which stand apart by spaces; rates to two places."""
+    values = {name: plain(getattr(of, name)) for name in names.split()}
+    return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}

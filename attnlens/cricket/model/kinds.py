@@ -94,7 +94,7 @@ def cautions(
         yield (
             "ratings_from_later",
             f"player and venue ratings run to {until}, later than this match; "
-            "--history gives those of its date",
+            "a history of earlier ones gives those of its date",
         )
     if innings.set_later:
         yield (

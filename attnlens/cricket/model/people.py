@@ -6,6 +6,7 @@ import difflib
 from typing import Final
 
 from attnlens.cricket.match.match import Innings, Match, Player
+from attnlens.cricket.match.naming import people_called, people_of
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.errors import InputError
 
@@ -14,19 +15,6 @@ LISTED: Final = 8
 
 NEAR: Final = 5
 """At most this many names are offered for one that nobody has."""
-
-
-def people_of(match: Match) -> list[Player]:
-    """Everybody who bats or bowls in the match, then those who are only in the squads."""
-    found = {
-        player.key: player
-        for side in match.innings
-        for ball in side.deliveries
-        for player in (ball.batter, ball.non_striker, ball.bowler)
-    }
-    names = {player.name for player in found.values()}
-    squads = (name for squad in match.players.values() for name in squad)
-    return [*found.values(), *(Player(name) for name in dict.fromkeys(squads) if name not in names)]
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
@@ -46,11 +34,9 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     if not sought:
         raise InputError(f"{option} names nobody", remedy="give a name")
     here, rated = people_of(match), rated_players(predictor)
-    for whole in (True, False):
-        for group in (here, rated):
-            called = {p.key: p for p in group if _is_called(p, sought, whole=whole)}
-            if called:
-                return _only(list(called.values()), written, option)
+    called = people_called(written, here, rated)
+    if called:
+        return _only(called, written, option)
     names = {player.name for player in (*here, *rated)}
     near = _nearest(sought, names)
     told = "the nearest known name is" if len(near) == 1 else "the nearest known names are"
@@ -59,12 +45,6 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
         f"{option}: nobody in the match or the ratings is called {written!r}; {known}",
         remedy="write the name as the match files do",
     )
-
-
-def _is_called(player: Player, sought: str, *, whole: bool) -> bool:
-    """Whether that is the name or registry id; where not ``whole``, a part of the name."""
-    name = player.name.casefold()
-    return sought in (name, player.key.casefold()) if whole else sought in name
 
 
 def _only(called: list[Player], written: str, option: str) -> Player:

@@ -15,7 +15,7 @@ from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.batch import training_batch, window_batch
 from attnlens.cricket.model.heads import SHARES, PastBall
 from attnlens.cricket.model.relations import RELATIONS, Batch, relate
-from attnlens.cricket.model.tensors import InningsArrays, encode_innings
+from attnlens.cricket.model.tensors import InningsArrays, encode_innings, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.win import strength_of, win_chances
 from attnlens.models import one_thread as one_thread
@@ -101,6 +101,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     *(f"p_{outcome}" for outcome in OUTCOMES),
     "win_before",
     *(f"win_{outcome}" for outcome in OUTCOMES),
+    "free_hit",
 )
 """The columns of a prediction, in order."""
 
@@ -124,6 +125,7 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
             chances = predictor.model(batch)[0].double().softmax(-1).numpy().round(DIGITS)
             strength = strength_of(match, innings, arrays, predictor)
             winning = win_chances(predictor.win, match, innings, strength, chances)
+        free = free_hits(innings.deliveries)
         for row, ball in enumerate(innings.deliveries):
             which = match.match_id, innings.number, ball.index, ball.label
             told = ball.batter.name, ball.bowler.name, ball.outcome
@@ -131,4 +133,5 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
             if winning is not None:
                 each = (winning.before[row], *winning.after[row])
                 win = [round(float(chance), DIGITS) for chance in each]
-            yield dict(zip(COLUMNS, (*which, *told, *chances[row].tolist(), *win), strict=True))
+            expected = *chances[row].tolist(), *win, int(free[row])
+            yield dict(zip(COLUMNS, (*which, *told, *expected), strict=True))

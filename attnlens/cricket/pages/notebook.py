@@ -8,6 +8,7 @@ from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.facts import outcome_words
+from attnlens.cricket.words.references import references_of
 from attnlens.show.notebook import WIDTH, framed, preformatted
 from attnlens.show.safe import clean
 
@@ -43,6 +44,7 @@ FORMS: Final = {
         "line": explanation_line,
         "text": lambda one: render_story(one, width=WIDTH, color=False),
         "html": lambda one: framed(render_html(one), "An explanation"),
+        "references": lambda one: references_of(one).texts,
     },
     "WhatIf": {
         "line": what_if_line,

@@ -2,14 +2,13 @@
 
 Players' names are input. The data is JSON in which no ``<``, ``>`` or ``&`` is left as such, inside
 a tag whose name nobody could know beforehand; the instructions stand outside it, before and after.
-It is small tables, the most telling rows first, with three decimals.
+It is small tables, the most telling rows first, with three decimals; what has no room is counted.
 """
 
 from __future__ import annotations
 
-import copy
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,9 @@ from attnlens.cricket.pages.parts import (
     claims_in_order,
     focus,
     head_name,
-    moves,
+    of,
+    presentable,
+    short_names,
     verdict_of,
 )
 from attnlens.files import Json
@@ -31,34 +32,41 @@ from attnlens.show.prompt_template import (
     render_file,
     token_bound,
 )
-from attnlens.show.safe import visible_all, visible_name
+from attnlens.show.safe import each_text, visible, visible_all
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Evidence, Explanation
+    from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
 
 DEFAULT: Final = "cricket/prompt.j2"
 """The template that comes along, in `attnlens.templates`."""
 
 DECIMALS: Final = 3
 
-MOST: Final = {"past_balls": 14, "claims": 12}
-"""Rows that a table starts with; the others are left out of every prompt."""
+SCOREBOARD: Final = {
+    *("innings", "index", "label", "batter", "non_striker", "bowler", "score", "wickets", "target"),
+    *("balls_left", "runs_required", "required_rate", "run_rate", "free_hit", "super_over"),
+}
+SIDES: Final = {"batting_team", "bowling_team", "venue", "event", "dates"}
 
-CUTS: Final = (
-    ("past_balls", 8),
-    ("claims", 8),
-    ("past_balls", 4),
+LATEST: Final = 6
+"""Balls just before this one, which are in every prompt, as every supported claim is."""
+
+ROOM: Final = (
     ("claims", 5),
-    ("contributions", 6),
+    ("contributions", 4),
     ("flags", 2),
-    ("claims", 1),
-    ("past_balls", 0),
-    ("contributions", 3),
-    ("flags", 0),
+    ("past_balls", 10),
+    ("claims", 8),
+    ("contributions", 10),
+    ("flags", 99),
+    ("claims", 99),
+    ("past_balls", 99),
 )
-"""The order in which rows are left out where a prompt would be too long, and how many stay."""
+"""The order in which tables are given rows while there is room, and up to how many."""
 
-_SHORTEST_NAME: Final = 12
+_MOST_OF_A_NAME: Final = 40
+_LONGEST_NONCE: Final = "0a" * 8
+"""No other has more tokens: what is left out does not depend on chance."""
 
 
 def prompt_of(
@@ -73,12 +81,11 @@ def prompt_of(
     Raises:
         InputError: the template cannot be read or rendered; one line says where.
     """
-    tag = f"data-{nonce or secrets.token_hex(8)}"
-    tables = tables_of(explanation)
 
-    def made(chosen: Json) -> Prompt:
-        context = {
-            "data": _fenced(chosen, tag),
+    def context(chosen: Json, nonce: str) -> Json:
+        tag = f"data-{nonce}"
+        return {
+            "data": f"<{tag}>\n{inert(chosen, ascii_only=False)}\n</{tag}>",
             "tag": tag,
             "tables": chosen,
             "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
@@ -86,18 +93,12 @@ def prompt_of(
             "happened": explanation.prediction.actual is not None,
             "asked": explanation.prediction.explained,
         }
-        if template is None:
-            return render_default(DEFAULT, context)
-        return render_file(template, context)
 
-    whole = made(tables)
-    if whole.tokens <= MOST_TOKENS:
-        return whole
-    # The words do not change with the data, so its length alone decides.
-    words = len(whole.text) + 1 - len(_fenced(tables, tag))
-    return made(
-        fitted(tables, lambda cut: token_bound(words + len(_fenced(cut, tag))) <= MOST_TOKENS)
-    )
+    def fits(chosen: Json) -> bool:
+        return render_default(DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
+
+    chosen = context(fitted(tables_of(explanation), fits), nonce or secrets.token_hex(8))
+    return render_default(DEFAULT, chosen) if template is None else render_file(template, chosen)
 
 
 def _winning(explanation: Explanation) -> Json | None:
@@ -109,51 +110,68 @@ def _winning(explanation: Explanation) -> Json | None:
     return {"before": win.before, "after": after, "happened": win.happened}
 
 
-def _fenced(tables: Json, tag: str) -> str:
-    return f"<{tag}>\n{inert(tables, ascii_only=False)}\n</{tag}>"
-
-
 def tables_of(explanation: Explanation) -> Json:
     """An explanation as columnar tables with three decimals, names fit to be shown.
 
     Returns:
-        ``ball``, ``match``, ``prediction``, ``batting_side_wins``, ``contributions``, ``claims``,
-        ``past_balls``, ``weights``, ``flags`` and ``left_out`` (rows by table that are not there).
+        ``ball``, ``match``, ``story``, ``prediction``, ``happened``, ``batting_side_wins``,
+        ``contributions``, ``claims``, ``past_balls``, ``flags`` and ``left_out`` (rows by table
+        that are not there: none yet).
     """
-    ranked = list(filter(_told, claims_in_order(explanation)))
-    moved = focus(explanation)
-    groups = [[group, points] for group, _, points in moves(explanation, moved)]
+    explanation = presentable(explanation)
+    ranked = sorted(
+        filter(_told, claims_in_order(explanation)),
+        key=lambda claim: (claim.reference, claim.verdict == "contradicted"),
+    )
+    outcome = focus(explanation)
     tables = {
         "ball": _ball(explanation),
-        "match": _match(explanation),
+        "match": explanation.match.model_dump(include=SIDES, exclude_none=True),
+        "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude_none=True)
+        | {"times_usual": explanation.prediction.story_times},
         "prediction": _prediction(explanation),
+        "happened": _happened(explanation),
         "batting_side_wins": _winning(explanation),
-        "contributions": {"to_outcome": moved, "cols": ["group", "points"], "rows": groups},
+        "contributions": _contributions(explanation, outcome),
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
-        "weights": dict(explanation.fusion_weights),
         "flags": [flag.text for flag in explanation.flags],
         "left_out": {},
     }
     shown: Json = rounded_all(visible_all(tables), DECIMALS)
-    for name, most in MOST.items():
-        _keep(shown, name, most)
     return shown
 
 
 def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
-    """The tables with as few rows left out as it takes to fit, in the order of `CUTS`.
+    """The tables with as many rows as fit, given out in the order of `ROOM`.
 
-    What is left out is counted in ``left_out``. Names are cut short only where that is not enough.
+    Every supported claim and the last balls stay; ``left_out`` counts the rows that do not.
     """
-    kept: Json = copy.deepcopy(tables)
-    for name, least in CUTS:
-        while len(_rows(kept, name)) > least and not fits(kept):
-            _keep(kept, name, len(_rows(kept, name)) - 1)
-    if not fits(kept):
-        for name in ("ball", "match", "past_balls"):
-            kept[name] = visible_all(kept[name], _SHORTEST_NAME)
-    return kept
+    count = {name: len(_rows(tables, name)) for name, _ in ROOM}
+    if fits(tables):
+        return tables
+    claims = tables["claims"]
+    verdicts = [row[claims["cols"].index("verdict")] for row in claims["rows"]]
+    kept = dict.fromkeys(count, 0) | {
+        "claims": verdicts.count("supported"),
+        "past_balls": min(LATEST, count["past_balls"]),
+    }
+    if not fits(_cut(tables, kept)):
+        # `latest` of the ball tells what came of them.
+        tables, kept["past_balls"] = each_text(tables, _cheap), 0
+    for name, most in ROOM:
+        while kept[name] < min(most, count[name]):
+            more = kept | {name: kept[name] + 1}
+            if not fits(_cut(tables, more)):
+                break
+            kept = more
+    return _cut(tables, kept)
+
+
+def _cheap(text: str) -> str:
+    """A text cut short where it is made of signs that are many tokens each."""
+    dear = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
+    return visible(text, _MOST_OF_A_NAME // 4) if dear else text
 
 
 def _rows(tables: Json, name: str) -> list[Any]:
@@ -162,59 +180,59 @@ def _rows(tables: Json, name: str) -> list[Any]:
     return rows
 
 
-def _keep(tables: Json, name: str, count: int) -> None:
-    rows = _rows(tables, name)
-    lost = len(rows) - count
-    if lost > 0:
-        del rows[count:]
-        tables["left_out"][name] = tables["left_out"].get(name, 0) + lost
-
-
-def _known(**facts: object) -> Json:
-    """What there is to tell."""
-    return {name: value for name, value in facts.items() if value is not None}
+def _cut(tables: Json, kept: Mapping[str, int]) -> Json:
+    """The tables with so many rows each."""
+    left_out: dict[str, int] = {}
+    cut = tables | {"left_out": left_out}
+    for name, count in kept.items():
+        rows = _rows(tables, name)
+        cut[name] = rows[:count] if tables[name] is rows else tables[name] | {"rows": rows[:count]}
+        if count < len(rows):
+            left_out[name] = len(rows) - count
+    return cut
 
 
 def _ball(explanation: Explanation) -> Json:
-    ball = explanation.ball
-    return _known(
-        innings=ball.innings,
-        delivery=ball.index,
-        label=ball.label,
-        bowler=visible_name(ball.bowler),
-        batter=visible_name(ball.batter),
-        non_striker=visible_name(ball.non_striker),
-        score=f"{ball.score}/{ball.wickets}",
-        target=ball.target,
-        runs_required=ball.runs_required,
-        balls_left=ball.balls_left,
-        run_rate=ball.run_rate,
-        required_rate=ball.required_rate,
-        super_over=ball.super_over or None,
-        free_hit=ball.free_hit or None,
+    """The scorebook before the ball; of an explanation without one what its past balls tell."""
+    ball, since = explanation.ball, explanation.ball.index - LATEST
+    figures = {} if ball.standing is None else ball.standing.model_dump()
+    signs = figures.get(
+        "latest", [one.outcome for one in explanation.history if one.index >= since]
     )
-
-
-def _match(explanation: Explanation) -> Json:
-    match = explanation.match
-    return _known(
-        batting=visible_name(match.batting_team),
-        bowling=visible_name(match.bowling_team),
-        venue=None if match.venue is None else visible_name(match.venue),
-        date=match.dates[0] if match.dates else None,
-    )
+    told = ball.model_dump(include=SCOREBOARD) | figures | {"latest": " ".join(signs)}
+    return {name: fact for name, fact in told.items() if fact is not None and fact is not False}
 
 
 def _prediction(explanation: Explanation) -> Json:
+    """Every outcome beside what is usual; beside the baseline in explanations of old."""
     prediction = explanation.prediction
-    told = _known(
-        likeliest=prediction.top,
-        asked_about=prediction.explained,
-        happened=prediction.actual,
-        surprise_bits=prediction.surprise_bits,
-    )
-    rows = [[one.outcome, one.probability, one.baseline] for one in prediction.outcomes]
-    return {**told, "cols": ["outcome", "probability", "baseline"], "rows": rows}
+    beside = "baseline" if prediction.outcomes[0].usual is None else "usual"
+    rows = [[one.outcome, one.probability, getattr(one, beside)] for one in prediction.outcomes]
+    return {"likeliest": prediction.top, "cols": ["outcome", "probability", beside], "rows": rows}
+
+
+def _happened(explanation: Explanation) -> Json | None:
+    """What the ball brought and who was out; a surprise only where it was not the likeliest."""
+    prediction, happened = explanation.prediction, explanation.ball.happened
+    if prediction.actual is None:
+        return None
+    brought = {} if happened is None else happened.model_dump(exclude_none=True)
+    told = {"outcome": prediction.actual, **brought}
+    if prediction.actual == prediction.top:
+        return told
+    return told | {"surprise_bits": prediction.surprise_bits}
+
+
+def _contributions(explanation: Explanation, outcome: str) -> Json:
+    """Points of an outcome by group, the most moving first."""
+    start = "usual" if all(one.from_usual for one in explanation.contributions) else "baseline"
+    moved = [
+        one.from_usual if start == "usual" else one.points for one in explanation.contributions
+    ]
+    points = [of(each, outcome).points for each in moved]
+    groups = [one.group for one in explanation.contributions]
+    rows = sorted(zip(groups, points, strict=True), key=lambda row: -abs(row[1]))
+    return {"to_outcome": outcome, "from": start, "cols": ["group", "points"], "rows": rows}
 
 
 def _told(claim: Evidence) -> bool:
@@ -233,7 +251,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
         rows.append(
             [
                 _what(explanation, claim),
-                [ball.label for ball in balls],
+                _spans(balls),
                 sum(ball.boundary for ball in balls),
                 sum(ball.wicket for ball in balls),
                 claim.removed_from,
@@ -251,6 +269,17 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     return {"cols": cols, "rows": rows}
 
 
+def _spans(balls: Iterable[PastBall]) -> str:
+    """``1.4 2.1-2.6``: labels, balls that follow one another as their first and last."""
+    spans: list[list[PastBall]] = []
+    for ball in sorted(balls, key=lambda one: one.index):
+        if spans and ball.index == spans[-1][-1].index + 1:
+            spans[-1][1:] = [ball]
+        else:
+            spans.append([ball])
+    return " ".join("-".join(ball.label for ball in span) for span in spans)
+
+
 def _what(explanation: Explanation, claim: Evidence) -> str:
     """``medium scale, head 1 (same bowler)``, or the kind of a claim that no head made."""
     if claim.scale is None or claim.head is None:
@@ -260,14 +289,15 @@ def _what(explanation: Explanation, claim: Evidence) -> str:
 
 
 def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
-    """Balls of the claims in their order, then the others by attention."""
+    """The last six, then balls of the claims in their order, then the others by attention."""
     history = {past.index: past for past in explanation.history}
-    order = [ball for claim in ranked for ball in claim.removed]
+    order = [index for index in sorted(history) if index >= explanation.ball.index - LATEST]
+    order += [ball for claim in ranked for ball in claim.removed]
     order += sorted(history, key=lambda index: (-history[index].attention, -index))
+    names = short_names(name for past in explanation.history for name in (past.bowler, past.batter))
     rows = [
-        [past.label, visible_name(past.bowler), visible_name(past.batter), past.outcome,
-         past.attention]
+        [past.label, names[past.bowler], names[past.batter], past.outcome, past.attention]
         for past in map(history.get, dict.fromkeys(order))
         if past is not None
-    ]  # fmt: skip
+    ]
     return {"cols": ["ball", "bowler", "batter", "outcome", "attention"], "rows": rows}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -16,6 +18,10 @@ from attnlens.show.safe import visible_name
 
 MEMBER: Final = "::"
 MOST_LISTED: Final = 100
+MOST_READ: Final = 300
+"""Files that one answer looks through; the next goes on from there."""
+
+_DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 
 
 class Folders:
@@ -65,27 +71,41 @@ class Folders:
             for path in self._files(root):
                 yield f"{alias}/{path.relative_to(root).as_posix()}", path
 
-    def matches(self, contains: str, limit: int, offset: int) -> Json:
-        """Matches that can be read, with their names.
+    def matches(
+        self, limit: int, offset: int = 0, *, contains: str = "", team: str = "", date: str = ""
+    ) -> Json:
+        """Matches that can be read, with their names, and where to go on.
 
         Args:
-            contains: only of files whose name holds it, in any case.
-            limit: files read, at most `MOST_LISTED`.
+            limit: matches told, at most `MOST_LISTED`; more where one file has several.
             offset: files passed over.
+            contains, team: what the file's name, and that of a side, holds, in any case.
+            date: what the first day begins with: ``2024``, ``2024-03`` or ``2024-03-23``.
 
         Raises:
-            InputError: there is no such limit or offset.
+            InputError: there is no such limit, offset or date.
         """
         if not 1 <= limit <= MOST_LISTED or offset < 0:
             raise InputError(
                 f"there is no limit {limit} with an offset {offset}",
                 remedy=f"give a limit from 1 to {MOST_LISTED} and an offset from 0",
             )
-        names = [name for name in self._names() if contains.lower() in name.lower()]
-        found = [match for name in names[offset : offset + limit] for match in self._told(name)]
-        return {"matches": found, "files": len(names), "offset": offset}
+        if not _DATE.fullmatch(date):
+            raise InputError(f"{date!r} is no date", remedy="write 2024, 2024-03 or 2024-03-23")
+        names = [name for name in self.names() if contains.lower() in name.lower()]
+        found: list[Json] = []
+        until = min(len(names), offset + MOST_READ)
+        while offset < until and len(found) < limit:
+            for name, match in self.read(names[offset]):
+                sides = any(team.casefold() in side.casefold() for side in match.teams)
+                if (sides or not team) and str(match.date or "").startswith(date):
+                    found.append(_match_data(name, match))
+            offset += 1
+        following = offset if offset < len(names) else None
+        return {"matches": found, "files": len(names), "next_offset": following}
 
-    def _names(self) -> Iterator[str]:
+    def names(self) -> Iterator[str]:
+        """Every file, and member of a zip, that may hold a match."""
         for name, path in self.files():
             low = path.name.lower()
             if low.endswith(".zip"):
@@ -93,14 +113,17 @@ class Folders:
             elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
                 yield name
 
-    def _told(self, name: str) -> list[Json]:
-        try:
+    def read(self, name: str) -> Iterator[tuple[str, Match]]:
+        """The matches of a file by their names; none of one that cannot be read or may not be."""
+        with suppress(InputError):
             several = list(islice(read_matches(self.path_of(name)), MOST_LISTED))
-        except InputError:  # what is no match, or leads out of its folder, is not listed
-            return []
-        if len(several) == 1:
-            return [_match_data(name, several[0])]
-        return [_match_data(f"{name}{MEMBER}{one.match_id}", one) for one in several]
+            for one in several:
+                yield name if len(several) == 1 else f"{name}{MEMBER}{one.match_id}", one
+
+    def every(self) -> Iterator[tuple[str, Match]]:
+        """The matches of the first `MOST_READ` files."""
+        for name in islice(self.names(), MOST_READ):
+            yield from self.read(name)
 
     def shown(self, text: str) -> str:
         """A message without the paths of this machine."""

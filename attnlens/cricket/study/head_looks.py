@@ -144,7 +144,8 @@ class _Keys:
         own, weights = weights[..., -1], weights[..., :-1]
         content, bias = content[..., :-1], bias[..., :-1]
         split = self.split[asked]
-        keys: Flags = np.broadcast_to(split.sum(1)[:, None] > 0, weights.shape)
+        # A head may be kept from keys that the others see.
+        keys: Flags = (split.sum(1)[:, None] > 0) & (weights > 0)
 
         def balls(shares: Floats) -> Floats:
             """Of weights over keys the shares of past balls, ``(row, head, ball)``."""

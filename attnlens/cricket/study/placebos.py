@@ -156,7 +156,7 @@ def tested_lists(
     shuffled: TrainedPredictor,
     generator: np.random.Generator,
     *,
-    outcome: str | None = None,
+    outcome: str | None,
 ) -> Iterator[ListTested]:
     """Every list of one ball, put to the test: each source's lists are a family of claims.
 

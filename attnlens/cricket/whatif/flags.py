@@ -76,7 +76,7 @@ def what_if_flags(
         if disturbs(ball, before.delivery):
             text = (
                 f"what followed ball {ball.before.index} ({ball.before.label}) stays as recorded, "
-                "though others would have faced it, or an over had other balls"
+                "batters too, though others would have faced it, or an over had other balls"
             )
             found.append(("as_recorded", text))
     for window in (after, before):

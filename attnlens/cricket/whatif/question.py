@@ -43,7 +43,7 @@ class Question:
         if not self.balls and (self.bowler, self.batter, self.target) == (None, None, None):
             raise InputError(
                 "nothing is asked to be different",
-                remedy="give --set bowler=NAME, batter=NAME, target=N, ball:43=0 or last=W",
+                remedy="give another bowler, batter or target, or past balls that went otherwise",
             )
         if self.target is not None and self.target < 1:
             raise InputError(f"target {self.target} is no number of runs", remedy="give 1 or more")

@@ -161,13 +161,13 @@ def _players(
 
     crease = crease_after(current, balls)
     newcomer = Player(NEW_BATTER)
-    asked = None if question.batter is None else named(question.batter, "--set batter")
+    asked = None if question.batter is None else named(question.batter, "batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
     if asked is not None:
         striker, other = _facing(asked, crease, striker, other)
     changes, bowler = [], current.bowler
     if question.bowler is not None:
-        bowler = named(question.bowler, "--set bowler")
+        bowler = named(question.bowler, "bowler")
         changes.append(_player_change("bowler", current.bowler, bowler, "bowled"))
     if bowler.key in (striker.key, other.key):
         raise InputError(f"{bowler} cannot bowl and bat", remedy="name two players")

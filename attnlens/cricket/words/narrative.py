@@ -33,17 +33,26 @@ from attnlens.cricket.words.story import (
 from attnlens.cricket.words.summary import summarize_temporal_attention
 from attnlens.show.numbers import percent
 
+MOST_WORDS: Final = 110
+"""Of a longer story the likeliest outcome, who wins, or one of two groups is left out."""
+
 FELT: Final = 0.5
 """Points below which what a group adds is not worth a word."""
 
 SETTLED, STAND, COSTLY, STEEP = 30, 50, 12, 11.0
 """Runs of a batter who is set, of a stand, of an over; a required rate: from these on a word."""
 
+LONG_WAY: Final = 60
+"""Balls left from which a chase is told by its rate."""
+
 TAKEN: Final = 2
 """Wickets of a bowler who is having a day."""
 
 DOTS: Final = ("0", "0", "0")
 """Balls that bring pressure."""
+
+FRESH_STAND: Final = 6
+"""Balls in which a wicket is still fresh."""
 
 FRESH: Final = 4
 """Balls below which a batter has just come in."""
@@ -104,7 +113,7 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         Every number and name in a sentence is one of its facts, in the order of reading.
     """
     source = Source(explanation)
-    told = (
+    told = [
         _score(source),
         _special(source),
         headline(source),
@@ -114,7 +123,10 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         _calls(source),
         _came(source),
         _swing(source),
-    )
+    ]
+    for place, shorter in ((3, None), (8, None), (4, _counted(source, most=1))):
+        if sum(len(one.text.split()) for one in told if one is not None) > MOST_WORDS:
+            told[place] = shorter
     return tuple(one for one in told if one is not None)
 
 
@@ -137,6 +149,10 @@ def _score(source: Source[Explanation]) -> Sentence:
     if ball.super_over:
         return sentence([batting, " are ", *score, " in a super over against ", bowling, "."])
     if ball.runs_required is not None and ball.balls_left:
+        if ball.balls_left > LONG_WAY:
+            wanted: Part = source.quote("/ball/required_rate", tenths)
+            chase: list[Part] = [", chasing ", source.quote("/ball/target"), " against ", bowling]
+            return sentence([batting, *chase, ", are ", *score, " and want ", wanted, " an over."])
         runs = " run" if ball.runs_required == 1 else " runs"
         left = " ball" if ball.balls_left == 1 else " balls"
         need: list[Part] = [source.quote("/ball/runs_required"), f"{runs} from "]
@@ -184,6 +200,21 @@ def _special(source: Source[Explanation]) -> Sentence:
     parts = _over_and_stand(source, standing, batter, bowler, score)
     if parts:
         return sentence(parts)
+    if 0 < standing.partnership_balls < FRESH_STAND and source.document.ball.wickets:
+        since = source.quote("/ball/standing/partnership_balls")
+        ago = " ball" if standing.partnership_balls == 1 else " balls"
+        return sentence(
+            [
+                since,
+                f"{ago} after the last wicket ",
+                bowler,
+                " bowls to ",
+                batter,
+                ", who has ",
+                *score,
+                ".",
+            ]
+        )
     if standing.latest[-3:] == DOTS:
         dots = "Three dot balls have gone by as "
         return sentence([dots, bowler, " bowls to ", batter, ", who has ", *score, "."])
@@ -246,7 +277,7 @@ def _likeliest(source: Source[Explanation]) -> Sentence | None:
     )
 
 
-def _counted(source: Source[Explanation]) -> Sentence | None:
+def _counted(source: Source[Explanation], most: int = 2) -> Sentence | None:
     """What the model counts for the outcome and against it, from what is usual."""
     groups = source.document.contributions
     place = story_place(source.document.prediction)
@@ -254,7 +285,7 @@ def _counted(source: Source[Explanation]) -> Sentence | None:
         return None
     points = [group.from_usual[place].points for group in groups]
     order = sorted(range(len(points)), key=lambda at: -abs(points[at]))
-    felt = [at for at in order if abs(points[at]) >= FELT][:2]
+    felt = [at for at in order if abs(points[at]) >= FELT][:most]
     if not felt:
         return sentence(["Nothing that the model knows moves that from usual by much."])
 

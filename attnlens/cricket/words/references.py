@@ -1,0 +1,290 @@
+"""What a language model may refer to in an explanation, and the prompt that offers it.
+
+`attnlens.llm.references` fills sentences in, and says why it drops one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attnlens.cricket.explain.types import Evidence, Explanation
+from attnlens.cricket.words.facts import NUMBERS, Source, head_number, outcome_words, tenths
+from attnlens.errors import InputError
+from attnlens.llm.references import References, Rendered, parsed
+from attnlens.show.numbers import signed_points
+from attnlens.show.page import inert
+from attnlens.show.prompt_template import Prompt, render_default, render_file
+from attnlens.show.safe import visible, visible_name
+
+THINGS: Final[Mapping[str, str]] = {
+    "0": "dot", "1": "single", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six",
+    "W": "wicket", "wd": "wide", "nb": "no_ball", "bye": "bye",
+}  # fmt: skip
+"""Outcomes as ids name them."""
+
+TERMS: Final = ("powerplay", "middle overs", "death", "free hit", "hat-trick", "super over")
+"""What is said only of a ball that it is true of."""
+
+ORDER: Final = ("supported", "not better than chance", "cannot be told", "contradicted")
+PARTS: Final = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}
+RARE: Final = 0.005
+"""Outcomes less likely than this have an id only where they are the story's or happened."""
+
+FELT: Final = 0.05
+"""Points below which a contribution prints as 0.0."""
+
+MOST: Final = 6
+"""Claims, and contributions, that have ids."""
+
+LISTED: Final = 4
+"""Balls of a claim that are told one by one; of more the first and the last."""
+
+
+def render_text(facts: object, sentences: object) -> Rendered:
+    """Sentences with ``{id}`` references, filled in; what the data does not bear out is dropped.
+
+    Args:
+        facts: an explanation, the same as plain data or as JSON, or a mapping of ids to texts.
+        sentences: a list of texts, a mapping with such a list ``sentences``, or JSON of either.
+
+    Returns:
+        the text, and each sentence that was dropped with its faults.
+
+    Raises:
+        InputError: they are something else.
+    """
+    given: Any = parsed(facts, "the facts")
+    if isinstance(given, Mapping) and "schema_version" in given:
+        given = Explanation.from_dict(given)
+    if isinstance(given, Explanation):
+        return references_of(given).render(sentences)
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(
+            "the facts are neither an explanation nor a mapping of ids to texts",
+            remedy='give an explanation, its JSON, or {"id": "text"}',
+        )
+    for name, text in given.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InputError(f"the fact {visible_name(str(name))} is no text", remedy="give texts")
+    return References({name: visible(text) for name, text in given.items()}).render(sentences)
+
+
+def references_of(explanation: Explanation) -> References:
+    """The ids of an explanation and what they print, with the names no sentence may write."""
+    match, ball = explanation.match, explanation.ball
+    told = {
+        **_ball(explanation),
+        **_chances(explanation),
+        **_claims(explanation),
+        **_contributions(explanation),
+        **_after(explanation),
+    }
+    texts = {name: visible(str(text)) for name, text in told.items() if text not in (None, "")}
+    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
+    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
+    places = (match.venue, match.city, match.event, match.batting_team, match.bowling_team)
+    rare = (thing for thing in THINGS.values() if f"p.{thing}" not in texts)
+    terms = {*TERMS, *(thing.replace("_", sign) for thing in rare for sign in " -")}
+    return References(texts, names | set(filter(None, places)), sorted(terms))
+
+
+def references_prompt(
+    explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
+) -> Prompt:
+    """The prompt that asks for sentences with references.
+
+    Args:
+        template: a Jinja file in place of ``templates/cricket/references.j2``.
+        nonce: the part of the fence's name that is random otherwise.
+
+    Raises:
+        InputError: the template cannot be read or rendered; one line says where.
+    """
+    texts = references_of(explanation).texts
+    tag = f"data-{nonce or secrets.token_hex(8)}"
+    context = {
+        "data": f"<{tag}>\n{inert(texts, ascii_only=False)}\n</{tag}>",
+        "tag": tag,
+        "references": texts,
+        "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
+        "story": THINGS[_story(explanation)],
+        "supported": [
+            name.removesuffix(".verdict") for name, text in texts.items() if text == "supported"
+        ],
+    }
+    if template is None:
+        return render_default("cricket/references.j2", context)
+    return render_file(template, context)
+
+
+Texts = Mapping[str, object]
+"""What ids print; nothing of what is ``None``."""
+
+
+def _story(explanation: Explanation) -> str:
+    prediction = explanation.prediction
+    return prediction.story_outcome or prediction.explained or prediction.top
+
+
+def _ball(explanation: Explanation) -> Texts:
+    """Who, where, and how the match stands."""
+    ball, match, standing = explanation.ball, explanation.match, explanation.ball.standing
+    names = {
+        "batter": ball.batter,
+        "non_striker": ball.non_striker,
+        "bowler": ball.bowler,
+        "batting_team": match.batting_team,
+        "bowling_team": match.bowling_team,
+        "venue": match.venue,
+        "city": match.city,
+        "event": match.event,
+    }
+    told: dict[str, object] = {name: text and visible_name(text) for name, text in names.items()}
+    told |= {
+        "ball": ball.label and f"ball {ball.label}",
+        "over": f"over {ball.over + 1}",
+        "innings": {1: "the first innings", 2: "the second innings"}.get(ball.innings),
+        "score": f"{ball.score}/{ball.wickets}",
+        "wickets": ball.wickets,
+        "target": ball.target,
+        "runs_required": ball.runs_required,
+        "balls_left": ball.balls_left,
+        "required_rate": None if ball.required_rate is None else tenths(ball.required_rate),
+        "run_rate": None if ball.run_rate is None else tenths(ball.run_rate),
+        "free_hit": "a free hit" if ball.free_hit else None,
+        "super_over": "a super over" if ball.super_over else None,
+    }
+    told |= {f"note{at}": flag.text for at, flag in enumerate(explanation.flags[:3], start=1)}
+    if standing is None:
+        return told
+    bowled = f"{standing.bowler_wickets}-{standing.bowler_runs} ({standing.bowler_overs})"
+    return told | {
+        "phase": standing.phase,
+        "batter.figures": f"{standing.batter_runs} ({standing.batter_balls})",
+        "batter.runs": standing.batter_runs,
+        "batter.balls": standing.batter_balls,
+        "bowler.figures": bowled,
+        "partnership": f"{standing.partnership_runs} ({standing.partnership_balls})",
+        "over_runs": standing.over_runs,
+        "latest": " ".join(standing.latest),
+        "hat_trick": "a hat-trick ball" if standing.hat_trick else None,
+    }
+
+
+def _chances(explanation: Explanation) -> Texts:
+    """The chance of each outcome, and what is usual; of the story's, how many times that is."""
+    source, prediction, story = Source(explanation), explanation.prediction, _story(explanation)
+    times = _times(prediction.story_times)
+    told: dict[str, object] = {
+        "outcome": outcome_words(story),
+        "likeliest": outcome_words(prediction.top),
+        "times": times,
+        f"p.{THINGS[story]}.times": times,
+    }
+    for at, entry in enumerate(prediction.outcomes):
+        pointer, thing = f"/prediction/outcomes/{at}", f"p.{THINGS[entry.outcome]}"
+        if entry.probability < RARE and entry.outcome not in (story, prediction.actual):
+            continue
+        if entry.usual is None:
+            told[thing] = source.visible(f"{pointer}/probability").text
+            continue
+        here, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
+        told |= {thing: here.text, f"{thing}.usual": usual.text}
+    return told
+
+
+def _times(times: float | None) -> str | None:
+    """``five times``, ``2.4 times``, ``twice``, ``a third``; nothing for as much as usual."""
+    if not times or 0.95 < times < 1.05:
+        return None
+    whole, part = round(times), round(1 / times)
+    if times < 1:
+        near = abs(part * times - 1) < 0.05 and part in PARTS
+        return PARTS[part] if near else f"{times:.2g} times"
+    if whole in range(2, len(NUMBERS)) and abs(times - whole) <= 0.05 * whole:
+        return "twice" if whole == 2 else f"{NUMBERS[whole]} times"
+    return f"{times:.1f} times"
+
+
+def _claims(explanation: Explanation) -> Texts:
+    """``c1``, ``c2`` ...: what was tested, by verdict, of one verdict the greatest change first."""
+    source, told = Source(explanation), dict[str, object]()
+    tested = [
+        (ORDER.index(claim.verdict), -abs(claim.top_change.points), at)
+        for at, claim in enumerate(explanation.evidence)
+        if claim.verdict is not None
+        and not claim.reference
+        and (claim.removed_from == "model" or claim.verdict == "supported")
+    ]
+    for number, (_, _, at) in enumerate(sorted(tested)[:MOST], start=1):
+        claim, change = explanation.evidence[at], f"/evidence/{at}/top_change"
+        outcome, points = claim.top_change.outcome, claim.top_change.points
+        before, after = (one.text for one in source.change(f"{change}/before", f"{change}/after"))
+        verb = "falls" if points < 0 else "rises"
+        move = f"stays at {before}" if before == after else f"{verb} from {before} to {after}"
+        name = f"c{number}"
+        told |= {
+            f"{name}.what": _what(claim),
+            f"{name}.balls": _balls(explanation, claim),
+            f"{name}.outcome": None if outcome == _story(explanation) else outcome_words(outcome),
+            f"{name}.before": before,
+            f"{name}.after": after,
+            f"{name}.move": move,
+            f"{name}.verdict": claim.verdict,
+        }
+    return told
+
+
+def _what(claim: Evidence) -> str:
+    if claim.head is not None:
+        return f"head {head_number(claim.head)} of the {claim.scale} scale"
+    told = claim.claim.replace("it attended to most", "the model looked at most")
+    return told.rpartition(" (")[0] if told.endswith(")") else told
+
+
+def _balls(explanation: Explanation, claim: Evidence) -> str | None:
+    labels = {past.index: past.label for past in explanation.history}
+    told = [labels.get(ball, f"number {ball}") for ball in sorted(claim.removed)]
+    if len(told) > LISTED:
+        in_a_row = max(claim.removed) - min(claim.removed) == len(told) - 1
+        return f"{'' if in_a_row else f'{len(told)} '}balls from {told[0]} to {told[-1]}"
+    if len(told) < 2:
+        return f"ball {told[0]}" if told else None
+    return f"balls {', '.join(told[:-1])} and {told[-1]}"
+
+
+def _contributions(explanation: Explanation) -> Texts:
+    """``g1``, ``g2`` ...: what adds to the story's chance, or takes from it, beside usual."""
+    moves = [
+        (points.points, group.group)
+        for group in explanation.contributions
+        for points in group.from_usual or group.points
+        if points.outcome == _story(explanation) and abs(points.points) >= FELT
+    ]
+    moves.sort(key=lambda move: -abs(move[0]))
+    told: dict[str, object] = {}
+    for number, (points, group) in enumerate(moves[:MOST], start=1):
+        told[f"g{number}.what"] = group if group.startswith("this") else f"the {group}"
+        told[f"g{number}.points"] = f"{signed_points(points)} points"
+    return told
+
+
+def _after(explanation: Explanation) -> Texts:
+    """What the ball brought, and who is winning."""
+    source, actual, told = Source(explanation), explanation.prediction.actual, dict[str, object]()
+    win, happened = explanation.win_probability, explanation.ball.happened
+    if actual is not None:
+        at = [entry.outcome for entry in explanation.prediction.outcomes].index(actual)
+        chance = source.visible(f"/prediction/outcomes/{at}/probability")
+        told |= {"happened": outcome_words(actual), "p.happened": chance.text}
+    if happened is not None and happened.out is not None:
+        told |= {"out": visible_name(happened.out), "how": happened.how}
+    if win is None:
+        return told
+    if win.happened is None:
+        return told | {"win.before": source.visible("/win_probability/before").text}
+    pair = source.change("/win_probability/before", "/win_probability/happened")
+    return told | dict(zip(("win.before", "win.after"), (one.text for one in pair), strict=True))

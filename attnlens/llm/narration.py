@@ -1,0 +1,171 @@
+"""A language model asked for sentences with references, once more for those that do not hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from attnlens.errors import EndpointError
+from attnlens.files import Json
+from attnlens.llm.endpoint import Answer, Endpoint, stream
+from attnlens.llm.references import References, Rendered, Told
+
+if TYPE_CHECKING:
+    Messages = Sequence[dict[str, str]]
+
+MOST_SENTENCES: Final = 20
+MOST_ANSWER: Final = 20_000
+"""Characters of one answer that are read."""
+
+SCHEMA: Final[Json] = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "sentences",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"sentences": {"type": "array", "items": {"type": "string"}}},
+            "required": ["sentences"],
+            "additionalProperties": False,
+        },
+    },
+}
+NO_SCHEMA: Final = frozenset({400, 415, 422, 500, 501})
+"""What endpoints answer that do not take a schema; they are asked again without."""
+
+THINKING: Final = re.compile(r"<think>.*?(?:</think>|$)|^(?:(?!<think>).)*</think>", re.DOTALL)
+LIST: Final = re.compile(r"\bsentences[\"']?\s*:\s*\[|(?:^|```(?:json)?)\s*\[(?=\s*[\"\]])")
+STRING: Final = re.compile(r"[\s,]*(\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
+BULLET: Final = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+)?[\"'\s]*|[\"'\s,]+$")
+NEXT: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z{\"“])")
+AGAIN: Final = (
+    "Write these sentences anew, one for one, in this order. They were thrown away:\n{faults}\n"
+    'Answer with JSON alone: {{"sentences": ["...", "..."]}}, with ids in braces from the data.'
+)
+NOTHING: Final = "- there was no sentence in your answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Narration:
+    """What came of it.
+
+    Attributes:
+        rendered: the sentences, those that were mended in their places.
+        cut: whether an answer was cut at its most tokens.
+    """
+
+    rendered: Rendered
+    cut: bool
+
+
+def narrated(
+    endpoint: Endpoint,
+    messages: Messages,
+    references: References,
+    show: Callable[[Told], None],
+    **settings: Any,
+) -> Narration:
+    """Sentences from an endpoint, filled in; asked once more with the faults where there are some.
+
+    Args:
+        show: is called with each sentence in order as soon as it and those before it are settled:
+            cleared, or dropped for good.
+        settings: further keys of the requests, such as ``max_tokens``.
+
+    Raises:
+        EndpointError: as `stream` says.
+    """
+    chat = _Chat(endpoint, settings)
+    told: list[Told] = []
+    settled = True
+    for sentence in chat.ask(messages):
+        told.append(references.told(sentence))
+        settled = settled and not told[-1].faults
+        if settled:
+            show(told[-1])
+    if not settled or not told:
+        first = next((at for at, one in enumerate(told) if one.faults), 0)
+        said = [{"role": "assistant", "content": chat.said}] if chat.said else []
+        again = [*messages, *said, {"role": "user", "content": _faults_of(told)}]
+        mended = (references.told(sentence) for sentence in chat.ask(again))
+        for at, one in enumerate(told):
+            told[at] = next(mended, one) if one.faults else one
+            if at >= first:
+                show(told[at])
+        for one in mended:
+            told.append(one)
+            show(one)
+    return Narration(Rendered(tuple(told)), chat.cut)
+
+
+def _faults_of(told: Sequence[Told]) -> str:
+    lines = [f'- "{one.written}": {"; ".join(one.faults)}' for one in told if one.faults]
+    return AGAIN.format(faults="\n".join(lines) or NOTHING)
+
+
+class _Chat:
+    """Asks, with a schema as long as the endpoint takes one.
+
+    Attributes:
+        said: the last answer, without what was thought.
+        cut: whether an answer was cut.
+    """
+
+    def __init__(self, endpoint: Endpoint, settings: Json) -> None:
+        self.endpoint, self.settings = endpoint, settings
+        self.said, self.cut = "", False
+        self._form: Json = {"response_format": SCHEMA}
+
+    def ask(self, messages: Messages) -> Iterator[str]:
+        """The sentences of an answer, those of JSON as they come."""
+        answer, text, seen = Answer(), "", 0
+        for piece in self._pieces(messages, answer):
+            text += piece
+            if '"' in piece:
+                sentences = sentences_in(text, whole=False)
+                yield from sentences[seen:]
+                seen = max(seen, len(sentences))
+            if len(text) > MOST_ANSWER or seen >= MOST_SENTENCES:
+                break
+        self.said = THINKING.sub("", text).strip()[:MOST_ANSWER]
+        self.cut = self.cut or answer.finish_reason == "length" or len(text) > MOST_ANSWER
+        yield from sentences_in(text)[seen:]
+
+    def _pieces(self, messages: Messages, answer: Answer) -> Iterator[str]:
+        asked = {**self.settings, **self._form}
+        pieces = stream(self.endpoint, messages, answer=answer, **asked)
+        try:
+            return chain([next(pieces)], pieces)
+        except EndpointError as error:
+            if error.status not in NO_SCHEMA or not self._form:
+                raise
+        self._form = {}
+        return stream(self.endpoint, messages, answer=answer, **self.settings)
+
+
+def sentences_in(answer: str, *, whole: bool = True) -> list[str]:
+    """The sentences of an answer: JSON, fenced or plain, else those of its lines.
+
+    Args:
+        whole: whether all of the answer is there; until then only JSON's complete texts are read.
+    """
+    text = THINKING.sub("", answer)
+    found: list[str] = []
+    begin = LIST.search(text.lstrip())
+    if begin is not None:
+        text, at = text.lstrip(), begin.end()
+        while match := STRING.match(text, at):
+            at = match.end()
+            try:
+                found.append(json.loads(match[1], strict=False))
+            except ValueError:
+                continue
+    elif whole:
+        lines = (line for line in text.splitlines() if not line.lstrip().startswith("```"))
+        found = [BULLET.sub("", line) for line in lines]
+    parts = (part.strip() for one in found for part in NEXT.split(one))
+    return [part for part in parts if part][:MOST_SENTENCES]

