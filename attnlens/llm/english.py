@@ -16,7 +16,7 @@ STOP: Final = _words(
     " but than that this these those which who whose there then so not no nor if their they he she"
     " his her we our you your i s t where when while what how will would can could may might must"
     " do does did only just all each both any some other most more less under up down into out"
-    " against about around roughly nearly"
+    " against"
 )
 FOREIGN: Final = _words(
     "der die das und ist nicht ein eine einer bei von auf den dem le la les est des une du que qui"
@@ -25,7 +25,7 @@ FOREIGN: Final = _words(
 )
 """What other languages say as often; a text of theirs is not read."""
 
-LINKS: Final = _words("is was the a an in on at of by for has had run runs led leads brought")
+LINKS: Final = _words("is was the a an in on at of by for has had run brought")
 """Words that stand between two labels where one is said of the other."""
 
 NAMELESS: Final = STOP | _words(

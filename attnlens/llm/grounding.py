@@ -324,9 +324,9 @@ class _Sentence:
             name = match.group().removesuffix("'s")
             words = WORD.findall(name)
             begins = re.search(r"(?:^|[.:\"“(] ?)$", self.text[: match.start()])
-            strange = [word for word in words if not {stem(word), word.lower()} & known]
+            strange = not all({stem(word), word.lower()} & known for word in words)
             if strange and not _within(match.span(), taken) and not (begins and len(words) == 1):
-                sure = about and len(words) > 1 and not name.isupper()
+                sure = about and len(words) > 1
                 yield self._told("not borne out" if sure else "not read", f'name "{name}"')
 
     def _roles(self) -> Iterator[Statement]:
