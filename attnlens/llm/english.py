@@ -75,14 +75,14 @@ WORKED_OUT: Final = any_case(
 
 COMPARED: Final = any_case(
     r"(?: [^\W\d][\w³/]*)? (?:more|less|fewer|higher|lower|above|below|better|worse|longer|shorter"
-    r"|further|ahead|behind|apiece|each|times)\b|[^\W\d]| ?[-–:]\d"
+    r"|further|later|earlier|after|before|ahead|behind|apiece|each|times)\b|[^\W\d]| ?[-–:]\d"
 )
 """What follows a number that is worked out from others, is an ordinal, a time, or of a range."""
 
 ASIDE: Final = any_case(
     r"\b(?:averages?|mean|median|total|combined|together|sum|difference|gap|yesterday|tomorrow"
     r"|(?:last|next) (?:year|month|week|season|night|time)|previous(?:ly)?|forecast|limit|record"
-    r"|ago|if|could|might|between|used to|had been|without|hide|hiding|hidden)\b"
+    r"|ago|half|twice|double|overall|if|could|might|between|used to|had been|without|hide|hiding|hidden)\b"
 )
 """Words beside which a number may be of what the facts do not hold."""
 

@@ -174,7 +174,7 @@ def _add(value: object, key: str, place: Place, facts: Facts, unread: frozenset[
         share = isinstance(value, float) and abs(value) <= 1 and not named & NO_SHARES
         unit = "points" if named & POINTS else "share" if share or named & PERCENT else ""
         size, words = abs(value / 100 if named & PERCENT else value), named | {whole(key)}
-        facts.numbers.append(Fact(size, unit, place.pointer, place.words, words))
+        facts.numbers.append(Fact(float(size), unit, place.pointer, place.words, words))
 
 
 def _place(value: Mapping[str, object], key: str, above: Place) -> Place:

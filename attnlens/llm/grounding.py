@@ -26,7 +26,7 @@ from attnlens.show.safe import visible
 Array = NDArray[Any]
 Answer = Literal["borne out", "not borne out", "not read"]
 
-RIVAL: Final = 0.8
+RIVAL: Final = 0.72
 """A number is in the wrong place where its fact is named less than this part of the best one."""
 
 HALF, FURTHER, BEFORE = 30, 0.6, 0.5
@@ -247,7 +247,7 @@ class _Sentence:
 
     def _near(self, start: int, end: int) -> tuple[dict[str, float], dict[str, float]]:
         """How near the words of the clause of a place stand to it, and all words."""
-        before = self.before if english.PRONOUN.search(self.text) else []
+        before = self.before if english.PRONOUN.search(self.text) and not self.labels else []
         clause: dict[str, float] = {}
         every = {word: BEFORE for one in before for word in one.words}
         here = bisect(self.clauses, start)
@@ -288,7 +288,8 @@ class _Sentence:
         reader, unit, said = self.reader, match.lastgroup, match.group().strip()
         shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
         value, near = _value(match)
-        if english.HEDGE.search(self.text[: match.start()]):
+        hedged = english.HEDGE.search(self.text[: match.start()])
+        if hedged:
             near = max(near, ABOUT * value)
         right = np.abs(shown - value) <= near
         clause, every = self._near(*match.span())
@@ -301,7 +302,11 @@ class _Sentence:
         fact = reader.facts.numbers[top]
         told = form or (row[top] and _tells(fact, clause or every, unit))
         rivalled = named[best] * right[best] >= RIVAL * named[top]
-        if not told or rivalled or self._worked_out(match):
+        if not (form or self._tidy()):
+            beside, _ = reader.named(dict.fromkeys(every, 1.0), unit)
+            rivalled |= np.max(beside[right], initial=0) >= RIVAL * beside.max()
+        exact = form or unit != "digits" or hedged or "." in said or fact.value.is_integer()
+        if not told or not exact or rivalled or self._worked_out(match):
             return self._told("not read", f'number "{said}": not told what it is of')
         nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"
         return self._told("not borne out", f'number "{said}"', nearest, fact.pointer)
@@ -313,6 +318,11 @@ class _Sentence:
             or english.COMPARED.match(self.text, match.end())
             or english.ASIDE.search(self.text)
         )
+
+    def _tidy(self) -> bool:
+        """Whether every clause with a label has a number, too: then each number is of its own."""
+        clauses = {bisect(self.clauses, match.start()) for match in self.numbers}
+        return all(bisect(self.clauses, one.start) in clauses for one in self.labels)
 
     # -- names
 
