@@ -82,7 +82,8 @@ COMPARED: Final = any_case(
 ASIDE: Final = any_case(
     r"\b(?:averages?|mean|median|total|combined|together|sum|difference|gap|yesterday|tomorrow"
     r"|(?:last|next) (?:year|month|week|season|night|time)|previous(?:ly)?|forecast|limit|record"
-    r"|ago|half|twice|double|overall|if|could|might|between|used to|had been|without|hide|hiding|hidden)\b"
+    r"|ago|half|twice|double|overall|if|could|might|between|used to|had been"
+    r"|without|hid(?:e|ing|den))\b"
 )
 """Words beside which a number may be of what the facts do not hold."""
 
