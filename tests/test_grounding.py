@@ -1,15 +1,20 @@
-"""Is what a text says in an explanation? Numbers, names, ball labels and verdicts, looked up."""
+"""Does a text say what the facts say? Any JSON or CSV, three answers, and what cannot be read."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import runpy
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Here, run_process
-from explanation_cases import explanation, narrated
+from chat_server import serving, streams
+from command_line import REPOSITORY, Here, clean_environment, run_process
+from explanation_cases import explanation
 from hostile import save_hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,159 +22,296 @@ from hypothesis import strategies as st
 import attnlens
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
-from attnlens.cricket.words.grounding import check_grounding
 from attnlens.errors import InputError
+
+PASSAGES = REPOSITORY / "tests" / "passages"
+SCRIPT = REPOSITORY / "benchmarks" / "check_passages.py"
+RIVERS = (PASSAGES / "rivers.csv").read_text("utf-8")
+BAKERY: dict[str, Any] = json.loads((PASSAGES / "bakery.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> dict[str, Any]:
-    """Ball 47 of the match that comes along: a supported claim, many that are not."""
+    """Ball 47 of the match that comes along."""
     folder = tmp_path_factory.mktemp("explained")
     done = run_process(folder, "explain", sample_match_path, "--ball", "47", "--json")
     told: dict[str, Any] = json.loads(done.out)
-    # What the sentences below rest on.
-    assert told["ball"]["echo"].endswith("52/1 | Ewan Thistlemoor to Anselm Duvivier-Oke")
     return told
 
 
-def test_what_stands_in_the_explanation_is_found(data: dict[str, Any]) -> None:
-    single = data["prediction"]["outcomes"][1]["probability"]
-    points = data["contributions"][0]["points"][1]["points"]
-    label = data["history"][-1]["label"]
-    text = f"""
-**Duvivier-Oke** faces `Thistlemoor` – the *Comets* are 52/1 after {label}.
+def answer(facts: object, text: str) -> str:
+    """The answer to a text of one statement."""
+    (one,) = attnlens.check_grounding(facts, text).statements
+    return one.answer
 
-- A single is at {single:.0%}, {100 * single:.1f} per cent or {single:.3f}.
-- The venue and teams add {points:+.1f} points; {abs(points):.1f} percentage points.
-- It is the 47th delivery, in the eighth over; one wicket is down. A four? Nothing here is wrong.
-- K. L. Nobody's initials are not read, nor is a name that begins a sentence.
-"""
-    assert check_grounding(data, text.replace("K. L. Nobody's", "K. L.")) == []
+
+@pytest.mark.parametrize("half", ["development", "kept"])
+def test_passages_that_were_written_before_the_check(half: str) -> None:
+    counted = runpy.run_path(str(SCRIPT))["counted"](half, show=False)
+    assert {"rivers_text", "bakery_text", "ball_text"} == set(counted)
+    total = sum(counted.values(), start=type(counted["ball_text"])())
+    assert total["true"] > 80
+    assert total["true told"] <= 0.03 * total["true"]
+    assert total["fault told"] >= 0.9 * total["fault read"]
+    assert total["fault read"] >= 0.5 * total["fault"]
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "words"),
+    ("facts", "text", "expected"),
     [
-        ("The chance of a single is 93%.", "number", "93%"),
-        ("It is at ninety-three; no, eleven per cent; no, 93 percent.", "number", "93 percent"),
-        ("It lifts a single by 58.2 points.", "number", "58.2 points"),
-        ("A surprise of 9.8 bits.", "number", "9.8 bits"),
-        ("They are 453/1.", "number", "453"),
-        ("Then Jasprit Bumrah bowls to Duvivier-Oke.", "name", "Jasprit Bumrah"),
-        ("The Herons of Wessex are in.", "name", "Wessex"),
-        ("It looked at ball 77.9.", "ball", "77.9"),
+        (RIVERS, "Alderford stands at 3.42 m.", "borne out"),
+        (RIVERS, "Alderford stands at 2.87 m.", "not borne out"),  # that is Brackwater's
+        (RIVERS, "About 3.4 m is the level at Alderford.", "borne out"),
+        (RIVERS, "Alderford's level is about 7 m.", "not borne out"),
+        (RIVERS, "Last year the level at Alderford was 2.2 m.", "not read"),
+        (RIVERS, "Alderford is 4 km from the sea.", "not read"),
+        (RIVERS, "Brackwater is on the Wenn.", "not borne out"),
+        (RIVERS, "Brackwater is on the Tessle.", "borne out"),
+        (RIVERS, "Alderford flooded because the moon was full.", "not read"),
+        (BAKERY, "Waste at Quayside is 7.1%.", "borne out"),
+        (BAKERY, "Waste at Quayside is 4.8%.", "not borne out"),
+        (BAKERY, "The manager Ruta Maslin is proud of Castle Street.", "borne out"),
+        (BAKERY, "The branch Ruta Maslin is doing well.", "not borne out"),
+        (BAKERY, "That loyalty cards raise weekday revenue is proven.", "not borne out"),
+        (BAKERY, "Waste fell because the late shift bakes to order.", "borne out"),
+        (BAKERY, "Revenue rose thanks to loyalty cards on weekdays.", "not borne out"),
+        (
+            [{"year": 2019, "sales": 412}, {"year": 2020, "sales": 398}],
+            "Sales of 412.",
+            "borne out",
+        ),
+        ([["town", "people"], ["Tarn", 4100]], "Tarn has 4,100 people.", "borne out"),
+        ('{"a": "12%", "name": "Tarn"}', "Tarn has a of 12%.", "borne out"),
+        ("town;people\nTarn;4100", "Tarn has 5,200 people.", "not borne out"),
     ],
 )
-def test_what_stands_nowhere_is_listed(
-    data: dict[str, Any], text: str, kind: str, words: str
-) -> None:
-    (entry, *_) = [one for one in check_grounding(data, text) if one.kind == kind]
-    assert (entry.text, entry.sentence) == (words, text)
-    if kind in ("number", "ball"):
-        assert entry.nearest is not None
-        assert entry.pointer is not None
-        resolve(data, entry.pointer)
+def test_what_is_read(facts: object, text: str, expected: str) -> None:
+    assert answer(facts, text) == expected
 
 
-def test_a_verdict_is_one_that_a_claim_has() -> None:
-    told = explanation(47)
-    for verdict, good, bad in (
-        ("supported", "That is supported, because of 7.1.", "It is not better than chance."),
-        ("not better than chance", "It is no better than chance, so unsupported.", "It is proven."),
-        ("contradicted", "It is contradicted.", "This is because of it."),
-        ("cannot be told", "Whether it mattered cannot be told.", "It is supported."),
-        (None, "It is a picture.", "Whether it mattered cannot be told."),
-    ):
-        for claim in told["evidence"]:
-            claim["verdict"] = verdict
-        assert check_grounding(told, good) == []
-        (entry,) = check_grounding(told, bad)
-        assert entry.kind in ("verdict", "cause")
+def test_a_chance_told_as_that_of_another_outcome(data: dict[str, Any]) -> None:
+    chance = {one["outcome"]: one["probability"] for one in data["prediction"]["outcomes"]}
+    for outcome, other in (("1", "W"), ("0", "wd"), ("4", "1")):
+        words = OUTCOME_WORDS[outcome]
+        assert answer(data, f"The chance of {words} is {chance[outcome]:.1%}.") == "borne out"
+        assert answer(data, f"The chance of {words} is {chance[other]:.1%}.") == "not borne out"
+    batter, bowler = data["ball"]["batter"], data["ball"]["bowler"]
+    assert answer(data, f"{bowler} to {batter}.") == "borne out"
+    assert answer(data, f"{batter} to {bowler}.") == "not borne out"
 
 
-def test_our_own_words_are_found(data: dict[str, Any]) -> None:
-    text = " ".join(sentence["text"] for sentence in data["narrative"])
-    assert check_grounding(data, f"{text}\n\n{data['summary']}\n{data['ball']['echo']}") == []
-    for ball in (1, 2, 14, 39, 47, 60):
-        for explained in (None, "6", "W"):
-            told = explanation(ball)
-            told["prediction"]["explained"] = explained
-            told["narrative"] = narrated(told)
-            text = " ".join(sentence["text"] for sentence in told["narrative"])
-            assert check_grounding(told, text) == []
+def test_what_is_wrong_is_told_with_what_the_facts_hold() -> None:
+    checked = attnlens.check_grounding(BAKERY, "What a year. Waste at Quayside is 4.8%.")
+    assert checked.to_dict() == {
+        "coverage": {"read": 1, "of": 2},
+        "statements": [
+            {
+                "text": "What a year.",
+                "answer": "not read",
+                "what": "nothing in it can be checked",
+                "nearest": None,
+                "pointer": None,
+            },
+            {
+                "text": "Waste at Quayside is 4.8%.",
+                "answer": "not borne out",
+                "what": 'number "4.8%"',
+                "nearest": "7.1%",
+                "pointer": "/branches/1/waste_share",
+            },
+        ],
+    }
 
 
-def test_what_can_be_given_as_an_explanation(data: dict[str, Any]) -> None:
+def test_our_own_words_are_borne_out_or_not_read() -> None:
+    for ball in (1, 14, 39, 47, 60):
+        told = explanation(ball)
+        text = " ".join(sentence["text"] for sentence in told["narrative"])
+        checked = attnlens.check_grounding(told, f"{text}\n\n{told['ball']['echo']}")
+        assert checked.faults == []
+        assert checked.read
+
+
+def test_drivel_and_other_languages_are_not_read(data: dict[str, Any]) -> None:
+    other = json.loads((PASSAGES / "other.json").read_text("utf-8"))
+    for text in (*other["drivel"], *other["languages"], "", "## A heading\n\n---\n"):
+        for facts in (data, RIVERS, BAKERY):
+            checked = attnlens.check_grounding(facts, text)
+            assert (checked.read, checked.faults) == (0, [])
+
+
+def test_what_can_be_given_as_facts(data: dict[str, Any]) -> None:
     text = "The chance of a single is 93%."
     typed = Explanation.from_dict(data)
     answers = [attnlens.check_grounding(one, text) for one in (data, typed, typed.to_json())]
-    assert answers[0] == answers[1] == answers[2] != []
-    for wrong in ({}, "{}", "no", b"\xff", 3, None):
-        with pytest.raises(InputError, match="not an explanation"):
-            check_grounding(wrong, text)
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0].faults
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, "holds no facts"),
+        ("{}", "holds no facts"),
+        ([], "holds no facts"),
+        (3, "holds no facts"),
+        (None, "holds no facts"),
+        ("no", "is neither JSON nor CSV"),
+        ("", "is neither JSON nor CSV"),
+        ("{1: 2}", "is neither JSON nor CSV"),
+        ("1,2\n3,4", "has no header"),
+        (b"\xff\xfe", "holds no facts"),
+        ("a,b\n" + "9" * 5000 + ",1", "is neither JSON nor CSV"),
+        ("[" * 100_000, "nested too deeply"),
+        (list(range(400_000)), "more than 300,000 values"),
+        ("[" + "1," * 2_000_000 + "1]", "more than 300,000 values"),
+    ],
+)
+def test_what_holds_no_facts(facts: object, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        attnlens.check_grounding(facts, "Tarn has 4,100 people.")
 
 
 _CASE = explanation(30)
 _PIECES = [
     *OUTCOME_WORDS.values(), "42%", "5.4", "+1.2 points", "supported", "P Castellane", "three",
-    ",", ";", ".", "7/2", "q 0.04", "2024-05-01", "1.7 bits", "9" * 400, "1,1,1.1.1",
+    ",", ";", ".", "7/2", "q 0.04", "2024-05-01", "1.7 bits", "9" * 400, "1,1,1.1.1", "because",
+    "S Adeyemi to R Varela", "ball 77.9", "about half", "\u202e", "(", "it",
 ]  # fmt: skip
 
 
 @given(st.text(max_size=300) | st.lists(st.sampled_from(_PIECES), max_size=25).map(" ".join))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_text_is_too_strange(text: str) -> None:
-    for entry in check_grounding(_CASE, text):
-        assert entry.text in entry.sentence
-        assert entry.pointer is None or resolve(_CASE, entry.pointer) is not None
+    checked = attnlens.check_grounding(_CASE, text)
+    assert 0 <= checked.read <= len(checked.statements)
+    for one in checked.statements:
+        assert one.text.strip()
+        assert one.pointer is None or resolve(_CASE, one.pointer) is not None
 
 
-def test_a_long_text_takes_no_long_time(data: dict[str, Any]) -> None:
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=12,
+)
+
+
+@given(_VALUES, st.sampled_from(["A is 3.", "The level at Tarn is 12% because of it.", "x: 1, 2"]))
+@settings(max_examples=100, deadline=None)
+def test_no_facts_are_too_strange(facts: object, text: str) -> None:
+    with contextlib.suppress(InputError):
+        checked = attnlens.check_grounding(facts, text)
+        assert checked.read <= len(checked.statements) <= 2
+
+
+def test_large_facts_and_a_long_text_take_no_long_time(data: dict[str, Any]) -> None:
     began = time.process_time()
-    numbers = " ".join(f"{number}.5%" for number in range(20_000))
-    check_grounding(data, "a" * 20_000 + " 1.1," * 3000 + "Zz " * 9000 + "(" * 5000 + numbers)
-    assert time.process_time() - began < 5
+    rows = [{"town": f"Town {n}", "people": n, "share": n / 50_000} for n in range(50_000)]
+    text = " ".join(f"Town {n} has {n} people." for n in range(0, 2000, 40))
+    assert not attnlens.check_grounding(rows, text).faults
+    numbers = " ".join(f"{number}.5%" for number in range(5_000))
+    attnlens.check_grounding(
+        data, "a" * 20_000 + " 1.1," * 3000 + "Zz " * 9000 + "(" * 5000 + numbers
+    )
+    assert time.process_time() - began < 30
 
 
 # -- the command -------------------------------------------------------------------------------
 
 
-def test_the_command_lists_what_is_not_there(attnlens_here: Here, data: dict[str, Any]) -> None:
-    folder = attnlens_here.folder
-    (folder / "e.json").write_text(json.dumps(data), "utf-8")
-    (folder / "good.txt").write_text("Thistlemoor bowls at 52/1.\n", "utf-8")
-    (folder / "bad.txt").write_text("A single is at 93%. So Jasprit Bumrah bowls.\n", "utf-8")
-    assert "is in the explanation" in attnlens_here.good("check", "e.json", "good.txt")
-    answer = attnlens_here("check", "e.json", "bad.txt")
-    assert (answer.status, answer.err) == (1, "")
-    assert answer.out.startswith("2 things are not in the explanation:\n\n  A single is at 93%.\n")
-    assert 'number "93%" is not in the explanation; nearest: ' in answer.out
-    answer = attnlens_here("check", "e.json", "bad.txt", "--json")
-    told = json.loads(answer.out)
-    assert (answer.status, told["grounded"]) == (1, False)
-    assert [one["kind"] for one in told["unsupported"]] == ["number", "name"]
+@pytest.fixture
+def here(attnlens_here: Here) -> Here:
+    """A folder with facts, and texts about them."""
+    for name, text in {
+        "rivers.csv": RIVERS,
+        "good.txt": "Alderford stands at 3.42 m.",
+        "bad.md": "# Rivers\n\n- Alderford stands at **2.87** m.\n- It was a fine day.\n",
+        "drivel.txt": "What a strange evening.",
+        "headless.csv": "1,2\n3,4\n",
+        "empty.txt": "",
+    }.items():
+        (attnlens_here.folder / name).write_text(text, "utf-8")
+    (attnlens_here.folder / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+    return attnlens_here
+
+
+def test_the_command_tells_what_is_not_borne_out(here: Here) -> None:
+    assert here.good("check", "rivers.csv", "good.txt") == "1 of 1 statements read\n"
+    told = here("check", "rivers.csv", "bad.md")
+    assert (told.status, told.err) == (1, "")
+    assert told.out.startswith("1 of 2 statements read\n\nnot borne out: 1\n  Alderford stands at")
+    assert 'number "2.87"; the facts hold 3.42 (/0/level_m)' in told.out
+    data = json.loads(here("check", "rivers.csv", "bad.md", "--json").out)
+    assert data["coverage"] == {"read": 1, "of": 2}
+    assert set(data["statements"][0]) == {"text", "answer", "what", "nearest", "pointer"}
+
+
+def test_strict_wants_something_read(here: Here) -> None:
+    assert here("check", "rivers.csv", "drivel.txt").status == 0
+    for text in ("drivel.txt", "empty.txt"):
+        told = here("check", "rivers.csv", text, "--strict")
+        assert (told.status, told.err) == (
+            1,
+            "attnlens: no statement was read: nothing is borne out\n",
+        )
+    assert here("check", "rivers.csv", "good.txt", "--strict").status == 0
+
+
+def test_a_model_judges_what_was_not_read(here: Here) -> None:
+    asked = ("check", "rivers.csv", "bad.md", "--llm-model", "small")
+    with serving(streams("Well.\n1: not borne out\n2: borne out\n7: borne out")) as server:
+        told = here(*asked, "--judge", server.url, "--json")
+        shown = here(*asked, "--judge", server.url)
+    content = server.requests[0]["messages"][1]["content"]
+    assert RIVERS in content
+    assert "1: It was a fine day." in content
+    assert "3.42 m" not in content.split("<statements>")[1]
+    by = [one.get("judged_by") for one in json.loads(told.out)["statements"]]
+    assert by == [None, "small"]
+    assert shown.out.startswith("2 of 2 statements read, some judged by small\n")
+    assert "It was a fine day.\n    nothing in it can be checked [judged by small]" in shown.out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("none.json", "t.txt"), "none.json: no such file"),
-        (("t.txt", "t.txt"), "t.txt: not an explanation:"),
-        (("e.json", "bytes.txt"), "bytes.txt: is not UTF-8 text; save it as UTF-8"),
+        (("none.json", "good.txt"), "none.json: no such file"),
+        (("good.txt", "good.txt"), "good.txt: is neither JSON nor CSV"),
+        (("headless.csv", "good.txt"), "headless.csv: has no header"),
+        (("rivers.csv", "bytes.txt"), "bytes.txt: is not UTF-8 text; save it as UTF-8"),
+        (("bytes.txt", "good.txt"), "bytes.txt: is not UTF-8 text; save it as UTF-8"),
         (("-", "-"), "stdin can be one of the two"),
-        (("e.json", "."), ".: is a directory"),
+        (("rivers.csv", "."), ".: is a directory"),
+        (("rivers.csv", "bad.md", "--judge", "http://localhost:1/v1"), "--llm-model is missing"),
+        (("rivers.csv", "bad.md", "--judge", "x", "--llm-model", "m"), "is not an address"),
     ],
 )
-def test_what_cannot_be_checked_is_one_line(
-    attnlens_here: Here, data: dict[str, Any], words: tuple[str, str], said: str
-) -> None:
-    (attnlens_here.folder / "e.json").write_text(json.dumps(data), "utf-8")
-    (attnlens_here.folder / "t.txt").write_text("text", "utf-8")
-    (attnlens_here.folder / "bytes.txt").write_bytes(b"\xff\xfe\x00")
-    answer = attnlens_here("check", *words)
-    assert (answer.status, answer.out) == (2, "")
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
+def test_what_cannot_be_checked_is_one_line(here: Here, words: tuple[str, ...], said: str) -> None:
+    told = here("check", *words)
+    assert (told.status, told.out) == (2, "")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_foreign_json_of_50_mb_is_answered_in_bounded_memory(tmp_path: Path) -> None:
+    (tmp_path / "many.json").write_text("[" + "{}," * 17_000_000 + "{}]", "utf-8")
+    (tmp_path / "long.json").write_text(json.dumps({"note": "word " * 10_000_000, "n": 3}), "utf-8")
+    (tmp_path / "t.txt").write_text("The n is 3.", "utf-8")
+    for name, status in (("many.json", 2), ("long.json", 0)):
+        began = time.monotonic()
+        done = subprocess.run(
+            ["bash", "-c", f"ulimit -v 3000000; {sys.executable} -m attnlens check {name} t.txt"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env=clean_environment(),
+        )
+        assert done.returncode == status, done.stderr
+        assert done.stderr.count("\n") == (status == 2)
+        assert time.monotonic() - began < 60
 
 
 def test_hostile_names_are_only_names(attnlens_here: Here) -> None:
@@ -178,10 +320,8 @@ def test_hostile_names_are_only_names(attnlens_here: Here) -> None:
     attnlens_here.good("explain", "hostile.json", "--ball", "2:60", "--json", "--out", "e.json")
     told = json.loads((folder / "e.json").read_text("utf-8"))
     text = " ".join(sentence["text"] for sentence in told["narrative"])
-    (folder / "t.txt").write_text(f"{text}\n\n{told['summary']}\n", "utf-8")
-    attnlens_here.good("check", "e.json", "t.txt")
-    (folder / "t.txt").write_text(f"{text} And the chance of a six is 93%.", "utf-8")
-    answer = attnlens_here("check", "e.json", "t.txt")
-    assert answer.status == 1
-    assert answer.out.startswith("1 thing is not")
-    assert not {"\u202e", "\u200b", "\x1b"} & set(answer.out)
+    (folder / "t.txt").write_text(f"{text}\n\nThe chance of a six is 93%.", "utf-8")
+    shown = attnlens_here("check", "e.json", "t.txt")
+    assert shown.status == 1
+    assert 'number "93%"; the facts hold' in shown.out
+    assert not {"\u202e", "\u200b", "\x1b"} & set(shown.out)

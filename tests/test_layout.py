@@ -38,7 +38,7 @@ ROOMS = {
     "text": "torch numpy",
     "audits": "torch numpy pandas transformers",
     "symbolic": "torch numpy",
-    "llm": "",
+    "llm": "numpy",
     "cricket": "",
     "cricket.errors": "",
     "cricket.match": "",

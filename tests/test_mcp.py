@@ -229,10 +229,12 @@ def test_a_ball_can_be_asked_about_otherwise(server: Any) -> None:
 def test_a_text_is_checked(server: Any) -> None:
     told = called(server, "explain_ball", match=NAME, ball="1:47")
     text = " ".join(told["narrative"])
-    assert called(server, "check_text", text=text, match=NAME, ball="1:47")["grounded"]
+    right = called(server, "check_text", text=text, match=NAME, ball="1:47")
+    assert right["coverage"]["read"] > 0
+    assert "not borne out" not in [one["answer"] for one in right["statements"]]
     lie = "The chance of a single is 93%."
     wrong = called(server, "check_text", text=lie, match=NAME, ball="1:47")
-    assert [one["text"] for one in wrong["unsupported"]] == ["93%"]
+    assert [(one["text"], one["answer"]) for one in wrong["statements"]] == [(lie, "not borne out")]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ DONE, INTERRUPTED = 0, 130
 
 
 COMMANDS = (
-    "explain", "predict", "match", "whatif", "over", "narrate", "mcp", "train", "ratings",
+    "explain", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train", "ratings",
     "measured", "planted", "simulate", "text", "corpus", "view", "audit",
     "models", "dashboard", "schema", "completion",
 )  # fmt: skip

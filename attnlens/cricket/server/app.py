@@ -229,7 +229,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         innings: Innings = None,
         outcome: Outcome = None,
     ) -> str:
-        """Every number, name, ball and verdict of a text that stands nowhere in the explanation."""
+        """Which statements of a text the ball's explanation bears out, and how many were read."""
         return compact(lambda: checked(text, explained(match, ball, innings, outcome=outcome)))
 
     @server.resource("attnlens://schema", mime_type="application/schema+json")
@@ -276,12 +276,11 @@ def difference(answer: WhatIf) -> Json:
 
 
 def checked(text: str, explanation: Explanation) -> Json:
-    """What a text says that an explanation does not.
+    """Which statements of a text an explanation bears out, and how many were read.
 
     Raises:
         InputError: the text is too long.
     """
     if len(text) > MOST_TEXT:
         raise InputError(f"the text has more than {MOST_TEXT:,} characters")
-    unsupported = [entry.to_dict() for entry in check_grounding(explanation, text)]
-    return {"grounded": not unsupported, "unsupported": unsupported}
+    return check_grounding(explanation, text).to_dict()
