@@ -56,7 +56,10 @@ def check_every_form(
     data: dict[str, Any] = json.loads(ask("--json"))
     assert [error.message for error in validator.iter_errors(data)] == []
     page = " ".join(ask("--no-evidence").split())
-    assert page.startswith(data["ball"]["echo"])
+    place, _, legal, *_ = data["ball"]["echo"].split(" | ")
+    assert f"{place}, {legal}" in page
+    whole = " ".join(ask("--no-evidence", "--full").split())
+    assert whole.startswith(data["ball"]["echo"])
     summary = ask("--format", "summary")
     assert summary.count("\n") == 1
     assert data["summary"] in summary

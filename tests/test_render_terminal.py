@@ -126,6 +126,7 @@ def test_the_story_of_a_ball_on_one_screen() -> None:
     assert len(lines) <= 25
     whole = "\n".join(lines)
     assert "Harbour Kings 76/3 v Valley Riders" in whole
+    assert "innings 1, delivery 47 of 60, legal ball 7.3 (45th)" in whole
     assert "Marchetti 25 (12) · Brandt 0-9 (1.2) · middle overs · last six:" in whole
     assert "A four is twice as likely as usual here: 17%, not 8%." in lines
     assert "   dot 33%  1 34%  2 6%  FOUR 17% ▲▲  six 5% ▲" in lines

@@ -198,7 +198,7 @@ def test_each_ball_loses_its_own_players_balls(player: Literal["batter", "bowler
         (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
     )
     never = {f"hide_{player}": 1.0, "forget": 0.0, "forget_past": 0.0}
-    hide_and_forget(batch, Recipe(**nothing, **never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
+    hide_and_forget(batch, Recipe(**nothing | never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
     with torch.no_grad():
         together = model(batch)[0].softmax(-1).double().numpy()
     for position in (1, 20, len(one) - 1):

@@ -138,7 +138,7 @@ try:
 except InputError as error:
     complaint = str(error)
 recipe = dataclasses.replace(RECIPE, hide_some=0, hide_all=0, hide_player=0, hide_block=0,
-                             forget=0, forget_past=0)
+                             hide_batter=0, hide_bowler=0, forget=0, forget_past=0)
 sizes = dataclasses.replace(SIZES, dropout=0.0)
 fitted = fit(sizes, PRIOR, INNINGS[:6], INNINGS[6:], recipe, course=Course(among=among))
 torch.save([fitted.model.state_dict(), fitted.history, torch.from_numpy(told), complaint],

@@ -36,8 +36,9 @@ LOCAL = frozenset(
     all ball balls baselines batch batter bowler claims columns d_ff decoder_layers device
     encoder_layers epochs evidence follow format from full head head_balls hidden_dim history idle
     innings kind leading learning_rate matches matches_per_part messages model no_browser no_cache
-    no_evidence on_error outcome over overs_model query quick scale seed separator set site strength
-    strict temperature threads top top_k train_until until validate_until wide width workers
+    no_evidence on_error outcome over overs_model query quick references scale seed separator set
+    site strength strict temperature threads top top_k train_until until validate_until wide width
+    workers
     """.split()  # noqa: SIM905
 )
 """Settings that a file in the current folder may hold: figures, choices, names of players, and

@@ -152,14 +152,11 @@ class RelationAttention(nn.Module):
         return self.to_output(join_heads(mixed)), weights
 
     def _out_of_pattern(self, relations: Tensor) -> Tensor:
-        """What heads may not see of their pattern's account, ``(batch, head, query, key)``."""
-        out = relations.new_zeros(
-            len(relations), self.num_heads, *relations.shape[1:3], dtype=torch.bool
-        )
-        for head, pattern in enumerate(STARTING_PATTERNS[: self.num_heads]):
-            if pattern != "recency":
-                out[:, head] = relations[..., RELATIONS.index(pattern)] <= 0
-        return out
+        """Keys that are not of a head's pattern, ``(batch, head, query, key)``; of others none."""
+        named = STARTING_PATTERNS[1 : self.num_heads]
+        own = [relations[..., RELATIONS.index(pattern)] <= 0 for pattern in named]
+        none = torch.zeros_like(relations[..., 0], dtype=torch.bool)
+        return torch.stack([none, *own, *[none] * (self.num_heads - 1 - len(own))], 1)
 
     def _rest(self, q: Tensor, query: Tensor) -> tuple[Tensor, Tensor | None] | None:
         """Logit ``(batch, head, query, 1)`` and value of the key that is no past ball."""

@@ -141,8 +141,9 @@ def _who(explanation: Explanation) -> list[str]:
 
 
 def _place(ball: BallFacts) -> str:
-    where = f"innings {ball.innings}, delivery {ball.index}"
-    return where if ball.label is None else f"{where} of {ball.deliveries}"
+    """Its place in the innings, also by legal balls, as every answer names it."""
+    place, _, legal, *_ = ball.echo.split(" | ")
+    return f"{place}, {legal}"
 
 
 def _dotted(parts: list[str], style: str) -> list[Line]:
