@@ -18,6 +18,9 @@ from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow
 from attnlens.show.numbers import rounded
 
+TWENTY, SIX = 120, 6
+"""Balls of an innings, and of its overs, that has the phases of T20."""
+
 PHASES: Final = ("powerplay", "middle overs", "death overs")
 """As `phase_of` numbers them."""
 
@@ -86,9 +89,11 @@ def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
 def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.Standing:
     standing = standing_before(innings, ball)
     batting, bowling = standing.batting, standing.bowling
-    limited = quota is not None and not innings.super_over
+    # Six overs, nine and five of twenty, or as many of a shortened match: no other has them.
+    twenty = quota is not None and quota <= TWENTY and innings.balls_per_over == SIX
+    told = twenty and not innings.super_over
     return types.Standing(
-        phase=PHASES[phase_of(ball.legal_balls_before, quota)] if limited else None,
+        phase=PHASES[phase_of(ball.legal_balls_before, quota)] if told else None,
         batter_runs=batting.runs,
         batter_balls=batting.balls,
         bowler_overs=bowling.overs,

@@ -1,0 +1,111 @@
+"""The scorebook before a ball, what a story is about, and parts from what is usual."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlens.analysis.shapley import contributions
+from attnlens.cricket.explain.particulars import _standing
+from attnlens.cricket.explain.story import story_outcome
+from attnlens.cricket.match.match import Player, Wicket
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.scorecard import scorecard
+from attnlens.cricket.match.standing import ball_sign, standing_before
+from attnlens.cricket.simulator.simulate import simulate_match
+
+MATCH = simulate_match(3)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_figures_are_those_of_a_scorecard_of_the_balls_before(number: int) -> None:
+    innings = MATCH.innings[number]
+    for ball in innings.deliveries[::7]:
+        before = dataclasses.replace(innings, deliveries=innings.deliveries[: ball.index - 1])
+        card, standing = scorecard(before), standing_before(innings, ball)
+        batting = {line.player.key: (line.runs, line.balls) for line in card.batting}
+        bowling = {line.player.key: (line.runs, line.wickets, line.overs) for line in card.bowling}
+        mine = standing.batting.runs, standing.batting.balls
+        assert mine == batting.get(ball.batter.key, (0, 0))
+        bowled = standing.bowling.runs, standing.bowling.wickets, standing.bowling.overs
+        assert bowled == bowling.get(ball.bowler.key, (0, 0, "0.0"))
+        fell = card.falls[-1].index if card.falls else 0
+        stand = before.deliveries[fell:]
+        assert standing.partnership_balls == len(stand)
+        assert standing.partnership_runs == sum(past.runs_total for past in stand)
+        assert standing.latest == tuple(ball_sign(past) for past in before.deliveries[-6:])
+        assert standing.over_runs == sum(
+            past.runs_total for past in before.deliveries if past.over == ball.over
+        )
+
+
+def test_a_hat_trick_ball_is_the_third_of_the_bowlers_own() -> None:
+    innings = MATCH.innings[0]
+    bowler = innings.deliveries[0].bowler
+    own = [ball for ball in innings.deliveries if ball.bowler == bowler][:4]
+    for kind, said in (("bowled", True), ("run out", False)):
+        out = Wicket(kind, Player("Somebody"))
+        taken = {ball.index: dataclasses.replace(ball, wickets=(out,)) for ball in own[1:3]}
+        balls = tuple(taken.get(ball.index, ball) for ball in innings.deliveries)
+        changed = dataclasses.replace(innings, deliveries=balls)
+        assert standing_before(changed, balls[own[3].index - 1]).hat_trick == said
+        assert not standing_before(changed, balls[own[2].index - 1]).hat_trick
+
+
+def test_phases_are_told_of_twenty_overs_alone() -> None:
+    innings = MATCH.innings[0]
+    ball = innings.deliveries[60]
+    five = dataclasses.replace(innings, balls_per_over=5)
+    told = [
+        _standing(side, ball, quota).phase
+        for side, quota in ((innings, 120), (innings, 300), (innings, None), (five, 100))
+    ]
+    assert told == ["middle overs", None, None, None]
+
+
+def test_a_story_is_about_what_is_furthest_from_usual_and_felt() -> None:
+    usual = np.full(11, 0.02)
+    usual[[OUTCOME_INDEX["0"], OUTCOME_INDEX["1"]]] = 0.41
+    full = usual.copy()
+    full[OUTCOME_INDEX["6"]] += 0.02
+    full[OUTCOME_INDEX["0"]] -= 0.02
+    assert story_outcome(full, usual) == "6"
+    # Five times likelier, and of no weight; nor are extras, unless by much.
+    full[OUTCOME_INDEX["5"]] += 0.002
+    full[OUTCOME_INDEX["wd"]] += 0.04
+    assert story_outcome(full, usual) == "6"
+    full[OUTCOME_INDEX["wd"]] += 0.04
+    assert story_outcome(full, usual) == "wd"
+
+
+@given(st.integers(0, 1000))
+def test_some_outcome_is_always_the_storys(seed: int) -> None:
+    full, usual = np.random.default_rng(seed).dirichlet(np.ones(11), 2)
+    about = story_outcome(full, usual)
+    assert about in OUTCOMES
+    assert story_outcome(usual, usual) in OUTCOMES
+
+
+@given(st.integers(0, 1000), st.integers(1, 5))
+def test_parts_beyond_a_group_sum_to_all(seed: int, groups: int) -> None:
+    worth = np.random.default_rng(seed).random((2**groups, 3))
+
+    def predict(
+        masks: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        rows: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = worth[
+            masks @ (1 << np.arange(groups))
+        ]
+        return rows
+
+    named = {f"g{number}": [number] for number in range(groups)} | {"none": []}
+    found = contributions(predict, named, range(groups))
+    alone, parts = found.beyond("g0")
+    np.testing.assert_allclose(alone, worth[1])
+    np.testing.assert_allclose(alone + parts.sum(0), found.full)
+    assert not parts[0].any()
+    assert not parts[-1].any()
