@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ from markupsafe import Markup
 
 from attnlens.errors import InputError
 from attnlens.files import Json, read_whole
-from attnlens.show.page import template_text
+from attnlens.show.page import inert, template_text
 
 MOST_TOKENS: Final = 2000
 
@@ -91,22 +92,35 @@ def token_bound(text: str) -> int:
     return tokens
 
 
-def render_default(name: str, context: Json) -> Prompt:
-    """A template that comes along.
+def new_nonce() -> str:
+    """The part of a fence's name that nobody can know beforehand."""
+    return secrets.token_hex(8)
+
+
+def fenced(data: Json, nonce: str) -> Json:
+    """``data`` as JSON inside a tag that no text in it can close, and the name of the ``tag``."""
+    tag = f"data-{nonce}"
+    return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}
+
+
+def render(name: str, context: Json, template: str | Path | None = None) -> Prompt:
+    """The template that comes along, or one of the user's in its place.
 
     Args:
-        name: its file in `attnlens.templates`.
+        name: the first one's file in `attnlens.templates`.
+        template: the file of the other.
+
+    Raises:
+        InputError: the file cannot be read, is not a template, uses a name that does not exist,
+            or takes too long; FILE:LINE where the line is known.
     """
+    if template is not None:
+        return _of_file(template, context)
     return _messages(_compiled(template_text(name), name), context)
 
 
-def render_file(path: str | Path, context: Json) -> Prompt:
-    """A template of the user's.
-
-    Raises:
-        InputError: it cannot be read, is not a template, uses a name that does not exist, or
-            takes too long; FILE:LINE where the line is known.
-    """
+def _of_file(path: str | Path, context: Json) -> Prompt:
+    """A template of the user's, in a process of its own."""
     content = read_whole(path, MOST_SOURCE, kind="template", remedy="give a template")
     try:
         source = content.decode("utf-8")

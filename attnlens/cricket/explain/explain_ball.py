@@ -124,7 +124,7 @@ def explain_ball(
     tested_on = None if outcome == ALL else about
     tested = None
     if evidence:
-        tested = gather_evidence(predictor, window, reading, outcome=outcome)
+        tested = gather_evidence(predictor, window, reading, outcome=tested_on or ALL)
     full = reading.probabilities if tested is None else tested.hidden.full
     baseline = baseline_only(predictor, window) if tested is None else tested.shared.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)

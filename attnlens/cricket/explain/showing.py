@@ -23,7 +23,6 @@ from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, result_sentence
 from attnlens.cricket.model.batch import training_batch
@@ -285,9 +284,8 @@ def _balls(innings: Innings) -> Iterator[Json]:
             "wickets": ball.wickets_before,
             "figures": np.concatenate([batting[batter], batting[other], bowling[bowler]]).tolist(),
         }
-        taken = sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
         batting[batter] += ball.runs_batter, "wides" not in ball.extras
-        bowling[bowler] += ball.is_legal, charged_runs(ball), taken
+        bowling[bowler] += ball.is_legal, charged_runs(ball), ball.bowlers_wickets
 
 
 def _wicket(ball: Delivery) -> str | None:

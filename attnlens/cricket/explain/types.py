@@ -208,6 +208,11 @@ class Prediction(Plain):
     story_outcome: Outcome | None = None
     story_times: Positive | None = None
 
+    @property
+    def about(self) -> Outcome:
+        """The outcome that the explanation is about, also where it is older than stories."""
+        return self.story_outcome or self.explained or self.top
+
 
 class WinProbability(Plain):
     """The chance that the side batting wins the match.

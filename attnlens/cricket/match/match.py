@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from attnlens.cricket.match.outcomes import UNCOUNTED_WICKETS
+from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS, UNCOUNTED_WICKETS
 from attnlens.files import Json
 
 
@@ -197,6 +197,11 @@ class Delivery:
     def boundary(self) -> bool:
         """Whether the batter hit a four or a six to the rope, also off a no-ball."""
         return self.runs_batter in (4, 6) and not self.non_boundary
+
+    @property
+    def bowlers_wickets(self) -> int:
+        """Wickets that are credited to the bowler."""
+        return sum(wicket.kind not in NOT_THE_BOWLERS for wicket in self.wickets)
 
 
 (

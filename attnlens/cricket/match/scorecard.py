@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket, plain
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.files import Json
 
 EXTRAS: Final[tuple[tuple[str, str], ...]] = (
@@ -95,7 +94,7 @@ class Bowling:
         self.wides += ball.extras.get("wides", 0)
         self.noballs += ball.extras.get("noballs", 0)
         self.dots += ball.is_legal and charged == 0
-        self.wickets += sum(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
+        self.wickets += ball.bowlers_wickets
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from attnlens.cricket.match.match import Delivery, Innings
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.cricket.match.scorecard import Batting, Bowling
 
 LATEST: Final = 6
@@ -58,13 +57,8 @@ def standing_before(innings: Innings, ball: Delivery) -> Standing:
         balls,
         over,
         tuple(ball_sign(past) for past in before[-LATEST:]),
-        len(own) == 2 and all(_took(past) for past in own),
+        len(own) == 2 and all(past.bowlers_wickets for past in own),
     )
-
-
-def _took(ball: Delivery) -> bool:
-    """Whether the bowler took a wicket with it."""
-    return any(wicket.counts and wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
 
 
 def ball_sign(ball: Delivery) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.model.heads import head_words
-from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
+from attnlens.cricket.words.facts import OUTCOME_WORDS, names_in, resolve
 from attnlens.cricket.words.narrative import GROUPS
 from attnlens.show.canvas import cut
 from attnlens.show.numbers import fine_percent, percent_seen
@@ -45,7 +45,9 @@ CAVEAT: Final = (
 
 def presentable(explanation: Explanation) -> Explanation:
     """An explanation whose every text can be shown: nothing hidden in it, no name too long."""
-    names = {name: visible_name(name) for name in _names(explanation) if name.strip()}
+    match = explanation.match
+    named = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
+    names = {name: visible_name(name) for name in named if name.strip()}
     # The longest first: one name may be part of another.
     changed = sorted((name for name in names if names[name] != name), key=len, reverse=True)
 
@@ -56,15 +58,6 @@ def presentable(explanation: Explanation) -> Explanation:
 
     result: Explanation = each_text(explanation, fit)
     return result
-
-
-def _names(explanation: Explanation) -> set[str]:
-    """Everything in it that a file has named."""
-    ball, match = explanation.ball, explanation.match
-    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams, match.match_id}
-    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
-    told = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
-    return names | {name for name in (*told, match.result, match.season) if name}
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
@@ -92,12 +85,6 @@ def beside(explanation: Explanation) -> tuple[str, dict[str, float]]:
     if len(usual) == len(entries):
         return "usual", usual
     return "baseline", {one.outcome: one.baseline for one in entries}
-
-
-def focus(explanation: Explanation) -> str:
-    """The outcome that the explanation is about."""
-    prediction = explanation.prediction
-    return prediction.story_outcome or prediction.explained or prediction.top
 
 
 class OfOutcome(Protocol):
@@ -198,7 +185,7 @@ def claims_in_order(explanation: Explanation) -> list[Evidence]:
 
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the templates of an explanation are given, its names fit to be shown."""
-    outcome = focus(explanation)
+    outcome = explanation.prediction.about
     reference, usual = beside(explanation)
     names = short_names((explanation.ball.bowler, explanation.ball.batter))
     claims = claims_in_order(explanation)
@@ -223,7 +210,6 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "before_after": before_after,
         "most_attention": most_attention(explanation),
         "match_line": match_line(explanation),
-        "win_line": win_line(explanation),
         "model_line": model_line(explanation),
         "caveat": CAVEAT,
     }

@@ -7,7 +7,6 @@ It is small tables, the most telling rows first, with three decimals; what has n
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from attnlens.cricket.pages.parts import (
     TURNING,
     claims_in_order,
-    focus,
     head_name,
     of,
     presentable,
@@ -24,12 +22,12 @@ from attnlens.cricket.pages.parts import (
 )
 from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
-from attnlens.show.page import inert
 from attnlens.show.prompt_template import (
     MOST_TOKENS,
     Prompt,
-    render_default,
-    render_file,
+    fenced,
+    new_nonce,
+    render,
     token_bound,
 )
 from attnlens.show.safe import each_text, visible, visible_all
@@ -83,10 +81,8 @@ def prompt_of(
     """
 
     def context(chosen: Json, nonce: str) -> Json:
-        tag = f"data-{nonce}"
         return {
-            "data": f"<{tag}>\n{inert(chosen, ascii_only=False)}\n</{tag}>",
-            "tag": tag,
+            **fenced(chosen, nonce),
             "tables": chosen,
             "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
             "tested": bool(explanation.evidence),
@@ -95,10 +91,10 @@ def prompt_of(
         }
 
     def fits(chosen: Json) -> bool:
-        return render_default(DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
+        return render(DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
 
-    chosen = context(fitted(tables_of(explanation), fits), nonce or secrets.token_hex(8))
-    return render_default(DEFAULT, chosen) if template is None else render_file(template, chosen)
+    chosen = context(fitted(tables_of(explanation), fits), nonce or new_nonce())
+    return render(DEFAULT, chosen, template)
 
 
 def _winning(explanation: Explanation) -> Json | None:
@@ -123,7 +119,7 @@ def tables_of(explanation: Explanation) -> Json:
         filter(_told, claims_in_order(explanation)),
         key=lambda claim: (claim.reference, claim.verdict == "contradicted"),
     )
-    outcome = focus(explanation)
+    outcome = explanation.prediction.about
     tables = {
         "ball": _ball(explanation),
         "match": explanation.match.model_dump(include=SIDES, exclude_none=True),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.heads import Balls
 from attnlens.cricket.pages.outcomes import NAMES
-from attnlens.cricket.pages.parts import beside, focus, group_words, moves
+from attnlens.cricket.pages.parts import beside, group_words, moves
 from attnlens.cricket.words.facts import Source
 from attnlens.cricket.words.story import headline, supported, tested, then, winning, without
 from attnlens.show.canvas import FULL, LOST, Line, Page, pad, terminal_page, tone
@@ -86,7 +86,7 @@ class Story:
 
 def story_of(explanation: Explanation) -> Story:
     """The story of an explanation whose names are fit to be shown."""
-    source, names, outcome = Source(explanation), Balls(explanation), focus(explanation)
+    source, names, outcome = Source(explanation), Balls(explanation), explanation.prediction.about
     last = [flag.text for flag in explanation.flags if flag.flag in REMARKS]
     ends = then(source), winning(source)
     return Story(

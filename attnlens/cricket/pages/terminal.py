@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.heads import Balls, add_claims, add_heads, add_other_scales, add_strip
 from attnlens.cricket.pages.outcomes import add_prediction
-from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, beside, focus, win_line
+from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, beside, win_line
 from attnlens.cricket.pages.story import BESIDE
 from attnlens.errors import InputError
 from attnlens.files import render_json
@@ -35,7 +35,7 @@ def render_terminal(page: Page, shown: Explanation, *, scale: str = "medium") ->
     _check_scale(scale)
     balls = Balls(shown)
     page.parts(shown.ball.echo, 0)
-    add_prediction(page, shown, focus(shown))
+    add_prediction(page, shown, shown.prediction.about)
     if shown.win_probability is not None:
         page.paragraph(win_line(shown))
         page.blank()

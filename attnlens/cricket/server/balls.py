@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.naming import people_called, people_of
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS, Outcome
+from attnlens.cricket.match.outcomes import Outcome
 from attnlens.cricket.match.scorecard import how_out
 from attnlens.cricket.match.standing import ball_sign
 from attnlens.cricket.model.tensors import free_hits
@@ -61,8 +61,7 @@ def _who(ball: Delivery, outcome: Outcome | None) -> set[str]:
     out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
     if outcome != "W":
         return out | {ball.batter.key, ball.bowler.key}
-    took = any(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
-    return out | {ball.bowler.key} if took else out
+    return out | {ball.bowler.key} if ball.bowlers_wickets else out
 
 
 def _told(ball: Delivery) -> tuple[str | None, ...]:

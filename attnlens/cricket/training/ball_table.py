@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from attnlens.arrays import Flags, Floats32, Integers
 from attnlens.cricket.match.match import Delivery
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS, OUTCOME_INDEX
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.model.ratings import team_key, venue_key
 from attnlens.cricket.model.tensors import RATING_SCALE, InningsArrays, free_hits
@@ -101,7 +101,7 @@ OF_A_BALL: Final[dict[str, Callable[[Delivery], int]]] = {
     "bowlers_runs": lambda ball: (
         ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0)
     ),
-    "bowlers_wicket": lambda ball: any(w.kind not in NOT_THE_BOWLERS for w in ball.wickets),
+    "bowlers_wicket": lambda ball: ball.bowlers_wickets > 0,
     "legal": lambda ball: ball.is_legal,
     "score": lambda ball: ball.score_before,
     "wickets": lambda ball: ball.wickets_before,

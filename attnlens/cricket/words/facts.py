@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, Final, Generic, TypeVar
 
 from attnlens.cricket.explain.document import Document
-from attnlens.cricket.explain.types import Fact, Sentence
+from attnlens.cricket.explain.types import Explanation, Fact, Sentence
 from attnlens.show.numbers import percent
 
 OUTCOME_WORDS: Final[Mapping[str, str]] = {
@@ -81,6 +81,15 @@ def outcome_start(value: str) -> str:
     """An outcome's words at the start of a sentence."""
     words = OUTCOME_WORDS[value]
     return words[:1].upper() + words[1:]
+
+
+def names_in(explanation: Explanation) -> set[str]:
+    """The people, sides and places of an explanation, as its file has named them."""
+    ball, match = explanation.ball, explanation.match
+    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
+    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
+    told = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
+    return names | set(filter(None, told))
 
 
 Part = str | Fact

@@ -5,18 +5,24 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Evidence, Explanation
-from attnlens.cricket.words.facts import NUMBERS, Source, head_number, outcome_words, tenths
+from attnlens.cricket.words.facts import (
+    NUMBERS,
+    Source,
+    head_number,
+    names_in,
+    outcome_words,
+    tenths,
+)
+from attnlens.cricket.words.story import place_of
 from attnlens.errors import InputError
 from attnlens.llm.references import References, Rendered, parsed
 from attnlens.show.numbers import signed_points
-from attnlens.show.page import inert
-from attnlens.show.prompt_template import Prompt, render_default, render_file
+from attnlens.show.prompt_template import Prompt, fenced, new_nonce, render
 from attnlens.show.safe import visible, visible_name
 
 THINGS: Final[Mapping[str, str]] = {
@@ -74,7 +80,6 @@ def render_text(facts: object, sentences: object) -> Rendered:
 
 def references_of(explanation: Explanation) -> References:
     """The ids of an explanation and what they print, with the names no sentence may write."""
-    match, ball = explanation.match, explanation.ball
     told = {
         **_ball(explanation),
         **_chances(explanation),
@@ -83,12 +88,9 @@ def references_of(explanation: Explanation) -> References:
         **_after(explanation),
     }
     texts = {name: visible(str(text)) for name, text in told.items() if text not in (None, "")}
-    names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
-    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
-    places = (match.venue, match.city, match.event, match.batting_team, match.bowling_team)
     rare = (thing for thing in THINGS.values() if f"p.{thing}" not in texts)
     terms = {*TERMS, *(thing.replace("_", sign) for thing in rare for sign in " -")}
-    return References(texts, names | set(filter(None, places)), sorted(terms))
+    return References(texts, names_in(explanation), sorted(terms))
 
 
 def references_prompt(
@@ -104,29 +106,20 @@ def references_prompt(
         InputError: the template cannot be read or rendered; one line says where.
     """
     texts = references_of(explanation).texts
-    tag = f"data-{nonce or secrets.token_hex(8)}"
     context = {
-        "data": f"<{tag}>\n{inert(texts, ascii_only=False)}\n</{tag}>",
-        "tag": tag,
+        **fenced(texts, nonce or new_nonce()),
         "references": texts,
         "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
-        "story": THINGS[_story(explanation)],
+        "story": THINGS[explanation.prediction.about],
         "supported": [
             name.removesuffix(".verdict") for name, text in texts.items() if text == "supported"
         ],
     }
-    if template is None:
-        return render_default("cricket/references.j2", context)
-    return render_file(template, context)
+    return render("cricket/references.j2", context, template)
 
 
 Texts = Mapping[str, object]
 """What ids print; nothing of what is ``None``."""
-
-
-def _story(explanation: Explanation) -> str:
-    prediction = explanation.prediction
-    return prediction.story_outcome or prediction.explained or prediction.top
 
 
 def _ball(explanation: Explanation) -> Texts:
@@ -176,7 +169,8 @@ def _ball(explanation: Explanation) -> Texts:
 
 def _chances(explanation: Explanation) -> Texts:
     """The chance of each outcome, and what is usual; of the story's, how many times that is."""
-    source, prediction, story = Source(explanation), explanation.prediction, _story(explanation)
+    source, prediction = Source(explanation), explanation.prediction
+    story = prediction.about
     times = _times(prediction.story_times)
     told: dict[str, object] = {
         "outcome": outcome_words(story),
@@ -212,6 +206,7 @@ def _times(times: float | None) -> str | None:
 def _claims(explanation: Explanation) -> Texts:
     """``c1``, ``c2`` ...: what was tested, by verdict, of one verdict the greatest change first."""
     source, told = Source(explanation), dict[str, object]()
+    story = explanation.prediction.about
     tested = [
         (ORDER.index(claim.verdict), -abs(claim.top_change.points), at)
         for at, claim in enumerate(explanation.evidence)
@@ -229,7 +224,7 @@ def _claims(explanation: Explanation) -> Texts:
         told |= {
             f"{name}.what": _what(claim),
             f"{name}.balls": _balls(explanation, claim),
-            f"{name}.outcome": None if outcome == _story(explanation) else outcome_words(outcome),
+            f"{name}.outcome": None if outcome == story else outcome_words(outcome),
             f"{name}.before": before,
             f"{name}.after": after,
             f"{name}.move": move,
@@ -262,7 +257,7 @@ def _contributions(explanation: Explanation) -> Texts:
         (points.points, group.group)
         for group in explanation.contributions
         for points in group.from_usual or group.points
-        if points.outcome == _story(explanation) and abs(points.points) >= FELT
+        if points.outcome == explanation.prediction.about and abs(points.points) >= FELT
     ]
     moves.sort(key=lambda move: -abs(move[0]))
     told: dict[str, object] = {}
@@ -277,7 +272,7 @@ def _after(explanation: Explanation) -> Texts:
     source, actual, told = Source(explanation), explanation.prediction.actual, dict[str, object]()
     win, happened = explanation.win_probability, explanation.ball.happened
     if actual is not None:
-        at = [entry.outcome for entry in explanation.prediction.outcomes].index(actual)
+        at = place_of(explanation.prediction, actual)
         chance = source.visible(f"/prediction/outcomes/{at}/probability")
         told |= {"happened": outcome_words(actual), "p.happened": chance.text}
     if happened is not None and happened.out is not None:

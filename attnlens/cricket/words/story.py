@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import Evidence, Explanation, Prediction, Sentence
+from attnlens.cricket.explain.types import Explanation, Prediction, Sentence
 from attnlens.cricket.words.facts import (
     Part,
     Source,
@@ -57,7 +57,7 @@ def place_of(prediction: Prediction, outcome: str) -> int:
 
 def story_place(prediction: Prediction) -> int:
     """The place of the outcome that the story is about."""
-    return place_of(prediction, prediction.story_outcome or prediction.explained or prediction.top)
+    return place_of(prediction, prediction.about)
 
 
 def times_words(times: float) -> str:
@@ -137,15 +137,11 @@ def without(source: Source[Explanation], at: int) -> Sentence:
     claim = source.document.evidence[at]
     change, verdict = f"/evidence/{at}/top_change", f"/evidence/{at}/verdict"
     before, after = source.change(f"{change}/before", f"{change}/after")
-    of = ["it"] if _is_story(source, claim) else [source.quote(f"{change}/outcome", outcome_words)]
+    same = claim.top_change.outcome == source.document.prediction.about
+    of = ["it"] if same else [source.quote(f"{change}/outcome", outcome_words)]
     end: list[Part] = [" would be ", after, ", not ", before, " (", source.quote(verdict)]
     q: list[Part] = [] if claim.q is None else [", q ", source.quote(f"/evidence/{at}/q", small_q)]
     return sentence(["Tested: without ", *named(source, at), " ", *of, *end, *q, ")."])
-
-
-def _is_story(source: Source[Explanation], claim: Evidence) -> bool:
-    prediction = source.document.prediction
-    return claim.top_change.outcome == prediction.outcomes[story_place(prediction)].outcome
 
 
 def named(source: Source[Explanation], at: int) -> list[Part]:
