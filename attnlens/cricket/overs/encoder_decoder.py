@@ -156,20 +156,23 @@ class OverDecoder(nn.Module):
         """Of the token after each token given, ``(batch, place, token)``.
 
         Args:
-            tokens: numbers ``(batch, place)``.
+            tokens: numbers ``(batch * samples, place)``, an over's samples one after the other.
             memory: ``(batch, balls, d)``; ``padded (batch, balls)`` of them are no balls.
             context: ``(batch, context)``.
         """
         keys, values = self.cross_attention.keys_and_values(memory)
+        context = context.repeat_interleave(len(tokens) // len(context), 0)
         y = self.E[tokens] * math.sqrt(self.d) + self.P[: tokens.shape[-1]]
         step("Y_E", y, "tokens so far with their places")
         y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
         y_0 = step("Y_0", y, "the match added to the first")
         y_1 = self.norm_1(y_0 + self.self_attention(y_0))
         y_1 = step("Y_1", y_1, "after the decoder's self-attention")
-        queries, hidden = self.cross_attention.queries(y_1), padded[:, None, None, :]
+        # All samples of an over ask one memory, so its keys and values are worked out once.
+        queries = self.cross_attention.queries(y_1.reshape(len(memory), -1, self.d))
+        hidden = padded[:, None, None, :]
         asked = self.cross_attention.attend(queries, keys, values, hidden=hidden)
-        y_2 = step("Y_2", self.norm_2(y_1 + asked), "after the cross-attention")
+        y_2 = step("Y_2", self.norm_2(y_1 + asked.view_as(y_1)), "after the cross-attention")
         y_3 = step("Y_3", self.norm_3(y_2 + self.feed_forward(y_2)), "the decoder's output")
         return step("L", y_3 @ self.W_out + self.b, "logits of the next token")
 
@@ -239,10 +242,9 @@ def decode(
         numbers ``(batch * samples, length)``, an over's samples one after the other; after `END`
         there is `PAD`.
     """
-    once = model.encoder(history, padded), padded, context
-    memory, padded, context = (one.repeat_interleave(samples, 0) for one in once)
-    tokens = torch.full((len(context), 1), START)
-    over = torch.zeros(len(context), dtype=torch.bool)
+    memory = model.encoder(history, padded)
+    tokens = torch.full((len(context) * samples, 1), START)
+    over = torch.zeros(len(tokens), dtype=torch.bool)
     while tokens.shape[1] <= model.sizes.length and not bool(over.all()):
         logits = model.decoder.logits(tokens, memory, padded, context)[:, -1]
         following = _chosen(logits, choice, generator).masked_fill(over, PAD)
