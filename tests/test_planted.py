@@ -257,7 +257,7 @@ def test_evenness_is_scipys() -> None:
 
 def test_a_share_of_none_has_an_interval() -> None:
     def said(match: int, verdict: str) -> FirstTested:
-        return FirstTested(str(match), False, 0.0, verdict)
+        return FirstTested(str(match), False, 0.0, True, verdict)
 
     none = share_of([said(n, "contradicted") for n in range(40)], "supported", 5)
     assert none.ci is not None

@@ -2,7 +2,7 @@
 
 ::
 
-    python benchmarks/planted_balls/verdicts.py [--balls 150]
+    python benchmarks/planted_balls/verdicts.py [--balls 150] [--outcome story]
 
 Printed are two tables in Markdown, with 95% intervals over matches: lists of balls of which no rule
 counts one (`attnlens.cricket.study.placebos`), and the claim about the ball attended to most, which
@@ -31,10 +31,19 @@ def main() -> None:
     """Ask both frozen models, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--balls", type=int, default=150, help="of each model; default 150, all")
-    balls = parser.parse_args().balls
+    parser.add_argument(
+        "--outcome",
+        choices=("all", "story"),
+        default="all",
+        help="what is asked about: the whole distribution, or what each ball's story is about",
+    )
+    options = parser.parse_args()
+    outcome = None if options.outcome == "story" else options.outcome
     lists, firsts = [], []
     for name, plan in PLANS.items():
-        asked = put_to_the_test(frozen(name), innings_of(name), balls=balls, seed=plan.seed)
+        asked = put_to_the_test(
+            frozen(name), innings_of(name), balls=options.balls, seed=plan.seed, outcome=outcome
+        )
         lists += asked[0]
         firsts += asked[1]
     found = verdict_shares(lists, firsts, seed=5)

@@ -22,7 +22,8 @@ from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.evidence import gather_evidence
 from attnlens.cricket.explain.reading import read_ball
-from attnlens.cricket.explain.story import ALL
+from attnlens.cricket.explain.story import ALL, asked
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FullModel
@@ -255,11 +256,17 @@ def pointing(
 
 @dataclass(frozen=True, slots=True)
 class FirstTested:
-    """The claim that is tested first, of the ball attended most: is it true, is it told?"""
+    """The claim that is tested first, of the ball attended most: is it true, is it told?
+
+    Attributes:
+        effect: of hiding the ball on the whole distribution, nats.
+        claimed: whether the ball moves what is asked about, and the way that is asked.
+    """
 
     match_id: str
     planted: bool
     effect: float
+    claimed: bool
     verdict: str | None
 
 
@@ -270,9 +277,14 @@ def put_to_the_test(
     *,
     balls: int,
     seed: int,
+    outcome: str | None = ALL,
     report: Report = silent,
 ) -> tuple[list[ListTested], list[FirstTested]]:
-    """Placebos on a sample of balls, and the claim of each that is tested first."""
+    """Placebos on a sample of balls, and the claim of each that is tested first.
+
+    Args:
+        outcome: what is asked about, see `gather_evidence`; ``None``: each ball's story.
+    """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[ListTested] = []
     firsts: list[FirstTested] = []
@@ -286,14 +298,20 @@ def put_to_the_test(
         planted = one.ruled[position].planted
         lists += [
             replace(told, planted=bool(planted & set(told.removed)))
-            for told in tested_lists(predictor, window, shuffled, generator, outcome=ALL)
+            for told in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
         ]
         reading = read_ball(predictor, window)
-        for tested in gather_evidence(predictor, window, reading, outcome=ALL).tested:
+        about, lowers = asked(window, reading.probabilities, outcome)
+        evidence = gather_evidence(predictor, window, reading, outcome=outcome)
+        for tested in evidence.tested:
             if tested.claim.first:
                 hit = bool(planted & set(tested.claim.removed))
-                told = FirstTested(one.match_id, hit, tested.effect, tested.judged.verdict)
-                firsts.append(told)
+                effect = float(divergence(evidence.hidden.full, tested.probabilities))
+                raised = about is None or tested.points[OUTCOME_INDEX[about]] < 0
+                claimed = bool(raised != lowers)
+                firsts.append(
+                    FirstTested(one.match_id, hit, effect, claimed, tested.judged.verdict)
+                )
     return lists, firsts
 
 
@@ -328,6 +346,7 @@ def verdict_shares(
     """
     judged = [one for one in lists if one.source not in PLACEBOS or not one.planted]
     large = [one for one in firsts if one.planted and one.effect >= LARGE]
+    so_moved = [one for one in large if one.claimed]
     none = [one for one in firsts if not one.planted]
     return Verdicts(
         MOST,
@@ -335,6 +354,7 @@ def verdict_shares(
         evenness([one.p for one in lists if one.source == RANDOM]),
         {
             f"planted, at least {LARGE} nats": share_of(large, SUPPORTED, seed),
+            "of them, moves what is asked": share_of(so_moved, SUPPORTED, seed),
             "not planted": share_of(none, SUPPORTED, seed),
         },
     )
